@@ -9,7 +9,6 @@ from codecgen.plan import Plan
 from codecgen.plan.columns import CasePlan, ViewPlan, has_layouts, plan_view
 from codecgen.plan.payloads import has_all_parts, plan_payloads
 from codecgen.schema.model import View
-from codecgen.targets.arrow.beyond import see_expressible
 from codecgen.targets.arrow.checks import Unsupported, place_of, refusal
 from codecgen.targets.arrow.numba_decode.array_opener import min_size_of
 from codecgen.targets.arrow.numba_decode.framing import framing_of
@@ -18,6 +17,7 @@ from codecgen.targets.arrow.numba_decode.payload_kernels import payload_kernels_
 from codecgen.targets.arrow.numba_decode.view import Kernels, kind_of
 from codecgen.targets.arrow.numba_encode import writer as arrow_writer
 from codecgen.targets.arrow.numpy_decode.module import numpy_module
+from codecgen.targets.arrow.unsupported_fields import refuse_unsupported_view
 from codecgen.targets.made_for import package_text
 from codecgen.targets.python_source import Code, call, docstring, mapping, string, tuple_of
 from codecgen.targets.target_output import Emitted
@@ -57,7 +57,7 @@ def emit(plan: Plan) -> Emitted:
             help = f"{place} cannot be written; leave out `write`, or name other targets with --targets"
             diagnostics.append(refusal(error, "target arrow", help))
         try:
-            see_expressible(plan, view_plan)
+            refuse_unsupported_view(plan, view_plan)
             kernels, text = kernels_of(plan, view_plan, *_doc(view_plan))
         except Unsupported as error:
             notes.append(refusal(error, "target arrow", f"{place} is read by the reference codecs"))

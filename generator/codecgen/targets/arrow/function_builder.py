@@ -25,16 +25,21 @@ from codecgen.targets.arrow.code_tree import (
 
 
 class Builder:
-    """Gathers statements in ``body``, and in the blocks that are open."""
+    """Builds the body of a function, statement by statement.
+
+    Attributes:
+        body: Statements of the innermost block that is open.
+    """
 
     def __init__(self) -> None:
         self.body: list[Statement] = []
 
     def assign(self, target: Var, value: Expr | int, remark: str = "") -> None:
+        """Add ``target = value``, with a comment if there is a ``remark``."""
         self.body.append(Assign((target,), expr(value), remark))
 
     def choose(self, target: Var, value: Expr, remark: str = "") -> None:
-        """``target = value``, conditions as branches."""
+        """Add ``target = value``, with branches for a conditional value."""
         if not isinstance(value, Pick):
             self.assign(target, value, remark)
             return
@@ -49,31 +54,36 @@ class Builder:
             self.assign(target, rest)
 
     def unpack(self, targets: tuple[Var, ...], value: Expr) -> None:
+        """Add the assignment of the elements of ``value`` to several variables."""
         self.body.append(Assign(targets, value))
 
     def add(self, target: Var, value: Expr | int, remark: str = "") -> None:
+        """Add ``target += value``."""
         self.body.append(Add(target, expr(value), "+=", remark))
 
     def subtract(self, target: Var, value: Expr | int) -> None:
+        """Add ``target -= value``."""
         self.body.append(Add(target, expr(value), "-="))
 
     def do(self, name: str, *arguments: Expr | int, remark: str = "") -> None:
-        """Call a function for its effect."""
+        """Add the call of a primitive whose result is not used."""
         self.body.append(Do(effect(name, *arguments), remark))
 
     def do_call(self, call: Call, remark: str = "") -> None:
+        """Add a call whose result is not used."""
         self.body.append(Do(call, remark))
 
     def give(self, value: Expr | int | None, remark: str = "") -> None:
-        """``return value``."""
+        """Add ``return value``."""
         self.body.append(Return(None if value is None else expr(value), remark))
 
     def leave(self, word: str = "break") -> None:
+        """Add ``break`` or ``continue``."""
         self.body.append(Leave(word))
 
     @contextmanager
     def when(self, condition: Expr) -> Iterator[None]:
-        """``if condition:``. Further arms follow by :meth:`otherwise`."""
+        """Open the block of ``if condition:``. :meth:`otherwise` adds further arms."""
         block: list[Statement] = []
         with self._inside(block):
             yield
@@ -81,7 +91,7 @@ class Builder:
 
     @contextmanager
     def otherwise(self, condition: Expr | None = None) -> Iterator[None]:
-        """``elif condition:`` or ``else:`` of the branch before."""
+        """Open the block of ``elif condition:``, or without a condition of ``else:``, of the branch before."""
         branch = self.body[-1]
         assert isinstance(branch, Branch)
         block: list[Statement] = []
@@ -91,7 +101,7 @@ class Builder:
 
     @contextmanager
     def loop(self, condition: Expr) -> Iterator[None]:
-        """``while condition:``."""
+        """Open the block of ``while condition:``."""
         block: list[Statement] = []
         with self._inside(block):
             yield
@@ -99,7 +109,7 @@ class Builder:
 
     @contextmanager
     def count(self, variable: Var | None, *bounds: Expr | int) -> Iterator[None]:
-        """``for variable in range(bounds):``."""
+        """Open the block of ``for variable in range(bounds):``."""
         block: list[Statement] = []
         with self._inside(block):
             yield
@@ -107,6 +117,7 @@ class Builder:
 
     @contextmanager
     def _inside(self, block: list[Statement]) -> Iterator[None]:
+        """Make ``block`` the open block until the context ends."""
         outer, self.body = self.body, block
         try:
             yield

@@ -16,7 +16,7 @@ _MODULE = ("Any", "KERNELS", "JIT", "annotations")
 
 
 class KernelModule:
-    """Gathers what a module of kernels is made of. Names are given here, so that none meets another."""
+    """Collects the constants and functions of a kernel module, and gives them distinct names."""
 
     def __init__(self) -> None:
         self.names = Names({*NAMES, *_MODULE})
@@ -25,25 +25,34 @@ class KernelModule:
         self.checks = Checks()
 
     def group(self, title: str) -> None:
-        """Begin a group of constants."""
+        """Begin a group of constants under the comment ``title``."""
         self.groups.append((title, []))
 
     def constant(self, wanted: str, value: int) -> Global:
-        """A number of the module by its name."""
+        """Add a constant to the last group. Return it by its name, which begins with ``wanted``."""
         name = self.names.new(wanted)
         self.groups[-1][1].append((name, value))
         return Global(name)
 
     def name(self, wanted: str) -> str:
-        """A name for a function."""
+        """Return a new name for a function, ``wanted`` if it is free."""
         return self.names.new(wanted)
 
     def check(self, f: Field, place: Span | None = None, name: str = "") -> Num:
-        """The number that a kernel gives for what a field, or a rule, says."""
+        """Return the number that a kernel returns if the check of a field or rule fails, from 1 on. The same check has the same number."""
         return Num(self.checks.number(Check(name or f.name, place or f.span)) + 1)
 
     def text(self, kernels: list[str], doc: str, *docs: str) -> str:
-        """The module. ``kernels`` are the lines of the table of its entry points."""
+        """Return the text of the module.
+
+        Args:
+            kernels: Lines of the table of entry points.
+            doc: First paragraph of its docstring.
+            docs: Further paragraphs.
+
+        Raises:
+            LookupError: if a function uses a name that nothing defines.
+        """
         for function in self.functions:
             function.body = pruned(function.body)
         used = {name for function in self.functions for name in globals_of(function.body)}

@@ -42,13 +42,14 @@ NAMES = frozenset(name for names in MODULES.values() for name in names)
 
 
 def imports(used: set[str]) -> str:
-    """The imports of the primitives among some names, and of what tells whether a module is compiled."""
+    """Return the import lines for the primitives among the names ``used``, and for ``JIT``."""
     wanted = used | {"JIT"}
     found = {name: [n for n in names if n in wanted] for name, names in MODULES.items()}
     return "".join(_import(name, names) for name, names in found.items() if names)
 
 
 def _import(module: str, names: list[str]) -> str:
+    """Return the import of some names of a module, in parentheses if the line is too long."""
     found = sorted(names, key=lambda name: (not name.isupper(), _natural(name)))
     line = f"from {_PACKAGE}.{module} import {', '.join(found)}"
     if len(line) <= WIDTH:
@@ -57,5 +58,5 @@ def _import(module: str, names: list[str]) -> str:
 
 
 def _natural(name: str) -> list[tuple[str, int]]:
-    """Numbers in names in their order: ``store_8`` before ``store_16``."""
+    """Return a sort key that orders numbers in names by value: ``store_8`` before ``store_16``."""
     return [(letters, int(digits or -1)) for letters, digits in re.findall(r"(\D+)(\d*)", name)]

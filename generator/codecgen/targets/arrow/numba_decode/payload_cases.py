@@ -9,7 +9,6 @@ from codecgen.plan.read_program import read_program
 from codecgen.schema.model import Field
 from codecgen.schema.types import BitsType, BytesType, ScalarType, StructType
 from codecgen.targets.arrow.arithmetic import Refused, Term
-from codecgen.targets.arrow.beyond import see_layout
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Num, Var
 from codecgen.targets.arrow.function_builder import Builder
@@ -20,6 +19,7 @@ from codecgen.targets.arrow.numba_decode.field_variables import (
     is_raw,
     part_of,
 )
+from codecgen.targets.arrow.unsupported_fields import refuse_unsupported_layout
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Cases:
         if name not in known:
             plans = self.plans(layout, choice.name, name)
             for plan in plans:
-                see_layout(self.plan, plan)
+                refuse_unsupported_layout(self.plan, plan)
             known[name] = Case(part_of(part_of(part, choice.name), case.name), plans)
         if len(read.holders) == 2:
             type_ = read.field.type

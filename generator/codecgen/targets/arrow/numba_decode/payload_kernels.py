@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.payloads import Combination, PayloadPlan
-from codecgen.targets.arrow.beyond import see_layout
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Call, Expr, Function, Global, Num, Var, any_of, call
 from codecgen.targets.arrow.function_builder import Builder
@@ -14,6 +13,7 @@ from codecgen.targets.arrow.numba_decode.array_opener import base_type
 from codecgen.targets.arrow.numba_decode.field_variables import load
 from codecgen.targets.arrow.numba_decode.payload_rows import PayloadRowsKernel
 from codecgen.targets.arrow.numba_decode.payload_view import PayloadKernels
+from codecgen.targets.arrow.unsupported_fields import refuse_unsupported_layout
 
 _LOOK, _DONE, _REJECTED, _UNKNOWN = range(4)
 """What became of a payload: the state says what (rejected if a check noted its number, otherwise there was no room); done;
@@ -36,7 +36,7 @@ def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
     for combination in view.combinations:
         for layout in combination.layouts.values():
             if layout is not None:
-                see_layout(plan, layout)
+                refuse_unsupported_layout(plan, layout)
         kernel = PayloadRowsKernel(kernels, combination)
         kernel.emit()
         rows.append(kernel)

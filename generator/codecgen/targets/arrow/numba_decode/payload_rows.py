@@ -14,7 +14,6 @@ from codecgen.plan.tag_defaults import default_bytes, default_data
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused, Term
-from codecgen.targets.arrow.beyond import first_choice
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
 from codecgen.targets.arrow.function_builder import Builder
@@ -27,6 +26,7 @@ from codecgen.targets.arrow.numba_decode.payload_reader import (
     Places,
 )
 from codecgen.targets.arrow.numba_decode.payload_view import PayloadKernels
+from codecgen.targets.arrow.unsupported_fields import find_choice
 
 
 class PayloadRowsKernel:
@@ -48,7 +48,7 @@ class PayloadRowsKernel:
         self.at = Var("at")
         self.gives = self.make_outputs()
         self.combination = combination
-        found = (first_choice(kernels.plan, plan) for plan in there.values())
+        found = (find_choice(kernels.plan, plan) for plan in there.values())
         self.choice = next((f for f in found if f is not None), None)
         self.p, self.rows_room = Var("p"), Var("rows_room")
         self.starts = {name: Var(f"{name}_start") for name in there}

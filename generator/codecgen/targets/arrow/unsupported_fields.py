@@ -1,4 +1,4 @@
-"""What kernels and NumPy readers have no words for, wherever it stands in the layouts of a view."""
+"""Find fields that neither kernels nor NumPy readers support, in the layouts of a view."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from codecgen.schema.types import ZERO_TERMINATED, ChoiceType, PaddingType
 from codecgen.targets.arrow.checks import Unsupported
 
 
-def see_expressible(plan: Plan, view: ViewPlan) -> None:
-    """Raise Unsupported for the first field that asks for more."""
+def refuse_unsupported_view(plan: Plan, view: ViewPlan) -> None:
+    """Raise Unsupported for the first field that the layouts of a view, or layouts inside of them, cannot have."""
     for case in view.cases:
-        see_layout(plan, case.entry)
+        refuse_unsupported_layout(plan, case.entry)
 
 
-def see_layout(plan: Plan, entry: LayoutPlan) -> None:
-    """Raise Unsupported for the first field of a layout, or of one that it holds, that asks for more."""
+def refuse_unsupported_layout(plan: Plan, entry: LayoutPlan) -> None:
+    """Raise Unsupported for the first field that a layout, or a layout inside of it, cannot have."""
     for layout in _layouts(plan, entry):
         for fp in layout.fields:
-            reason = _beyond(fp)
+            reason = _unsupported_feature(fp)
             if reason:
                 raise Unsupported(reason, fp.field)
 
 
-def first_choice(plan: Plan, entry: LayoutPlan) -> Field | None:
-    """The first field of a layout, or of one that it holds, that is one of several layouts."""
+def find_choice(plan: Plan, entry: LayoutPlan) -> Field | None:
+    """Return the first field that is a choice in a layout or in the layouts inside of it, None if there is none."""
     for layout in _layouts(plan, entry):
         for fp in layout.fields:
             if choice_of(fp.field) is not None:
@@ -37,7 +37,7 @@ def first_choice(plan: Plan, entry: LayoutPlan) -> Field | None:
 
 
 def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
-    """A layout, and all that it holds."""
+    """Yield a layout and all layouts inside of it, each once. Cases of choices are left out."""
     todo, seen = [entry], {(entry.name, entry.version)}
     while todo:
         layout = todo.pop()
@@ -51,7 +51,8 @@ def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
                     todo.append(held)
 
 
-def _beyond(fp: FieldPlan) -> str:
+def _unsupported_feature(fp: FieldPlan) -> str:
+    """Return the unsupported feature that a field uses, in words for a message, ``""`` if it uses none."""
     f = fp.field
     if isinstance(f.type, PaddingType):
         return "padding"
@@ -73,4 +74,4 @@ def _beyond(fp: FieldPlan) -> str:
     return ""
 
 
-__all__ = ["first_choice", "see_expressible", "see_layout"]
+__all__ = ["find_choice", "refuse_unsupported_layout", "refuse_unsupported_view"]
