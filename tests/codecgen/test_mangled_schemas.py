@@ -58,7 +58,9 @@ def needed(root: str) -> dict[str, str]:
     names = {loader.MANIFEST, root}
     while True:
         files = {name: FILES[name] for name in sorted(names)}
-        files[loader.MANIFEST] = files[loader.MANIFEST].replace("kafka_codecs", PACKAGE)
+        manifest = files[loader.MANIFEST].replace("kafka_codecs", PACKAGE)
+        # Its folders are not all among the files.
+        files[loader.MANIFEST] = re.sub("(?m)^  as_of_folders: .*\n", "", manifest)
         found = checked(files)[1]
         if not found:
             return files

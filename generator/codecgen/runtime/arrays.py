@@ -197,7 +197,7 @@ class Array(Codec):
         if number < 0:
             raise LengthError(f"count is {number}: it cannot be negative", source.where(start))
         if number == 0 and self.at_least:
-            reason = f"0 elements, where at min_size {self.at_least} must be"
+            reason = f"0 elements, where at least {self.at_least} must be"
             raise LengthError(reason, source.where(start))
         min_size = getattr(self.element, "min_size", self.element.size) or 1
         plain = (
@@ -281,7 +281,7 @@ class Array(Codec):
                 yield item
         if i < self.at_least:
             raise LengthError(
-                f"{i} elements, where at min_size {self.at_least} must be", section.where()
+                f"{i} elements, where at least {self.at_least} must be", section.where()
             )
         if self.closes and section.pos not in section.pauses:
             if section.left:
@@ -370,7 +370,7 @@ class Array(Codec):
         if self.fixed is not None and len(value) != self.fixed:
             raise BuildError(f"{self.fixed} elements are needed, not {len(value)}")
         if len(value) < self.at_least:
-            raise BuildError(f"at min_size {self.at_least} elements are needed")
+            raise BuildError(f"at least {self.at_least} elements are needed")
         if self.counted_by and len(value) != this[self.counted_by]:
             raise BuildError(f"{self.counted_by} is {this[self.counted_by]}, not {len(value)}")
         if value and self.too_deep(session):
