@@ -13,8 +13,9 @@ from codecgen.plan.columns import CasePlan, Leaf, plan_view
 from codecgen.plan.nodes import Value, part_of
 from codecgen.plan.payloads import Combination, PayloadCase, plan_payloads
 from codecgen.plan.read_program import read_program
+from codecgen.plan.writable import WriteError
 from codecgen.plan.write_ops import Limits
-from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
+from codecgen.plan.write_program import WriteProgram, is_written, write_program
 from codecgen.schema.expression import data_text
 from codecgen.schema.model import Model, View
 from codecgen.schema.types import (

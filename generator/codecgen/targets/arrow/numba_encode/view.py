@@ -5,8 +5,9 @@ from __future__ import annotations
 from codecgen.plan import LayoutPlan, Plan, nodes
 from codecgen.plan.column_sources import SourceError, require_simple_columns
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
+from codecgen.plan.writable import WriteError
 from codecgen.plan.write_ops import Bits, Number, columns_of
-from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
+from codecgen.plan.write_program import WriteProgram, is_written, write_program
 from codecgen.targets.arrow.checks import Unsupported, function_name
 from codecgen.targets.arrow.code_tree import Global
 from codecgen.targets.arrow.module import KernelModule
