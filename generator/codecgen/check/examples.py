@@ -117,7 +117,7 @@ class _Example:
         for key, value in values.items():
             there = [fp for plan in plans for fp in plan.fields if fp.name == key]
             if not there and any(fill.given == key for fill in fills):
-                self.whole(value, _64_BITS, "64 bits", f"{path}{key}")
+                self.check_integer(value, _64_BITS, "64 bits", f"{path}{key}")
             elif not there:
                 layout = plans[0].layout
                 spans = {f.name: f.span for f in layout.fields}
@@ -128,9 +128,9 @@ class _Example:
                 self.report("C014", message, f"{path}{key}", help)
             else:
                 fits = (fp for fp in there if value is not None or fp.field.nullable)
-                self.value(value, next(fits, there[0]), plans[0], values, f"{path}{key}")
+                self.check_value(value, next(fits, there[0]), plans[0], values, f"{path}{key}")
 
-    def value(
+    def check_value(
         self,
         value: object,
         fp: FieldPlan,
@@ -144,11 +144,11 @@ class _Example:
             return
         match f.type:
             case ScalarType():
-                self.scalar(value, f.type, path)
+                self.check_scalar(value, f.type, path)
             case BitsType(_, members):
                 self.bits(value, members, path)
             case BytesType():
-                self.data(value, f.type, path)
+                self.check_data(value, f.type, path)
             case PaddingType():
                 if value is not None:
                     self.report("C017", f"{path} is padding: it has no value", path)
@@ -157,46 +157,46 @@ class _Example:
             case ChoiceType(length=str(), null=int()) if value is None:
                 return
             case ChoiceType() | StructType(version=Expression()):
-                self.chosen(value, fp, holder, values, path)
+                self.check_choice(value, fp, holder, values, path)
             case TagsType():
-                self.tags(value, path)
+                self.check_tags(value, path)
             case StructType(ref):
-                self.inside(value, ref, holder, path)
+                self.check_layout(value, ref, holder, path)
             case ArrayType(element):
                 if not isinstance(value, list):
-                    self.wrong(value, "a list", path)
+                    self.report_wrong(value, "a list", path)
                     return
                 fills = holder.layout.fills_of(f.name, holder.version)
                 for i, item in enumerate(value):
                     if isinstance(element, Reference):
-                        self.inside(item, element, holder, f"{path}[{i}]", fills)
+                        self.check_layout(item, element, holder, f"{path}[{i}]", fills)
                     elif isinstance(element, BytesType):
-                        self.data(item, element, f"{path}[{i}]")
+                        self.check_data(item, element, f"{path}[{i}]")
                     elif isinstance(element, ChoiceType):
                         if item is not None or element.null is None:
-                            self.chosen(item, fp, holder, values, f"{path}[{i}]")
+                            self.check_choice(item, fp, holder, values, f"{path}[{i}]")
                     else:
-                        self.scalar(item, element, f"{path}[{i}]")
+                        self.check_scalar(item, element, f"{path}[{i}]")
 
-    def tags(self, value: object, path: str) -> None:
+    def check_tags(self, value: object, path: str) -> None:
         """Check the tagged fields that the layout does not name: their tags and bytes."""
         if not isinstance(value, list):
-            self.wrong(value, "a list", path)
+            self.report_wrong(value, "a list", path)
             return
         for i, item in enumerate(value):
             if not isinstance(item, Mapping) or set(item) != {"tag", "data"}:
-                self.wrong(item, "a mapping of tag and data", f"{path}[{i}]")
+                self.report_wrong(item, "a mapping of tag and data", f"{path}[{i}]")
                 continue
-            self.whole(item["tag"], (0, (1 << 31) - 1), "a tag", f"{path}[{i}].tag")
-            self.data(item["data"], BytesType("uvarint"), f"{path}[{i}].data")
+            self.check_integer(item["tag"], (0, (1 << 31) - 1), "a tag", f"{path}[{i}].tag")
+            self.check_data(item["data"], BytesType("uvarint"), f"{path}[{i}].data")
 
-    def wrong(self, value: object, wanted: str, path: str) -> None:
+    def report_wrong(self, value: object, wanted: str, path: str) -> None:
         """Record that a value is not what ``wanted`` says."""
         shown = repr(value)
         shown = shown if len(shown) <= 40 else shown[:37] + "..."
         self.report("C017", f"{path} is {wanted}, not {shown}", path)
 
-    def chosen(
+    def check_choice(
         self,
         value: object,
         fp: FieldPlan,
@@ -209,13 +209,13 @@ class _Example:
         if choice is not None and choice.unknown and isinstance(value, bytes | str):
             return
         if not isinstance(value, Mapping):
-            self.wrong(value, "a mapping of fields", path)
+            self.report_wrong(value, "a mapping of fields", path)
             return
         held = find_held_plan(self.plan, holder, fp, values, value)
         if held is not None:  # without one the codec says what is wrong when it tries the example
             self.fields(value, [held], f"{path}.")
 
-    def inside(
+    def check_layout(
         self,
         value: object,
         ref: Reference,
@@ -225,34 +225,34 @@ class _Example:
     ) -> None:
         """Check the value of a field, or an element of an array, that is a layout itself."""
         if not isinstance(value, Mapping):
-            self.wrong(value, "a mapping of fields", path)
+            self.report_wrong(value, "a mapping of fields", path)
             return
         plans = self.plan.of(ref)
         in_band = self.plan.model.layouts[ref.layout].version_is is not None
         same = [p for p in plans if p.version == holder.version]
         self.fields(value, same if same and not in_band else list(plans), f"{path}.", fills)
 
-    def scalar(self, value: object, type_: ScalarType, path: str) -> None:
+    def check_scalar(self, value: object, type_: ScalarType, path: str) -> None:
         """Check the value of a scalar type."""
         if type_.enum is not None:
-            self.word(value, type_.enum, type_.only, path)
+            self.check_word(value, type_.enum, type_.only, path)
         elif type_.name == "bool":
             if not isinstance(value, bool):
-                self.wrong(value, "true or false", path)
+                self.report_wrong(value, "true or false", path)
         elif type_.name == "uuid":
             if not _is_uuid(value):
-                self.wrong(value, "a uuid", path)
+                self.report_wrong(value, "a uuid", path)
         elif not is_float(type_.name):
-            self.whole(value, integer_range(type_.name) or (0, 0), type_.name, path)
+            self.check_integer(value, integer_range(type_.name) or (0, 0), type_.name, path)
 
-    def whole(self, value: object, reach: tuple[int, int], name: str, path: str) -> None:
+    def check_integer(self, value: object, reach: tuple[int, int], name: str, path: str) -> None:
         """Check that a value is a whole number within ``reach``."""
         if isinstance(value, bool) or not isinstance(value, int):
-            self.wrong(value, "a number", path)
+            self.report_wrong(value, "a number", path)
         elif not reach[0] <= value <= reach[1]:
             self.report("C017", f"{path} is {value}, which does not fit {name}", path)
 
-    def word(self, value: object, enum: str, only: tuple[str, ...] | None, path: str) -> None:
+    def check_word(self, value: object, enum: str, only: tuple[str, ...] | None, path: str) -> None:
         """Check that a value is a name or a number of an enum value that ``only`` allows."""
         declared = self.plan.model.enums[enum]
         known = dict(enum_values(declared, only))
@@ -268,7 +268,7 @@ class _Example:
     def bits(self, value: object, members: tuple[BitMember, ...], path: str) -> None:
         """Check the members of a word of bits."""
         if not isinstance(value, Mapping):
-            self.wrong(value, "a mapping of bits", path)
+            self.report_wrong(value, "a mapping of bits", path)
             return
         by_name = {m.name: m for m in members}
         for key, part in value.items():
@@ -278,22 +278,24 @@ class _Example:
                 message = f'"{path}" has no member "{key}"'
                 self.report("C014", message, f"{path}.{key}", hint(str(key), spans))
             elif m.enum is not None:
-                self.word(part, m.enum, m.only, f"{path}.{key}")
+                self.check_word(part, m.enum, m.only, f"{path}.{key}")
             elif m.width == 1 and not m.reserved:
                 if not isinstance(part, bool):
-                    self.wrong(part, "true or false", f"{path}.{key}")
+                    self.report_wrong(part, "true or false", f"{path}.{key}")
             else:
-                self.whole(part, (0, (1 << m.width) - 1), f"{m.width} bits", f"{path}.{key}")
+                self.check_integer(
+                    part, (0, (1 << m.width) - 1), f"{m.width} bits", f"{path}.{key}"
+                )
 
-    def data(self, value: object, type_: BytesType, path: str) -> None:
+    def check_data(self, value: object, type_: BytesType, path: str) -> None:
         """Check that a value is bytes or text of the right size."""
         if value is None:
             if type_.null is None:
                 self.report("C017", f"{path} is never null", path)
         elif type_.text and not isinstance(value, str):
-            self.wrong(value, "text", path)
+            self.report_wrong(value, "text", path)
         elif not isinstance(value, str | bytes):
-            self.wrong(value, "bytes: text, or {hex: ..}", path)
+            self.report_wrong(value, "bytes: text, or {hex: ..}", path)
         elif isinstance(type_.length, int):
             size = len(value.encode() if isinstance(value, str) else value)
             if size > type_.length or (size < type_.length and not type_.padded):
@@ -339,29 +341,29 @@ class _Example:
         f = fp.field
         fixed = f.const if isinstance(f.const, int) else None
         if fixed is not None and number != fixed:
-            self.differs(f.name, fp, number, fixed)
+            self.report_difference(f.name, fp, number, fixed)
         if f.name not in values:
             return
         value = values[f.name]
         if isinstance(f.type, ScalarType):
-            given = self.plain(value, f.type.enum)
+            given = self.written_number(value, f.type.enum)
             if given is not None and given != number:
-                self.differs(f.name, fp, number, given)
+                self.report_difference(f.name, fp, number, given)
         elif isinstance(f.type, BitsType) and isinstance(value, Mapping):
             for m in f.type.members:
-                given = self.plain(value.get(m.name), m.enum)
+                given = self.written_number(value.get(m.name), m.enum)
                 part = number >> m.low & (1 << m.width) - 1
                 if given is not None and given != part:
-                    self.differs(f"{f.name}.{m.name}", fp, part, given)
+                    self.report_difference(f"{f.name}.{m.name}", fp, part, given)
 
-    def plain(self, value: object, enum: str | None) -> int | None:
+    def written_number(self, value: object, enum: str | None) -> int | None:
         """Return the number that a value is written as, or None if it is not one."""
         if enum is not None and isinstance(value, str):
             values = self.plan.model.enums[enum].values
             return next((v.value for v in values if value in (v.name, v.spelled)), None)
         return int(value) if isinstance(value, bool | int) else None
 
-    def differs(self, path: str, fp: FieldPlan, there: int, given: int) -> None:
+    def report_difference(self, path: str, fp: FieldPlan, there: int, given: int) -> None:
         """Record that the bytes of a field differ from its given value."""
         self.report(
             "C024",

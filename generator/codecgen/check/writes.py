@@ -125,11 +125,11 @@ class _Rows:
             message = "there are no elements here: the row is the layout itself"
             yield Diagnostic("C032", message, place(write, f"item.{next(iter(write.item))}"))
         where = "row" if rows.each is None else "entry"
-        yield from self.part("entry", layout, where)
+        yield from self.check_part("entry", layout, where)
         if element is not None:
-            yield from self.part("item", element, "item")
+            yield from self.check_part("item", element, "item")
 
-    def part(self, part: str, layout: Layout, where: str) -> Iterator[Diagnostic]:
+    def check_part(self, part: str, layout: Layout, where: str) -> Iterator[Diagnostic]:
         """Yield diagnostics about the fields of the entry or of its elements."""
         given = self.write.entry if part == "entry" else self.write.item
         named: list[str] = []
@@ -144,7 +144,7 @@ class _Rows:
             assert f is not None
             for version in versions_of(layout, f.versions):
                 scope = Scope(self.model, layout, version, owner=layout.name)
-                yield from self.value(f, name, expression, scope, where, named)
+                yield from self.check_value(f, name, expression, scope, where, named)
             named.append(f.name)
         names = {name.partition(".")[0] for name in given}
         for f in layout.fields:
@@ -201,7 +201,7 @@ class _Rows:
             return any(getattr(t, "null", None) is None for t in f.all_types())
         return isinstance(f.type, ScalarType)
 
-    def value(
+    def check_value(
         self,
         f: Field,
         name: str,
@@ -213,7 +213,7 @@ class _Rows:
         """Yield diagnostics about the expression that a field is written from."""
         span = expression_span(self.model, expression)
         if isinstance(f.type, BytesType | ArrayType):
-            yield from self.copied_value(f, expression, where)
+            yield from self.check_copied(f, expression, where)
             return
         own = self.model.layouts[self.rows.layout]
         known = {key.partition(".")[0] for key in self.write.entry} if where == "item" else named
@@ -229,7 +229,7 @@ class _Rows:
         elif found.nullable:
             yield Diagnostic("C032", f'"{name}" cannot be null, but its value can', span)
 
-    def copied_value(self, f: Field, expression: Expression, where: str) -> Iterator[Diagnostic]:
+    def check_copied(self, f: Field, expression: Expression, where: str) -> Iterator[Diagnostic]:
         """Yield diagnostics unless bytes and arrays are written from a column of their type."""
         span = expression_span(self.model, expression)
         node = expression.node

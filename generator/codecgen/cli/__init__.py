@@ -54,6 +54,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser that raises UsageError for invalid arguments."""
 
     def error(self, message: str) -> NoReturn:
+        """Raise UsageError with a hint at ``--help``."""
         raise UsageError(f"{message}; see {self.prog} --help")
 
 

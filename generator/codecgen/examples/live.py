@@ -57,11 +57,13 @@ class _SourceFinder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        """Return the spec of a module whose source is in memory, or None."""
         if fullname not in self.sources:
             return None
         return spec_from_loader(fullname, self, is_package=self.sources[fullname][1])
 
     def exec_module(self, module: ModuleType) -> None:
+        """Execute the source of a module."""
         source = self.sources[module.__name__][0]
         exec(compile(source, f"<{module.__name__}>", "exec"), module.__dict__)
 
@@ -107,6 +109,7 @@ def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
 
 
 def _seen_from_here(d: Diagnostic, place: str) -> Diagnostic:
+    """Return a diagnostic about a used directory at the place that names the directory."""
     return replace(d, span=replace(d.span, file=place + d.span.file))
 
 

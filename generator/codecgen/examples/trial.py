@@ -183,12 +183,12 @@ class _Meant:
                 what = f"{plan.name} has no field {name!r} here"
                 here = _join_path(path, str(name))
                 raise Mismatch(f"{what}; {known}" if known else what, here)
-            out[str(name)] = self.value(
+            out[str(name)] = self.convert_value(
                 plan, fp, fp.field.type, value, given, _join_path(path, str(name))
             )
         return out
 
-    def chosen(
+    def convert_choice(
         self,
         plan: LayoutPlan,
         fp: FieldPlan,
@@ -205,7 +205,7 @@ class _Meant:
         held = find_held_plan(self.plan, plan, fp, fields, given)
         return given if held is None else self.layout(held, given, path)
 
-    def value(
+    def convert_value(
         self,
         plan: LayoutPlan,
         fp: FieldPlan,
@@ -236,33 +236,33 @@ class _Meant:
                     )
                 return given if text else given.encode("utf-8")
             case ChoiceType():
-                return self.chosen(plan, fp, given, fields, path)
+                return self.convert_choice(plan, fp, given, fields, path)
             case StructType(version=Expression()):
-                return self.chosen(plan, fp, given, fields, path)
+                return self.convert_choice(plan, fp, given, fields, path)
             case TagsType() if isinstance(given, list):
-                return [self.tagged(item, f"{path}[{i}]") for i, item in enumerate(given)]
+                return [self.convert_tagged(item, f"{path}[{i}]") for i, item in enumerate(given)]
             case StructType(ref):
-                return self.layout(self.version(ref, plan, given), given, path)
+                return self.layout(self.find_version(ref, plan, given), given, path)
             case ArrayType(element):
                 if not isinstance(given, list):
                     raise Mismatch(f"{path}: a list is needed, not {given!r}", path)
                 fills = plan.layout.fills_of(fp.name, plan.version)
                 return [
-                    self.layout(self.version(element, plan, item), item, f"{path}[{i}]", fills)
+                    self.layout(self.find_version(element, plan, item), item, f"{path}[{i}]", fills)
                     if isinstance(element, Reference)
-                    else self.value(plan, fp, element, item, fields, f"{path}[{i}]")
+                    else self.convert_value(plan, fp, element, item, fields, f"{path}[{i}]")
                     for i, item in enumerate(given)
                 ]
             case _:
                 return given
 
-    def tagged(self, given: object, path: str) -> object:
+    def convert_tagged(self, given: object, path: str) -> object:
         """Return a tagged field that the layout does not name."""
         if not isinstance(given, Mapping) or not isinstance(given.get("data"), str):
             return given
         return {**given, "data": given["data"].encode("utf-8")}
 
-    def version(self, ref: Reference, around: LayoutPlan, value: object) -> LayoutPlan:
+    def find_version(self, ref: Reference, around: LayoutPlan, value: object) -> LayoutPlan:
         """Return the plan of a held layout, by the version that its value states."""
         plans = self.plan.of(ref)
         by = self.plan.model.layouts[ref.layout].version_is
@@ -337,33 +337,33 @@ def _compare_value(
     type_ = fp.field.type
     parsed = fields[fp.name]
 
-    def chosen(given: object, parsed: Any, path: str) -> None:
+    def compare_choice(given: object, parsed: Any, path: str) -> None:
         held = find_held_plan(meant.plan, plan, fp, fields, parsed)
         if isinstance(given, Mapping) and isinstance(parsed, Mapping) and held is not None:
             _compare(meant, held, given, parsed, path, worked_out)
         else:
             _require_same(
-                meant.plan, None, meant.chosen(plan, fp, given, fields, path), parsed, path
+                meant.plan, None, meant.convert_choice(plan, fp, given, fields, path), parsed, path
             )
 
     match type_:
         case ChoiceType() | StructType(version=Expression()):
-            chosen(given, parsed, path)
+            compare_choice(given, parsed, path)
         case ArrayType(ChoiceType()) if isinstance(given, list) and len(given) == len(parsed or ()):
             for i, (one, other) in enumerate(zip(given, parsed, strict=True)):
-                chosen(one, other, f"{path}[{i}]")
+                compare_choice(one, other, f"{path}[{i}]")
         case ArrayType(Reference() as ref) if isinstance(given, list) and isinstance(parsed, list):
             if len(given) != len(parsed):
                 raise Mismatch(f"{path} has {len(parsed)} elements, not {len(given)}", path)
             for i, (one, other) in enumerate(zip(given, parsed, strict=True)):
-                inner = meant.version(ref, plan, other)
+                inner = meant.find_version(ref, plan, other)
                 filled = {
                     fill.given: fields[fill.base] + other[fill.target]
                     for fill in plan.layout.fills_of(fp.name, plan.version)
                 }
                 _compare(meant, inner, one, other, f"{path}[{i}]", worked_out, filled)
         case StructType(ref) if parsed is not None and given is not None:
-            _compare(meant, meant.version(ref, plan, parsed), given, parsed, path, worked_out)
+            _compare(meant, meant.find_version(ref, plan, parsed), given, parsed, path, worked_out)
         case BitsType(_, members) if isinstance(given, Mapping):
             enums = {m.name: m.enum for m in members}
             for name, value in given.items():
@@ -373,7 +373,7 @@ def _compare_value(
         case ScalarType(_, enum) if enum is not None:
             _require_same(meant.plan, enum, given, parsed, path)
         case _:
-            value = meant.value(plan, fp, type_, given, fields, path)
+            value = meant.convert_value(plan, fp, type_, given, fields, path)
             _require_same(meant.plan, None, value, parsed, path)
 
 

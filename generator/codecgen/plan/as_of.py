@@ -234,12 +234,12 @@ def _without_dangling_layouts(
 def _without_missing_cases(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
     """Return the layout without cases of choices whose layout is not in ``layouts``."""
 
-    def there(choice: ChoiceType) -> ChoiceType:
+    def without_missing(choice: ChoiceType) -> ChoiceType:
         return replace(
             choice, cases=tuple(c for c in choice.cases if _is_resolvable(c[1], layouts))
         )
 
-    return _map_choices(layout, there)
+    return _map_choices(layout, without_missing)
 
 
 def _without_later_cases(
@@ -247,7 +247,7 @@ def _without_later_cases(
 ) -> dict[str, Layout]:
     """Drop the cases that a choice or an enum value introduced after ``release``."""
 
-    def there(choice: ChoiceType) -> ChoiceType:
+    def without_missing(choice: ChoiceType) -> ChoiceType:
         if not exists_at(model.choices[choice.choice].since, release):
             return replace(choice, cases=())
         cases = tuple(c for c in choice.cases if _are_steps_present(c[1], model, release))
@@ -258,7 +258,7 @@ def _without_later_cases(
         numbers = {v.value for v in values if v.name in known.get(choice.enum, set())}
         return replace(choice, cases=tuple(c for c in choice.cases if c[0] in numbers))
 
-    return {name: _map_choices(layout, there) for name, layout in layouts.items()}
+    return {name: _map_choices(layout, without_missing) for name, layout in layouts.items()}
 
 
 def _are_steps_present(ref: Reference, model: Model, release: str) -> bool:

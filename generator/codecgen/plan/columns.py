@@ -111,6 +111,7 @@ class ViewPlan:
         return tuple(other for other in self.leaves if other.inside is leaf)
 
     def cases_of(self, entry: LayoutPlan) -> tuple[CasePlan, ...]:
+        """Return the cases whose rows lie in ``entry``."""
         return tuple(case for case in self.cases if case.entry is entry)
 
 

@@ -64,6 +64,7 @@ class Word:
 
     @property
     def type(self) -> Type:
+        """Return the type of the enum."""
         return Type("enum", self.enum)
 
 
@@ -73,6 +74,7 @@ class NullValue:
 
     @property
     def type(self) -> Type:
+        """Return the type of null."""
         return NULL
 
 
@@ -134,6 +136,7 @@ class VersionValue:
 
     @property
     def type(self) -> Type:
+        """Return the type of numbers."""
         return INT
 
 
@@ -147,6 +150,7 @@ class DerivedValue:
 
     @property
     def type(self) -> Type:
+        """Return the type of the inner value."""
         return self.value.type
 
 
@@ -160,6 +164,7 @@ class PlaceValue:
 
     @property
     def type(self) -> Type:
+        """Return the type of numbers."""
         return INT
 
 
@@ -194,6 +199,7 @@ class Comparison:
 
     @property
     def type(self) -> Type:
+        """Return the type of conditions."""
         return BOOL
 
 
@@ -206,6 +212,7 @@ class Membership:
 
     @property
     def type(self) -> Type:
+        """Return the type of conditions."""
         return BOOL
 
 
@@ -219,6 +226,7 @@ class Logical:
 
     @property
     def type(self) -> Type:
+        """Return the type of conditions."""
         return BOOL
 
 
@@ -230,6 +238,7 @@ class Negation:
 
     @property
     def type(self) -> Type:
+        """Return the type of conditions."""
         return BOOL
 
 

@@ -38,6 +38,9 @@ def _values(view: ViewPlan | PayloadPlan) -> Iterator[Mapping[str, Value]]:
 
 
 def _secrets(values: Mapping[str, Value], value: Value) -> Iterator[Sensitive]:
+    """Yield what makes a column secret: the secrets of the fields in its value, with the column that names
+    them.
+    """
     for field in _fields(value):
         secret = field.field.sensitive
         if secret is None:

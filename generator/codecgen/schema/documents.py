@@ -12,7 +12,7 @@ from codecgen.schema.declarations import Declarations
 from codecgen.schema.expression import Expression
 from codecgen.schema.flexible import (
     Flexible,
-    bare,
+    field_record,
     flexible_of,
     section,
     with_lengths,
@@ -293,7 +293,7 @@ class ModelBuilder:
         around = cast(Any, self.around["endian"] or "big")
         if isinstance(value, str) and value not in FLEXIBLE:
             return Field(name, ScalarType(value), span, around, accepts=accepts)
-        given = value if isinstance(value, Record) else bare(str(value), span)
+        given = value if isinstance(value, Record) else field_record(str(value), span)
         if tagged and "tag" not in given:
             help = "the number that stands before its bytes: `tag: 0`"
             self.reader.report(

@@ -92,7 +92,7 @@ def section(flexible: Flexible | None, span: Span, accepts: frozenset[str]) -> t
     )
 
 
-def bare(word: str, span: Span) -> Record:
+def field_record(word: str, span: Span) -> Record:
     """Return the record of a field that is written as a type alone."""
     return Record("field", {"type": Value(word, span)}, span)
 

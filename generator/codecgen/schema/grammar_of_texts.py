@@ -25,7 +25,8 @@ from codecgen.schema.scalars import INTEGERS
 from codecgen.schema.texts import LINE_FREEDOMS, PROPERTY_FREEDOMS, TEXT_FREEDOMS
 
 
-def _accepts(freedoms: Iterable[str]) -> Key:
+def _tolerances_key(freedoms: Iterable[str]) -> Key:
+    """Return the key ``accepts`` with the words for some tolerances."""
     return Key(ListOf(OneOf(tuple(freedoms))), "What lenient readers take, and strict ones refuse.")
 
 
@@ -55,7 +56,7 @@ TEXTS: Mapping[str, Form] = {
             "text": Key(Name(), "Its name.", True),
             "doc": DOC,
             "since": SINCE,
-            "accepts": _accepts(TEXT_FREEDOMS),
+            "accepts": _tolerances_key(TEXT_FREEDOMS),
             "lines": Key(MapOf(Use("line")), "The lines, from the first to the last."),
             "may_be_empty": Key(
                 Boolean(), "There may be no line at all; every value is null then."
@@ -93,7 +94,7 @@ TEXTS: Mapping[str, Form] = {
             "const": Key(Integer(), "The only value."),
             "counts": Key(Name(), "The value is the number of these lines."),
             **_RULES,
-            "accepts": _accepts(LINE_FREEDOMS),
+            "accepts": _tolerances_key(LINE_FREEDOMS),
         },
         one_of=((*_ONE, "each"),),
         together={
@@ -116,7 +117,7 @@ TEXTS: Mapping[str, Form] = {
             "string": Key(OneOf(("rest",)), "All that is left of the line, in UTF-8."),
             "spelled": Key(Word(), "The key as the text has it, where that is not the name."),
             **_RULES,
-            "accepts": _accepts(PROPERTY_FREEDOMS),
+            "accepts": _tolerances_key(PROPERTY_FREEDOMS),
             "since": SINCE,
         },
         one_of=(_ONE,),

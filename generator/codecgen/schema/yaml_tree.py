@@ -128,16 +128,19 @@ class _Composer(yaml.composer.Composer, yaml.resolver.Resolver):
         self._events = deque(events)
 
     def check_event(self, *kinds: type) -> bool:
+        """Return whether another event exists, of one of ``kinds`` if given."""
         return bool(self._events) and (not kinds or isinstance(self._events[0], kinds))
 
     def peek_event(self) -> yaml.Event:
+        """Return the next event without consuming it."""
         return self._events[0]
 
     def get_event(self) -> yaml.Event:
+        """Consume and return the next event."""
         return self._events.popleft()
 
     def roots(self) -> list[yaml.Node]:
-        """The node of each document."""
+        """Return the root node of each document."""
         found: list[yaml.Node] = []
         while self.check_node():
             node = self.get_node()
@@ -154,13 +157,16 @@ class _Reader:
         self.depth = 0
 
     def report(self, code: str, message: str, span: Span, help: str = "") -> None:
+        """Record a diagnostic about an event."""
         self.diagnostics.append(Diagnostic(code, message, span, help=help))
 
     def span(self, start: yaml.Mark | Any, end: yaml.Mark | Any) -> Span:
+        """Return the place between two marks, on the line of the first."""
         end_column = end.column + 1 if end.line == start.line else start.column + 2
         return Span(self.file, start.line + 1, start.column + 1, end_column)
 
     def check(self, event: yaml.Event) -> None:
+        """Record a diagnostic if an event uses a YAML feature that schemas do not use."""
         span = self.span(event.start_mark, event.end_mark)
         if isinstance(event, yaml.CollectionStartEvent):
             self.depth += 1
@@ -177,6 +183,7 @@ class _Reader:
             self.report("C002", f"tags are not used in schemas: {tag}", span, help)
 
     def convert(self, node: yaml.Node) -> Node:
+        """Return a YAML node as a plain node."""
         span = self.span(node.start_mark, node.end_mark)
         if isinstance(node, yaml.ScalarNode):
             plain = node.style is None
