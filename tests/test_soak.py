@@ -27,10 +27,12 @@ def test_parts_are_chosen_by_name(tmp_path: Path) -> None:
         return [part.name for part in chosen(parts(1, tmp_path), wanted)]
 
     assert names("laws", "mutants") == ["laws", "tests/laws", "mutants", "tests/mutants"]
-    assert names("tests/log/cli/", "log") == [
-        "tests/log/cli",
-        "tests/log",
-        *(f"tests/log/{name}" for name in ("disk", "report", "segment", "tables", "write")),
+    subjects = ["check", "diff", "dump", "groups", "hexdump", "keys", "metadata"]
+    subjects += ["producers", "statistics", "transactions"]
+    assert names("tests/log/inspect/diff/", "log/inspect") == [
+        "tests/log/inspect/diff",
+        "tests/log/inspect",
+        *(f"tests/log/inspect/{name}" for name in subjects if name != "diff"),
     ]
     assert names() == [part.name for part in parts(1, tmp_path)]
     with pytest.raises(ValueError, match=r"There is no part 'law' of the soak\. Parts: hypothesis"):

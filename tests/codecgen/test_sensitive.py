@@ -64,7 +64,7 @@ def test_fields_and_columns(tmp_path: Path) -> None:
     }
     for name, expected in VIEWS.items():
         scope: dict[str, object] = {}
-        exec((tmp_path / "out" / "sensitive_codecs" / "arrow" / f"{name}.py").read_text(), scope)
+        exec((tmp_path / "out" / "sensitive_codecs" / "columns" / f"{name}.py").read_text(), scope)
         view = scope[name.upper()]
         assert {c.name: c.sensitive for c in view.columns} == expected  # type: ignore[attr-defined]
 

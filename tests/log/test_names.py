@@ -46,20 +46,25 @@ def test_no_layouts_module() -> None:
 
 
 def test_fields_of_headers_are_spelled_where_they_are_given_out() -> None:
+    root = PIPELINE / "kafka_log"
     spelled = {
-        path.name for path in PIPELINE.rglob("*.py") if "producer_epoch" in path.read_text("utf-8")
+        path.relative_to(root).as_posix()
+        for path in PIPELINE.rglob("*.py")
+        if "producer_epoch" in path.read_text("utf-8")
     }
-    shown = {
-        "json_dump.py",
-        "batch_rows.py",
-        "batch_text.py",
-        "producers.py",
-        "transactions.py",
-        "rows.py",  # of diff: what is compared
-        "segments.py",  # and what is written anew
-        "producer_states.py",
-        "header_columns.py",  # of batches, without their records
-        "walk.py",  # of check, for whose sequence numbers it asks,
-        "sequences.py",  # and which epochs these are of
+    assert spelled == {
+        "inspect/check/segment_scan.py",  # for whose sequence numbers it asks
+        "inspect/check/sequences.py",  # and which epochs these are of
+        "inspect/diff/record_comparison.py",  # what is compared
+        "inspect/dump/batch_rows.py",
+        "inspect/dump/batch_text.py",
+        "inspect/dump/json_objects.py",
+        "inspect/producers/command.py",
+        "inspect/producers/table.py",
+        "inspect/transactions/table.py",
+        "logs/transactions.py",
+        "segment/header_columns.py",  # of batches, without their records
+        "segment/model.py",
+        "write/log_writer.py",  # what is written anew
+        "write/producer_states.py",
     }
-    assert spelled == {"model.py"} | shown

@@ -340,8 +340,8 @@ def _read_file(path: Path) -> Partition:
     return Partition(topic, number, path.parent, _order_segments([segment]), state)
 
 
-_CONTENT_BY_MAGIC = {b"\x1f\x8b\x08": "compressed with gzip", b"\x28\xb5\x2f\xfd": "compressed with zstd", b"PAR1": "Parquet"}  # fmt: skip
-_MAGIC_BYTES = 16
+_CONTENT_BY_START = {b"\x1f\x8b\x08": "compressed with gzip", b"\x28\xb5\x2f\xfd": "compressed with zstd", b"PAR1": "Parquet"}  # fmt: skip
+_CONTENT_BYTES = 16
 
 
 def _recognize_content(path: Path) -> str | None:
@@ -351,13 +351,15 @@ def _recognize_content(path: Path) -> str | None:
     """
     try:
         with open_regular(path, -1) as file:
-            begin = file.read(_MAGIC_BYTES)
+            begin = file.read(_CONTENT_BYTES)
     except OSError:
         return None  # the reader of the segment reports it
-    if len(begin) == _MAGIC_BYTES and all(byte in b"\t\n\r" or 32 <= byte < 127 for byte in begin):
+    if len(begin) == _CONTENT_BYTES and all(
+        byte in b"\t\n\r" or 32 <= byte < 127 for byte in begin
+    ):
         return "text"
     return next(
-        (kind for magic, kind in _CONTENT_BY_MAGIC.items() if begin.startswith(magic)), None
+        (kind for magic, kind in _CONTENT_BY_START.items() if begin.startswith(magic)), None
     )
 
 

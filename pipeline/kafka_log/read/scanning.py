@@ -206,7 +206,10 @@ def read_table(
     selection: Selection | None = None,
     **options: Unpack[ScanOptions],
 ) -> pa.Table:
-    """Return all records of logs as one table in memory. The arguments and errors are those of :func:`scan`."""
+    """Return all records of logs as one table in memory.
+
+    The arguments are those of :func:`scan`, and what that raises is raised here too.
+    """
     return scan(path, columns, policy, selection=selection, **options).read_all()
 
 

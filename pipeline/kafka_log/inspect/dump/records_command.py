@@ -1,0 +1,129 @@
+"""The records that `kafka-log dump` prints."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.cli.common import (
+    progress_of,
+    say_deleted,
+    screen_width,
+)
+from kafka_log.cli.damage import DamageReporter, print_damage
+from kafka_log.cli.output import binary_stdout
+from kafka_log.cli.selection import say_unmatched, selection_of
+from kafka_log.inspect.dump import WIDTH
+from kafka_log.inspect.dump.decoding import Decode, Decoder
+from kafka_log.inspect.dump.rows import COLUMNS, DumpRows, without_no_time
+from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.read.scanning import scan
+from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
+from kafka_log.text.columns import format_bytes
+from kafka_log.text.json_values import convert_bytes, format_json
+from kafka_log.text.output import ROW_WRITERS, JsonRowWriter, RowWriter
+from kafka_log.text.text_rows import TextRowWriter
+
+if TYPE_CHECKING:
+    from kafka_log.logs.partitions import Partition
+
+_WIDEST = 1 << 30
+"""Largest width in bytes."""
+
+
+def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
+    """A row for each record. Returns the exit code."""
+    out = binary_stdout()
+    selection, partitions = selection_of(options), merge_tiered_segments(partitions)
+    say_deleted(partitions, selection)
+    is_text, is_lines = options.format == "text", options.format in ("text", "jsonl")
+    decode = Decode.of(options.decode)
+    width = screen_width() if options.width is None else None
+    most = WIDTH if options.width is None else min(max(options.width, 0), _WIDEST)
+    decoder = Decoder(
+        decode, lambda data: format_json(convert_bytes(data)), show_secrets=options.show_secrets
+    )
+    names = options.columns.split(",") if options.columns else list(COLUMNS)
+    is_headed = len(partitions) > 1 and width is not None and not options.columns
+    if is_text and not options.columns and (len(partitions) == 1 or is_headed):
+        names = names[2:]
+    if options.include and not options.columns:
+        names.append("state")
+    if is_text:
+        decoder.render = lambda data: format_bytes(data, most)
+        decoder.one_line = lambda value: format_json(value, compact=True)
+    fixed = None
+    if not is_lines:
+        topics = {p.topic for p in partitions}
+        fixed = [
+            n for n in ("key", "value") if n in names and any(decoder.changes(t, n) for t in topics)
+        ]
+    size = sum(segment.size for p in partitions for segment in p.segments)
+    engine = options.engine
+    if engine == "auto" and not use_kernels(size, engine, KERNEL_MIN_BYTES):
+        engine = "construct"
+    text = TextRowWriter(out, names, _pads(partitions), most, width) if is_text else None
+    output: RowWriter | None = text or (JsonRowWriter(out) if options.format == "jsonl" else None)
+    count = 0
+
+    def made() -> str:
+        return f"at least {count:,} records are printed"
+
+    with progress_of("dump", size, shown=not sys.stdout.isatty(), made=made) as advance:
+        told = DamageReporter(print_damage if text is None else text.say, advance)
+        for partition in partitions:
+            if text is not None and is_headed:
+                text.heading = f"{utf8(partition.topic)}-{partition.partition}:"
+            rows = DumpRows(
+                partition.topic,
+                names,
+                decoder,
+                control=selection.control_records,
+                told=not is_text and not options.columns,
+                sparse=is_lines,
+                fixed=fixed,
+            )
+            reader = scan(
+                [partition],
+                rows.needed,
+                selection=selection.but(topics=None, partitions=None, on_damage="keep"),
+                limits=Limits(decompressed=options.max_decompressed, elements=options.max_elements),
+                engine=engine,
+                watch=told,
+            )
+            if output is None:
+                output = ROW_WRITERS[options.format](out, rows.shape(_none(reader.schema)).schema)
+            for batch in reader:
+                for part in rows.parts(batch):
+                    output.write(part if text is None else without_no_time(part))
+                count += batch.num_rows
+    if text is not None and text.is_first:
+        text.say("no records")
+    if not count:
+        say_unmatched(options)
+    if output is not None:
+        output.close()
+    for line in decoder.notes():
+        print_damage(line)
+    return told.found
+
+
+def _none(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+
+
+def _pads(partitions: Sequence[Partition]) -> Mapping[str, int]:
+    """The least widths of columns whose values are mostly no longer."""
+    last = max((s.base_offset for p in partitions for s in p.segments), default=0)
+    return {
+        "topic": max((len(utf8(p.topic).encode()) for p in partitions), default=0),
+        "partition": max((len(str(p.partition)) for p in partitions), default=0),
+        "offset": len(str(last)),
+        "timestamp": len("2026-11-22T00:00:00.000Z"),
+    }
