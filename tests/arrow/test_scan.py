@@ -58,7 +58,7 @@ def test_the_columns_are_those_that_need_not_be_asked_for(tmp_path: Path) -> Non
             ["offset", "vale"],
             "no column is called 'vale' \\(did you mean 'value'\\?\\); known: topic, ",
         ),
-        (["key", "key"], "a column is asked for twice"),
+        (["key", "key"], "column 'key' is asked for twice"),
         ([], "no column is asked for"),
         ("key", r"columns is a string: write \['key'\]"),
     ],

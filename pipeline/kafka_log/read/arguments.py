@@ -101,8 +101,9 @@ def check_columns(columns: Sequence[str], known: Sequence[str]) -> None:
         raise ValueError(f"columns is a string: write [{columns!r}]")
     if not columns:
         raise ValueError("no column is asked for")
-    if len(set(columns)) != len(columns):
-        raise ValueError("a column is asked for twice")
+    repeated = [name for i, name in enumerate(columns) if name in columns[:i]]
+    if repeated:
+        raise ValueError(f"column {repeated[0]!r} is asked for twice")
     for name in columns:
         if name not in known:
             close = get_close_matches(str(name), known, 1)

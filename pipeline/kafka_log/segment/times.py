@@ -98,5 +98,5 @@ def _other_meaning(digits: str) -> str | None:
 
 def _in_range(found: int, text: str) -> int:
     if not -_MOST <= found <= _MOST:
-        raise ValueError(f"{text} is out of range")
+        raise ValueError(f"{text} is not a time: milliseconds since 1970 have at most 64 bits")
     return found

@@ -109,7 +109,7 @@ _KINDS = (
         "Batch whose records cannot be decoded",
         "The checksum of the batch is valid, but some records do not have the format of records or cannot be"
         " decompressed. A writer produced them that way. Found with --deep only.",
-        _COPY_OR_SKIP,
+        "Skip the batch when you read. Other replicas most likely have the same bytes.",
     ),
     FindingKind(
         "record_checksum",
@@ -132,8 +132,8 @@ _KINDS = (
         (E,),
         "Batch with an unknown format version",
         "The magic byte of a batch names a format version that Kafka does not have. In record batches the"
-        " checksum does not cover this byte.",
-        "Copy the partition from another replica.",
+        " checksum does not cover this byte, so that all else in the batch may be whole.",
+        "Copy the partition from another replica, or repair the byte as the finding says.",
     ),
     # ---------------------------------------------------------------- ends of segments
     FindingKind(
@@ -148,9 +148,11 @@ _KINDS = (
         "zero_tail",
         (E, N),
         "Zeros at the end of a segment",
-        "Zeros follow the last batch. In the active segment this is normal after a crash: the broker truncates"
-        " them when it starts. In another segment, or after a clean shutdown, records are lost.",
-        "Copy the partition from another replica: the missing records are lost on this disk.",
+        "Zeros follow the last batch. In the active segment this is normal after a crash (a note): the broker"
+        " truncates them when it starts. After a clean shutdown it does not truncate: it fails, or appends"
+        " after them. In another segment records are lost.",
+        "Rolled segment: copy the partition from another replica. Active segment after a clean shutdown: move"
+        " .kafka_cleanshutdown away before the broker starts.",
     ),
     FindingKind(
         "segment_shrunk",
@@ -301,15 +303,17 @@ _KINDS = (
         "index_offset",
         (E, N),
         "Offset index entry with a wrong offset",
-        "An entry of the .index points to a batch, but its offset does not fit that batch. A broker finds the"
-        " wrong batch for some offsets.",
+        "An entry of the .index points to a batch, but its offset is below the offsets of that batch, or is not"
+        " the last offset of that batch or of a later one. A broker finds the wrong batch for some offsets. It is"
+        " a note in the active segment if the broker rebuilds the index when it starts.",
         _REBUILD,
     ),
     FindingKind(
         "index_order",
         (E, N),
         "Offset index entries out of order",
-        "Brokers search the .index by binary search, which needs ascending entries.",
+        "Brokers search the .index by binary search, which needs ascending entries. It is a note in the active"
+        " segment if the broker rebuilds the index when it starts.",
         _REBUILD,
     ),
     FindingKind(
@@ -480,8 +484,10 @@ _KINDS = (
         "checkpoint_value",
         (W,),
         "Negative offset in a checkpoint file",
-        "A checkpoint file has a negative offset for a partition.",
-        _COPY_BEFORE_LEADER,
+        "A checkpoint file has a negative offset for a partition, which no broker writes. The segments of the"
+        " partition are not affected.",
+        "Stop the broker, and remove the partition's line from the file and from the number of entries in its"
+        " second line.",
     ),
     FindingKind(
         "checkpoint_unknown_partition",

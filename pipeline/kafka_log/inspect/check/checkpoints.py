@@ -69,7 +69,7 @@ class CheckpointCheck(EndCheck):
             path = context.broker.directory / name
             if offset < 0:
                 meaning = f"{what} is {offset}: offsets are not negative."
-                yield context.finding("checkpoint_value", path, meaning, remedy=remedy)
+                yield context.finding("checkpoint_value", path, meaning)
                 continue
             yield context.finding(
                 code,
