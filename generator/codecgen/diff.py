@@ -104,7 +104,7 @@ class _Diff:
     # ------------------------------------------------------------ fields
 
     def fields(self, old: LayoutPlan, new: LayoutPlan) -> Iterator[str]:
-        """Yield added, removed and changed fields."""
+        """Yield lines about removed fields, then about added and changed ones in the new order. Fields match by name."""
         for fp in old.fields:
             if new.field(fp.name) is None:
                 yield f"- {fp.name}: {self.words(0, fp)} is removed"

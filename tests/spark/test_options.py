@@ -190,6 +190,15 @@ def test_what_is_refused(given_options: dict[str, str], message: str) -> None:
     assert message.lower() in text
 
 
+@pytest.mark.parametrize("name", ["startingOffsets", "startingOffsetsByTimestamp"])
+def test_an_example_in_a_message_is_accepted(name: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        parse({"path": "/logs", name: "5"})
+    found = re.search(r"expected e\.g\. (.*), got", str(caught.value))
+    assert found is not None
+    parse({"path": "/logs", name: found[1]})
+
+
 @pytest.mark.parametrize(
     ("name", "shown"),
     [

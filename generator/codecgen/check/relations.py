@@ -261,7 +261,10 @@ def _check_codec(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def measured_ranges(layout: Layout, version: int | None) -> list[tuple[Field, int, int]]:
-    """Return the measured ranges of a version: (field, first index, last index)."""
+    """Return the ranges that fields of a version measure: (measuring field, first, last).
+
+    ``first`` and ``last`` (included) are indexes into ``layout.fields``. Ranges that name unknown fields are left out.
+    """
     out = []
     for f in layout.fields:
         if f.measures is not None and exists_in(f, version):
@@ -395,7 +398,9 @@ def check_sizes(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_fixed_count(f: Field, number: int) -> Iterator[Diagnostic]:
-    """Yield diagnostics about a fixed number of elements."""
+    """Yield a diagnostic if the fixed number of elements is not 1 to MOST_ELEMENTS, or if ``at_least`` is given although
+    the number is fixed.
+    """
     if not 1 <= number <= MOST_ELEMENTS:
         message = f'"{f.name}" cannot always have {number} elements'
         help = f"write 1 to {MOST_ELEMENTS}, or the type of a count before them"

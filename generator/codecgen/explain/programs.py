@@ -325,7 +325,9 @@ def _write_lines(op: write_ops.WriteOp, layout: LayoutPlan, depth: int) -> Itera
 
 
 def _column_words(leaf: Leaf | None, missing: str) -> str:
-    """Return the name of the column that is written, or ``missing`` without one."""
+    """Return the column that is written, as ``name`` or ``outer.name``, with `` or null`` if it is nullable; ``missing``
+    without one.
+    """
     if leaf is None:
         return missing
     name = (

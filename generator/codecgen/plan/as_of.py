@@ -139,7 +139,7 @@ def _layout_at(
             continue
         f = replace(f, accepts=f.accepts - gone)
         fields.append(
-            _with_former_name(_field_at(f, release, known), f.formerly, release, manifest)
+            _with_former_spelling(_field_at(f, release, known), f.formerly, release, manifest)
         )
     notes = layout.version_notes.items()
     return replace(
@@ -170,11 +170,11 @@ def _version_numbers(versions: Versions) -> range:
     return range(versions.low, (versions.low if versions.high is None else versions.high) + 1)
 
 
-def _with_former_name(
+def _with_former_spelling(
     f: Field, formerly: Formerly | None, release: str, manifest: Manifest
 ) -> Field:
-    """Return the field with its former spelling if ``release`` precedes the renaming. Its name in code does not
-    change.
+    """Return the field spelled by its former name, in the manifest's style, if ``release`` is before ``formerly.until``;
+    else the field unchanged. Its name in code stays.
     """
     if formerly is None or release_key(release) >= release_key(formerly.until):
         return f

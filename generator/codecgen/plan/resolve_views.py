@@ -78,7 +78,9 @@ def payload_scope(model: Model, view: View, rows: Rows, parts: Parts) -> Scope:
 
 
 def resolve_condition_of_rows(rows: Rows, scope: Scope, parts: Parts) -> Value | None:
-    """Return the folded condition of ``rows``: a literal if it is decided, or None after a diagnostic."""
+    """Return the folded condition of ``rows``: a true literal if they have none, a literal if it is decided, None if
+    it cannot be resolved. The diagnostics are those of the check of the condition.
+    """
     if rows.when is None:
         return nodes.Literal(1, BOOL)
     value = ViewResolver(rows.when, scope, parts).resolve()

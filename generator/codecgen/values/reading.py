@@ -120,7 +120,9 @@ class Input:
 
 
 def open_input(path: str, *, hex_text: bool = False) -> Input:
-    """Return the bytes of a file, memory-mapped if possible, or of standard input (``-``).
+    """Return the name and the bytes of a file, memory-mapped if possible, or of standard input (``-``).
+
+    With ``hex_text`` the bytes are those that the hexadecimal text of the input stands for.
 
     Raises:
         InputError: If the input is too large to read or not hexadecimal text.

@@ -214,7 +214,7 @@ def bound(name: str, value: str) -> Bound:
     """Return EARLIEST, LATEST, or an offset for each partition."""
     ends = {"earliest": EARLIEST, "latest": LATEST}
     end = ends.get(value.strip().lower())
-    return by_partition(name, value, EARLIEST, "-1") if end is None else end
+    return parse_by_partition(name, value, EARLIEST, _OFFSETS_EXAMPLE) if end is None else end
 
 
 def milliseconds(name: str, value: str) -> int:
@@ -248,12 +248,19 @@ def moment(name: str, value: str) -> tuple[datetime, str | None]:
 
 def times(name: str, value: str) -> Offsets:
     """Return a time in milliseconds since 1970 for each partition."""
-    return by_partition(name, value, 0, "1700000000000")
+    return parse_by_partition(name, value, 0, TIMES_EXAMPLE)
 
 
-def by_partition(name: str, value: str, least: int, shown: str) -> Offsets:
-    """Return a number, at least ``least``, for each topic and partition. ``shown`` is an example for messages."""
-    example = f'{{"topicA":{{"0":23,"1":{shown}}},"topicB":{{"0":-2}}}}'
+_OFFSETS_EXAMPLE = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
+TIMES_EXAMPLE = '{"topicA":{"0":1700000000000,"1":1700000000000}}'
+"""Examples of values for each partition, as messages show them."""
+
+
+def parse_by_partition(name: str, value: str, least: int, example: str) -> Offsets:
+    """Parse JSON such as ``{"topic":{"0":23}}`` into a number, at least ``least``, for each topic and partition.
+
+    Raise OptionError, which shows the valid ``example``, for anything else.
+    """
     wrong = OptionError(name, f"expected e.g. {example}, got {value!r}")
     found = read_json(name, value, example)
     if not isinstance(found, dict):

@@ -116,7 +116,11 @@ def _starting_times(texts: Mapping[str, str]) -> Offsets | int | None:
         if not re.fullmatch(r"[0-9]{1,18}", one, re.ASCII):
             raise OptionError(_TIMES[0], f"milliseconds since 1970 are expected, not {one!r}")
         return int(one)
-    return None if several is None else values.by_partition(_TIMES[1], several, 0, "1700000000000")
+    return (
+        None
+        if several is None
+        else values.parse_by_partition(_TIMES[1], several, 0, values.TIMES_EXAMPLE)
+    )
 
 
 def _starting_strategy(texts: Mapping[str, str]) -> str:

@@ -101,7 +101,9 @@ def merge_versions(plan: Plan, keys: Sequence[Key]) -> list[Key]:
 
 
 def union_alias(name: str, types: Sequence[str]) -> str:
-    """Return the assignment of a union of types to a name, broken into lines if it is too long."""
+    """Return the assignment of a union of types to a name: on one line, or in parentheses if it is too long, where the
+    types stand on one line if they fit, else one on each line.
+    """
     one = f"{name} = {' | '.join(types)}"
     if len(one) <= WIDTH:
         return one

@@ -82,7 +82,7 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
         case BitsType(base, members):
             yield _line(name, scalar_name(base), notes)
             for m in sorted(members, key=lambda m: m.low):
-                yield from _bits(plan, m)
+                yield from _bit_member_lines(plan, m)
         case BytesType(length, text, null):
             kind = "string" if text else "bytes"
             if f.type.padded:
@@ -161,8 +161,8 @@ def condition_text(expression: Expression) -> str:
     return condition(expression.node).plain
 
 
-def _bits(plan: Plan, m: BitMember) -> Iterator[str]:
-    """Yield the lines of a member of a field of bits."""
+def _bit_member_lines(plan: Plan, m: BitMember) -> Iterator[str]:
+    """Yield the line of a bit member (``bit 0~2: name``), and below it a line for each allowed value of its enum."""
     bits = f"bit {m.low}" if m.low == m.high else f"bit {m.low}~{m.high}"
     yield f"    {bits}: {plan.spelling(m.name, m.spelled)}"
     if m.enum is not None:

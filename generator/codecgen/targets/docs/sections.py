@@ -300,12 +300,12 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
     inside = held_layouts(plan, layout)
     if inside:
         yield phrase("Holds: ", join_list(site.link(page, n) for n in inside), ".")
-    yield from _used_directories(site, layout)
+    yield from _used_package_phrases(site, layout)
     yield from _users_of(site, page, layout.name)
 
 
-def _used_directories(site: Site, thing: Layout | Choice) -> Iterator[Phrase]:
-    """Yield where names with a dot are described."""
+def _used_package_phrases(site: Site, thing: Layout | Choice) -> Iterator[Phrase]:
+    """Yield one sentence for each used package whose declarations ``thing`` names: its title and the package."""
     for name, directory in directories(site.plan, thing).items():
         where = phrase(
             as_phrase(directory.model.manifest.title), " (", code(directory.package), ")."
@@ -418,7 +418,7 @@ def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
         yield phrase(
             f"Decided by: a number that lies elsewhere, {scalar_words(choice.given_type)}."
         )
-    yield from _used_directories(site, choice)
+    yield from _used_package_phrases(site, choice)
     yield from _users_of(site, page, choice.name)
 
 
