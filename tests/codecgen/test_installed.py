@@ -213,7 +213,7 @@ def test_the_connector_brings_its_sources(installed: Path, tmp_path: Path) -> No
     shown = run(
         installed / "python",
         "-c",
-        "from pyspark_kafka_log.connector.jars import sources; print(*sources())",
+        "from pyspark_kafka_log.connector.jars import java_sources; print(*java_sources())",
         cwd=tmp_path,
     )
     assert (shown.returncode, shown.stderr) == (0, "")

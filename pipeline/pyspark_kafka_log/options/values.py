@@ -251,7 +251,7 @@ def times(name: str, value: str) -> Offsets:
     return parse_by_partition(name, value, 0, TIMES_EXAMPLE)
 
 
-_OFFSETS_EXAMPLE = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
+_OFFSETS_EXAMPLE = '{"topicA":{"0":23,"1":50},"topicB":{"0":0}}'
 TIMES_EXAMPLE = '{"topicA":{"0":1700000000000,"1":1700000000000}}'
 """Examples of values for each partition, as messages show them."""
 
