@@ -1,4 +1,4 @@
-"""Bytes beside the fields that they are of: one layout, as far as it can be read, and its compressed section."""
+"""Read one layout into pieces of bytes with their fields, as far as the bytes can be read, and its compressed section."""
 
 from __future__ import annotations
 
@@ -17,27 +17,29 @@ from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_log.text.values import escape_unprintable, format_time
 
 Note = Callable[[str, Any, Any], str | None]
-"""Says more about a field, or nothing: by its name, the values of the layout that it is in, and those of the one around it."""
+"""Returns words to add to a value, or None: from the field's name, the values of its layout, and those of the outer layout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes ``start`` to ``end`` (not included) of a stream, the field that they are of, and what they say. ``left_out``: the
-    bytes are not shown, only how many there are."""
+    """Bytes ``start`` to ``end`` (not included) of a stream, with the path of their field and its value as text. ``omitted``:
+    only the number of bytes is shown.
+    """
 
     start: int
     end: int
     path: str
     value: str
-    left_out: bool = False
+    omitted: bool = False
     kind: str | None = None
-    """The type of the field, as of :func:`kafka_log.inspect.hexdump.byte_fields.kind_of`; None where no field has the bytes."""
+    """The type of the field, as :func:`type_name` returns it; None for bytes without a field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Bytes with pieces for all of them, in their order, each once. ``origin`` is the place of the first one in the file; a section that
-    was decompressed has a ``heading`` and a place of its own, 0."""
+    """Bytes covered by consecutive pieces. ``origin`` is the position of the first byte in the file. A decompressed section has
+    a ``heading`` and positions of its own, from 0.
+    """
 
     data: bytes
     origin: int
@@ -45,32 +47,46 @@ class Stream:
     heading: str = ""
 
 
-def streams(
+def read_streams(
     layout: Layout,
     data: bytes,
     origin: int,
     limits: Limits,
-    most: int,
+    max_elements: int,
     note: Note,
-    begin: int = 0,
+    first_element: int = 0,
 ) -> tuple[list[Stream], CodecError | None]:
-    """The bytes of one layout, and those of its last array when that is compressed. Of the array ``most`` elements are shown, from the
-    number ``begin`` on, and one that cannot be read. The error is what ended the reading."""
-    walk = _Walk(layout, data, origin, limits, most, note, begin)
-    error = walk.run()
+    """Return the bytes of one layout as a stream, a second stream if its last array is compressed, and the error that
+    ended the reading (None if all was read).
+
+    Args:
+        layout: Layout of the bytes; only its last field may be an array.
+        data: The bytes.
+        origin: Position of the first byte in the file.
+        limits: Limits of decompression and of elements.
+        max_elements: Number of array elements with fields of their own; the others become one omitted piece.
+        note: Adds words to the value of a field.
+        first_element: Number of the first array element that is shown. An element that cannot be read is always shown.
+    """
+    reader = _LayoutReader(layout, data, origin, limits, max_elements, note, first_element)
+    error = reader.read()
     left = "passed over" if error is None else "not read"
-    found = [Stream(data, origin, whole(walk.outer, 0, len(data), left))]
-    if walk.section is not None:
-        heading, inner = walk.section
-        pieces = whole(walk.inner, 0, len(inner), left)
+    found = [Stream(data, origin, fill_gaps(reader.outer, 0, len(data), left))]
+    if reader.section is not None:
+        heading, inner = reader.section
+        pieces = fill_gaps(reader.inner, 0, len(inner), left)
         found.append(Stream(inner, 0, pieces, heading))
     return found, error
 
 
-def elements(
+def read_elements(
     element: Codec, data: bytes, origin: int, first: int, path: str, note: Note
 ) -> tuple[Stream, CodecError | None]:
-    """Elements one after the other; ``first`` is the number of the first one."""
+    """Return consecutive elements as one stream, and the first error or tolerated problem (None if there is none).
+    An error ends the reading.
+
+    ``first`` is the number of the first element, for paths such as ``entries[7].position``.
+    """
     session = Session(strict=False, trace=[], begun={})
     source = Source(data, session, origin=origin)
     pieces: list[Piece] = []
@@ -86,31 +102,32 @@ def elements(
             values.append((here, (session.begun or {}).get(here)))
     if error is None and session.findings:
         error = session.findings[0]
-    parts = _Parts(session.trace or [], session.begun or {}, data, note)
+    maker = _PieceMaker(session.trace or [], session.begun or {}, data, note)
     for here, value in values:
         if value is not None:
-            pieces += parts.of(element, value, here)
+            pieces += maker.layout_pieces(element, value, here)
     left = "not read"
-    return Stream(data, origin, whole(pieces, 0, len(data), left)), error
+    return Stream(data, origin, fill_gaps(pieces, 0, len(data), left)), error
 
 
-def whole(pieces: Sequence[Piece], first: int, last: int, left: str) -> tuple[Piece, ...]:
-    """The pieces, with others for the bytes between that no field has."""
+def fill_gaps(pieces: Sequence[Piece], first: int, last: int, gap_value: str) -> tuple[Piece, ...]:
+    """Return the pieces from ``first`` to ``last``, with a piece of value ``gap_value`` for each range that no field has."""
     out: list[Piece] = []
     at = first
     for piece in pieces:
         if piece.start > at:
-            out.append(Piece(at, piece.start, "", left))
+            out.append(Piece(at, piece.start, "", gap_value))
         out.append(piece)
         at = max(at, piece.end)
     if last > at:
-        out.append(Piece(at, last, "", left))
+        out.append(Piece(at, last, "", gap_value))
     return tuple(out)
 
 
-class _Walk:
-    """One reading of a layout, field by field, without regard to lengths and checksums that do not fit: the fields in front are
-    shown even when what they say is wrong."""
+class _LayoutReader:
+    """Reader of one layout, field by field. Wrong lengths and checksums are tolerated, so that the fields before damage are
+    shown.
+    """
 
     def __init__(
         self,
@@ -118,14 +135,14 @@ class _Walk:
         data: bytes,
         origin: int,
         limits: Limits,
-        most: int,
+        max_elements: int,
         note: Note,
-        begin: int,
+        first_element: int,
     ) -> None:
         self.layout = layout
         self.data = data
-        self.most = most
-        self.begin = begin
+        self.max_elements = max_elements
+        self.first_element = first_element
         self.note = note
         self.session = Session(strict=False, limits=limits, trace=[], begun={})
         self.source = Source(data, self.session, origin=origin)
@@ -134,61 +151,70 @@ class _Walk:
         self.inner: list[Piece] = []
         self.section: tuple[str, bytes] | None = None
 
-    def run(self) -> CodecError | None:
+    def read(self) -> CodecError | None:
+        """Read all fields into ``outer``, ``inner`` and ``section``. Return the error that ended the reading, or None."""
         try:
             for f in self.layout.fields:
                 if f.when is not None and not f.when(self.obj):
                     self.obj[f.name] = None
                 elif isinstance(f.codec, Array):
-                    self.array(f, f.codec)
+                    self._read_array(f, f.codec)
                 else:
-                    self.field(f)
+                    self._read_field(f)
         except CodecError as error:
             return error
         return None
 
-    def field(self, f: Field) -> None:
+    def _read_field(self, f: Field) -> None:
+        """Read one field that is no array, and append its pieces to ``outer``."""
         start = self.source.pos
         value = self.obj[f.name] = f.codec.read(self.source, self.obj)
-        parts = _Parts([], {}, self.data, self.note)
-        self.outer += parts.field(f, value, self.obj, f.name, start, self.source.pos)
+        maker = _PieceMaker([], {}, self.data, self.note)
+        self.outer += maker.field_pieces(f, value, self.obj, f.name, start, self.source.pos)
 
-    def array(self, f: Field, codec: Array) -> None:
-        """The array that ends the layout."""
+    def _read_array(self, f: Field, codec: Array) -> None:
+        """Read the last field, an array, and append the pieces of its prefixes and elements.
+
+        Raises:
+            CodecError: If an element cannot be read. The pieces before the error are appended first.
+        """
         start = at = self.source.pos
         for prefix in (codec.count, codec.length):
             if prefix is not None:
-                number, after = _number(prefix, self.data, at)
+                number, after = _read_number(prefix, self.data, at)
                 what = "count" if prefix is codec.count else "length"
                 self.outer.append(
-                    Piece(at, after, f.name, f"{what} {number}", kind=kind_of(prefix))
+                    Piece(at, after, f.name, f"{what} {number}", kind=type_name(prefix))
                 )
                 at = after
         data, pieces = self.data, self.outer
         if codec.compressed is not None:
-            inner = self.opened(f, codec, at)
+            inner = self._decompress(f, codec, at)
             if inner is not None:
                 at, data, pieces = 0, inner, self.inner
         self.source.pos = start
-        kept, end, read, error = self.items(f, codec, at)
+        kept, end, read, error = self._read_elements(f, codec, at)
         trace, begun = self.session.trace or [], self.session.begun or {}
         partial = begun.get(f"{f.name}[{read}]") if error is not None else None
-        parts = _Parts([*kept.trace, *trace], begun, data, self.note, self.obj)
-        before = min(self.begin, read)
+        maker = _PieceMaker([*kept.trace, *trace], begun, data, self.note, self.obj)
+        before = min(self.first_element, read)
         if before:
-            pieces.append(Piece(at, kept.start, f.name, f"{before} before", left_out=True))
+            pieces.append(Piece(at, kept.start, f.name, f"{before} before", omitted=True))
         for i, item in enumerate(kept.values, before):
-            pieces += parts.of(codec.element, item, f"{f.name}[{i}]")
+            pieces += maker.layout_pieces(codec.element, item, f"{f.name}[{i}]")
         more = read - before - len(kept.values)
         if more:
-            pieces.append(Piece(kept.end, end, f.name, f"{more} more", left_out=True))
+            pieces.append(Piece(kept.end, end, f.name, f"{more} more", omitted=True))
         if partial is not None:
-            pieces += parts.of(codec.element, partial, f"{f.name}[{read}]")
+            pieces += maker.layout_pieces(codec.element, partial, f"{f.name}[{read}]")
         if error is not None:
             raise error
 
-    def opened(self, f: Field, codec: Array, start: int) -> bytes | None:
-        """What a compressed section holds, as far as it can be decompressed; None when it is not compressed."""
+    def _decompress(self, f: Field, codec: Array, start: int) -> bytes | None:
+        """Return the decompressed bytes of an array that begins at ``start``; None if it is empty or not compressed.
+
+        Sets ``section``. Raises CodecError if the bytes cannot be decompressed.
+        """
         compressed = codec.compressed
         assert compressed is not None
         name = compressed.codec(self.obj)
@@ -198,15 +224,19 @@ class _Walk:
         limit = self.session.limits.decompressed
         variant = compressed.variants[name][1] if name in compressed.variants else None
         says = f"{len(data)} bytes, compressed with {name}"
-        self.outer.append(Piece(start, len(self.data), f.name, says, kind=kind_of(codec)))
+        self.outer.append(Piece(start, len(self.data), f.name, says, kind=type_name(codec)))
         limit = compressed.limit if limit is None else limit
         inner = bytes(decompress(name, data, limit=limit, variant=variant).data)
         self.section = f"{f.name}, decompressed with {name}, {len(inner)} bytes", inner
         return inner
 
-    def items(self, f: Field, codec: Array, at: int) -> tuple[_Items, int, int, CodecError | None]:
-        """The elements that are shown, where the last one that was read ends, how many were read, and what ended it."""
-        kept, end, read = _Items([], [], at, at), at, 0
+    def _read_elements(
+        self, f: Field, codec: Array, at: int
+    ) -> tuple[_ShownElements, int, int, CodecError | None]:
+        """Return the elements to show, the end of the last element read, the number of elements read, and the error that ended the
+        reading, or None.
+        """
+        kept, end, read = _ShownElements([], [], at, at), at, 0
         trace, begun = self.session.trace, self.session.begun
         assert trace is not None
         assert begun is not None
@@ -214,9 +244,9 @@ class _Walk:
         try:
             for item in codec.items(self.source, self.obj):
                 end = max([end, *(span[2] for span in trace if span[0] != f.name)])
-                if read < self.begin:
+                if read < self.first_element:
                     kept.start = kept.end = end
-                elif len(kept.values) < self.most:
+                elif len(kept.values) < self.max_elements:
                     kept.values.append(item)
                     kept.trace += trace
                     kept.end = end
@@ -231,8 +261,8 @@ class _Walk:
 
 
 @dataclass(slots=True)
-class _Items:
-    """Elements that are shown, with the places of their fields, and where they begin and end."""
+class _ShownElements:
+    """Elements to show, the ranges of their fields, and the range of bytes that the elements have."""
 
     values: list[Any]
     trace: list[tuple[str, int, int, bool]]
@@ -240,8 +270,8 @@ class _Items:
     end: int
 
 
-class _Parts:
-    """Makes the pieces of values whose fields' places are known."""
+class _PieceMaker:
+    """Maker of pieces for values that were read with a trace of the ranges of their fields."""
 
     def __init__(
         self,
@@ -249,85 +279,86 @@ class _Parts:
         begun: dict[str, Any],
         data: bytes,
         note: Note,
-        around: Any = None,
+        outer_values: Any = None,
     ) -> None:
         self.spans = {path: (start, end) for path, start, end, _ in trace}
         self.begun = begun
         self.data = data
         self.note = note
-        self.around = around
+        self.outer_values = outer_values
 
-    def of(self, codec: Any, value: Any, path: str) -> Iterator[Piece]:
-        """The pieces of one layout, in the order of the bytes; fields that were not read are left out."""
+    def layout_pieces(self, codec: Any, value: Any, path: str) -> Iterator[Piece]:
+        """Yield the pieces of one layout in the order of its bytes. Fields that were not read have none."""
         if hasattr(codec, "cases"):
             codec = codec.case_of(value.get(codec.by))
         for f in () if codec is None else codec.fields:
             here = f"{path}.{f.name}"
             found = value.get(f.name, self.begun.get(here, self))
             if here in self.spans and found is not self:
-                yield from self.field(f, found, value, here, *self.spans[here])
+                yield from self.field_pieces(f, found, value, here, *self.spans[here])
 
-    def field(
+    def field_pieces(
         self, f: Field, value: Any, obj: Any, path: str, start: int, end: int
     ) -> Iterator[Piece]:
+        """Yield the pieces of one field: its length or count prefix, then its value or its elements."""
         codec = f.codec
         if isinstance(codec, Bytes) and isinstance(codec.length, Codec):
-            after = _number(codec.length, self.data, start)[1]
+            after = _read_number(codec.length, self.data, start)[1]
             says = "null" if value is None else f"length {end - after}"
-            yield Piece(start, after, path, says, kind=kind_of(codec.length))
+            yield Piece(start, after, path, says, kind=type_name(codec.length))
             if end > after:
-                yield Piece(after, end, path, shown(value), kind=kind_of(codec))
+                yield Piece(after, end, path, format_value(value), kind=type_name(codec))
         elif isinstance(codec, Array) and codec.count is not None and value is not None:
-            number, after = _number(codec.count, self.data, start)
-            yield Piece(start, after, path, f"count {number}", kind=kind_of(codec.count))
+            number, after = _read_number(codec.count, self.data, start)
+            yield Piece(start, after, path, f"count {number}", kind=type_name(codec.count))
             for i in range(len(value) + 1):
                 here = f"{path}[{i}]"
                 item = value[i] if i < len(value) else self.begun.get(here)
                 if item is not None:
-                    yield from self.of(codec.element, item, here)
+                    yield from self.layout_pieces(codec.element, item, here)
         elif value is not None or end > start:
-            more = self.note(f.name, obj, self.around)
-            says = words(f, value) + (f", {more}" if more else "")
-            yield Piece(start, end, path, says, kind=kind_of(codec))
+            more = self.note(f.name, obj, self.outer_values)
+            says = format_field(f, value) + (f", {more}" if more else "")
+            yield Piece(start, end, path, says, kind=type_name(codec))
 
 
-def _number(codec: Codec, data: bytes, start: int) -> tuple[int, int]:
-    """The number at a place, and the byte after it."""
+def _read_number(codec: Codec, data: bytes, start: int) -> tuple[int, int]:
+    """Return the number at ``start``, and the position after it."""
     source = Source(data, Session(strict=False), pos=start)
     return codec.read(source, None), source.pos
 
 
-LONGEST = 60
-"""Characters of a text that are shown at most."""
+MAX_TEXT = 60
+"""Maximum number of characters shown of a string."""
 
 TIME_BYTES = 8
-"""Milliseconds in so many bytes are counted from 1970: fewer have no room for them, and are durations or differences."""
+"""Size of a field with milliseconds since 1970. Smaller fields in milliseconds are durations or differences."""
 
 
-def words(field: Field, value: Any) -> str:
-    """What a field says that is no bytes and has no parts of its own."""
+def format_field(field: Field, value: Any) -> str:
+    """Return the value of a scalar field as text: checksums in hexadecimal, set bits by name, times also as dates."""
     if field.checksum is not None and isinstance(value, int):
         return f"0x{value:08x}"
     if isinstance(field.codec, Bits):
-        return _bits(field.codec, value)
+        return _format_bits(field.codec, value)
     if field.absent is not None and value == field.absent:
         return f"{value} (none)"
     if field.unit == "ms" and field.codec.size == TIME_BYTES:
         return f"{value}, {format_time(value)}"
-    return shown(value)
+    return format_value(value)
 
 
-def kind_of(codec: Any) -> str:
-    """What kind of value a codec reads: ``int64``, ``varint``, ``bytes``, ``uuid``, ..."""
+def type_name(codec: Any) -> str:
+    """Return the name of the type that a codec reads: ``int64``, ``varint``, ``bytes``, ``uuid``, ..."""
     label = getattr(codec, "label", None)
     if isinstance(label, str):
         return label
     base = getattr(codec, "base", None)
-    return type(codec).__name__.lower() if base is None else kind_of(base)
+    return type(codec).__name__.lower() if base is None else type_name(base)
 
 
-def shown(value: Any) -> str:
-    """A value; text is in quotes, and bytes that cannot be printed are a number of bytes."""
+def format_value(value: Any) -> str:
+    """Return a value as text: strings in quotes and shortened, enums with their label, ``N bytes`` for unprintable bytes."""
     if value is None:
         return "null"
     if isinstance(value, bytes):
@@ -339,19 +370,19 @@ def shown(value: Any) -> str:
             return f"{len(value)} bytes"
         value = text
     if isinstance(value, str):
-        cut = value if len(value) <= LONGEST else value[: LONGEST - 3] + "..."
+        cut = value if len(value) <= MAX_TEXT else value[: MAX_TEXT - 3] + "..."
         return escape_unprintable(json.dumps(cut, ensure_ascii=False))
     label = getattr(value, "label", None)
     return str(value) if label is None else f"{int(value)} {label}"
 
 
-def _bits(bits: Bits, value: Any) -> str:
-    """The bits that are set, and the values of enums; ``0`` when there is nothing to tell."""
+def _format_bits(bits: Bits, value: Any) -> str:
+    """Return the names of set flags and the values of other bit fields; ``0`` if all are unset."""
     parts = []
     for bit in sorted(bits.bits, key=lambda bit: bit.low):
         part = value[bit.name]
         if bit.enum is not None:
-            parts.append(f"{bit.name} {shown(part)}")
+            parts.append(f"{bit.name} {format_value(part)}")
         elif bit.flag:
             parts += [bit.name] if part else []
         elif part:

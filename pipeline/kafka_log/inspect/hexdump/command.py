@@ -1,4 +1,4 @@
-"""``kafka-log hexdump``: the bytes of a batch, or of a file beside the segments, each with its field."""
+"""``kafka-log hexdump``: print the bytes of a batch, or of another file of a log, with their fields."""
 
 from __future__ import annotations
 
@@ -56,11 +56,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _byte(text: str) -> int:
-    """A number in decimal, or with 0x in hexadecimal digits."""
+    """Parse a number in decimal, or with ``0x`` in hexadecimal. Raise ValueError."""
     return int(text, 16 if text.lower().startswith("0x") else 10)
 
 
 def _count(text: str) -> int:
+    """Parse a decimal number. Raise ValueError if it is negative."""
     number = int(text)
     if number < 0:
         raise ValueError(text)
@@ -70,25 +71,25 @@ def _count(text: str) -> int:
 def run_command(options: argparse.Namespace) -> int:
     """Run the command and return the exit code."""
     if options.format != "text":
-        return _table(options)
-    from kafka_log.inspect.hexdump.text import lines
+        return _print_table(options)
+    from kafka_log.inspect.hexdump.text import format_part
 
     worst = GOOD
-    for i, part in enumerate(_parts(options)):
+    for i, part in enumerate(_read_parts(options)):
         if i:
             print()
-        for line in lines(part, screen_width()):
+        for line in format_part(part, screen_width()):
             print(line)
         worst = max(worst, PROBLEMS if part.damage else GOOD)
     return worst
 
 
-def _table(options: argparse.Namespace) -> int:
-    """What the text shows, as rows; its notes and damage are on the error output."""
+def _print_table(options: argparse.Namespace) -> int:
+    """Write the pieces as a table to stdout, and notes and damage to stderr. Return the exit code."""
     from kafka_log.inspect.hexdump.table import hexdump_table
     from kafka_log.text.output import write_table
 
-    parts = list(_parts(options))
+    parts = list(_read_parts(options))
     out = binary_stdout()
     write_table(hexdump_table(parts), options.format, out)
     out.flush()
@@ -98,8 +99,12 @@ def _table(options: argparse.Namespace) -> int:
     return PROBLEMS if any(part.damage for part in parts) else GOOD
 
 
-def _segment_of(directory: Path, offset: int | None) -> Path:
-    """The segment of a partition's directory that an offset belongs to, by the names of files. Raises NoSuchPlace."""
+def _find_segment(directory: Path, offset: int | None) -> Path:
+    """Return the segment of a partition directory whose name has the largest base offset not above ``offset``.
+
+    Raises:
+        NoSuchPlace: If ``offset`` is None, the directory has not exactly one partition, or every segment begins later.
+    """
     from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace
     from kafka_log.logs.discovery import discover
 
@@ -118,18 +123,19 @@ def _segment_of(directory: Path, offset: int | None) -> Path:
     return before[-1].path
 
 
-def _parts(options: argparse.Namespace) -> Iterator[Part]:
-    from kafka_log.inspect.hexdump.other_files import SEGMENTS, kind_of, other_file
-    from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, batches
+def _read_parts(options: argparse.Namespace) -> Iterator[Part]:
+    """Yield the batches of a segment, or one part for another file, as the options select. Raise NoSuchPlace or OSError."""
+    from kafka_log.inspect.hexdump.other_files import SEGMENTS, file_kind, hexdump_file
+    from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, hexdump_batches
 
     path = place_of(options.path)
     if path.is_dir():
-        path = _segment_of(path, options.offset)
+        path = _find_segment(path, options.offset)
     if not path.exists():
         raise NoSuchPlace(f"{path}: there is no such file or directory")
-    kind = kind_of(path if options.kind is None else Path(options.kind))
+    kind = file_kind(path if options.kind is None else Path(options.kind))
     if kind in SEGMENTS:
-        yield from batches(
+        yield from hexdump_batches(
             path,
             at=options.byte,
             offset=options.offset,
@@ -139,4 +145,4 @@ def _parts(options: argparse.Namespace) -> Iterator[Part]:
         return
     if options.offset is not None:
         raise NoSuchPlace(f"--offset is for segments: {path} is none")
-    yield other_file(path, kind, options.byte, options.records, Limits())
+    yield hexdump_file(path, kind, options.byte, options.records, Limits())

@@ -1,4 +1,4 @@
-"""The files beside the segments byte by byte: indexes, producer snapshots, checkpoints."""
+"""Read indexes, producer snapshots and checkpoints byte by byte."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from typing import Any
 import kafka_codecs
 from codecgen.runtime.errors import CodecError, TrailingError, Where
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.inspect.hexdump.byte_fields import Piece, Stream, elements, shown, streams, whole
+from kafka_log.inspect.hexdump.byte_fields import (
+    Piece,
+    Stream,
+    fill_gaps,
+    format_value,
+    read_elements,
+    read_streams,
+)
 from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, Part
 from kafka_log.logs.broker_files import TooLargeError, read_small_file
 from kafka_log.segment.regular_files import open_regular
@@ -31,12 +38,15 @@ TEXTS = {
 }
 SEGMENTS = (".log", ".checkpoint")
 SNAPSHOT = ".snapshot"
-_LATER = re.compile(r"(\.deleted|\.swap|\.cleaned|\.tmp|\.part)+\Z")
+_STATE_SUFFIXES = re.compile(r"(\.deleted|\.swap|\.cleaned|\.tmp|\.part)+\Z")
 
 
-def kind_of(path: Path) -> str:
-    """What a file is, by its name: a suffix, or the name of a text. Raises :class:`NoSuchPlace` for other names."""
-    name = _LATER.sub("", path.name)
+def file_kind(path: Path) -> str:
+    """Return what the name of a file says about its content: a suffix, or the name of a text file, without suffixes of states.
+
+    Raises NoSuchPlace for an unknown name.
+    """
+    name = _STATE_SUFFIXES.sub("", path.name)
     suffix = Path("0" + name).suffix
     for known in (name, suffix):
         if known in TEXTS or known in INDEXES or known in (*SEGMENTS, SNAPSHOT):
@@ -45,13 +55,22 @@ def kind_of(path: Path) -> str:
     raise NoSuchPlace(f"the name of {path} does not say what is in it; --as does: {names}")
 
 
-def other_file(path: Path, kind: str, at: int | None, most: int, limits: Limits) -> Part:
-    """A file that is no segment, from the entry with the byte ``at`` on, or the first one; at most so many entries of it.
+def hexdump_file(path: Path, kind: str, at: int | None, max_entries: int, limits: Limits) -> Part:
+    """Return the bytes of a file that is no segment, with their fields.
 
-    Raises :class:`NoSuchPlace`, OSError.
+    Args:
+        path: The file.
+        kind: Result of :func:`file_kind`.
+        at: Only for indexes: the byte whose entry is shown first. None is the first byte.
+        max_entries: Number of index or snapshot entries that are shown.
+        limits: Limits of the parser.
+
+    Raises:
+        NoSuchPlace: If the byte is not in the file, the file is too large, or ``at`` is given for another kind.
+        OSError: If the file cannot be read.
     """
     if kind in INDEXES:
-        return _index(path, *INDEXES[kind], at or 0, most)
+        return _dump_index(path, *INDEXES[kind], at or 0, max_entries)
     if at is not None:
         raise NoSuchPlace(
             f"{path} is shown from its first byte on: --byte is for segments, indexes"
@@ -61,11 +80,12 @@ def other_file(path: Path, kind: str, at: int | None, most: int, limits: Limits)
     except TooLargeError as error:
         raise NoSuchPlace(str(error)) from None
     if kind == SNAPSHOT:
-        return _snapshot(path, data, most, limits)
-    return _text(path, TEXTS[kind], data, limits)
+        return _dump_snapshot(path, data, max_entries, limits)
+    return _dump_text(path, TEXTS[kind], data, limits)
 
 
-def _index(path: Path, name: str, entry: Any, at: int, most: int) -> Part:
+def _dump_index(path: Path, name: str, entry: Any, at: int, max_entries: int) -> Part:
+    """Return the entries of an index from the one with byte ``at`` on. Raise NoSuchPlace if the file has no such byte."""
     codec = next(iter(entry.cases.values())) if hasattr(entry, "cases") else entry
     step = codec.size
     with open_regular(path, -1) as file:
@@ -73,7 +93,7 @@ def _index(path: Path, name: str, entry: Any, at: int, most: int) -> Part:
         if at and at >= size:
             raise NoSuchPlace(f"{path} has {size} bytes: there is no byte {at}")
         first = at // step
-        count = max(min(most, size // step - first), 0)
+        count = max(min(max_entries, size // step - first), 0)
         file.seek(first * step)
         data = file.read(count * step)
     base = int(path.name[:20]) if re.match(r"\d{20}\.", path.name) else None
@@ -83,16 +103,16 @@ def _index(path: Path, name: str, entry: Any, at: int, most: int) -> Part:
             return f"offset {base + values.relative_offset}"
         return None
 
-    stream, error = elements(entry, data, first * step, first, "entries", note)
+    stream, error = read_elements(entry, data, first * step, first, "entries", note)
     damage = [] if error is None else [str(error)]
     pieces = list(stream.pieces)
     whole_end = size - size % step
     shown_end = first * step + len(data)
     if whole_end > shown_end:
         more = f"{(whole_end - shown_end) // step} more"
-        pieces.append(_far(shown_end, whole_end, first * step, "entries", more))
+        pieces.append(_omitted_piece(shown_end, whole_end, first * step, "entries", more))
     if size > whole_end:
-        pieces.append(_far(whole_end, size, first * step, "", "not read"))
+        pieces.append(_omitted_piece(whole_end, size, first * step, "", "not read"))
         reason = f"{size - whole_end} bytes at the end are no whole entry"
         where = Where(position=whole_end, file=os.fspath(path))
         damage.append(str(TrailingError(reason, where)))
@@ -100,34 +120,37 @@ def _index(path: Path, name: str, entry: Any, at: int, most: int) -> Part:
     return Part(heading, (Stream(data, first * step, tuple(pieces)),), damage=tuple(damage))
 
 
-def _far(start: int, end: int, origin: int, path: str, value: str) -> Piece:
-    return Piece(start - origin, end - origin, path, value, left_out=True)
+def _omitted_piece(start: int, end: int, origin: int, path: str, value: str) -> Piece:
+    """Return a piece for the bytes ``start`` to ``end`` of the file that are counted but not shown."""
+    return Piece(start - origin, end - origin, path, value, omitted=True)
 
 
-def _snapshot(path: Path, data: bytes, most: int, limits: Limits) -> Part:
+def _dump_snapshot(path: Path, data: bytes, max_entries: int, limits: Limits) -> Part:
+    """Return the fields of a producer snapshot, with what its parser reports."""
     layout = next(iter(kafka_codecs.PRODUCER_SNAPSHOT.cases.values()))
-    found, error = streams(layout, data, 0, limits, most, lambda *_: None)
-    notes, damage = _verdict(kafka_codecs.PRODUCER_SNAPSHOT, path, data, limits)
+    found, error = read_streams(layout, data, 0, limits, max_entries, lambda *_: None)
+    notes, damage = _find_problems(kafka_codecs.PRODUCER_SNAPSHOT, path, data, limits)
     if error is not None and not damage:
         damage = (str(error),)
     return Part(f"producer_snapshot, {len(data)} bytes", tuple(found), notes, damage)
 
 
-def _text(path: Path, text: Any, data: bytes, limits: Limits) -> Part:
+def _dump_text(path: Path, text: Any, data: bytes, limits: Limits) -> Part:
+    """Return the fields of a checkpoint or properties file, with what its parser reports."""
     trace: list[tuple[str, int, int, bool]] = []
-    notes, damage = _verdict(text, path, data, limits, trace)
+    notes, damage = _find_problems(text, path, data, limits, trace)
     pieces = [
-        Piece(start, end, name, shown(data[start:end]), kind="text")
+        Piece(start, end, name, format_value(data[start:end]), kind="text")
         for name, start, end, _ in sorted(trace, key=lambda span: span[1])
     ]
-    found = Stream(data, 0, whole(pieces, 0, len(data), ""))
+    found = Stream(data, 0, fill_gaps(pieces, 0, len(data), ""))
     return Part(f"{text.text_name}, {len(data)} bytes", (found,), notes, damage)
 
 
-def _verdict(
+def _find_problems(
     codec: Any, path: Path, data: bytes, limits: Limits, trace: Any = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a lenient reader notices, and what is wrong: errors, and checksums, which Kafka's readers do not pass over."""
+    """Return what a lenient parser tolerates (notes), and what Kafka rejects: errors and wrong checksums (damage)."""
     findings: list[Any] = []
     damage: list[str] = []
     try:

@@ -1,4 +1,4 @@
-"""Files of a log byte by byte: what each field says, and where damage is."""
+"""Read segments byte by byte: batches with their fields, and damaged ranges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.rows import Place as RowPlace
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.records import RECORDS
-from kafka_log.inspect.hexdump.byte_fields import Note, Stream, streams, whole
+from kafka_log.inspect.hexdump.byte_fields import Note, Stream, fill_gaps, read_streams
 from kafka_log.logs.partitions import NotFoundError
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
@@ -26,23 +26,23 @@ from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.resynchronization import find_entry
 from kafka_log.text.values import format_time
 
-SHOWN = 10
-"""Records, or entries of other files, that are shown unless told otherwise."""
+DEFAULT_RECORDS = 10
+"""Default number of records, or entries of other files, that are shown."""
 
 _DELTAS = {"offset_delta": "offset", "timestamp_delta": "timestamp"}
-"""Fields that have a difference, and the columns of the view records that have what it comes to."""
+"""Delta fields of records, and the columns of the view records with the absolute values."""
 
-DAMAGED = 1 << 20
-"""Bytes of what is no batch that are looked at."""
+MAX_DAMAGED_BYTES = 1 << 20
+"""Maximum number of bytes read of a damaged range."""
 
 
 class NoSuchPlace(NotFoundError):
-    """A byte or an offset that is not in the file. The text says what is."""
+    """Raised for a byte or an offset that is not in the file. The message says what is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a file as it is shown: what it is, its bytes, what was noticed about them, and what is wrong with them."""
+    """A batch, a damaged range or a file with its streams, notes of tolerated problems, and damage."""
 
     heading: str
     streams: tuple[Stream, ...]
@@ -51,27 +51,36 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Bytes ``start`` to ``end`` (not included) that are an entry by its length, or, with an ``error``, none."""
+class EntryRange:
+    """Bytes ``start`` to ``end`` (not included) that an entry has by its length. With an ``error`` they are no entry."""
 
     start: int
     end: int
     error: CodecError | None = None
 
 
-def batches(
+def hexdump_batches(
     path: Path,
     *,
     at: int | None = None,
     offset: int | None = None,
     count: int = 1,
-    records: int = SHOWN,
+    records: int = DEFAULT_RECORDS,
     limits: Limits | None = None,
 ) -> Iterator[Part]:
-    """``count`` batches of a segment, from the first one on, or the one with a byte or an offset. Bytes that are no batch count as
-    one. Of each ``records`` are shown, of the batch with an ``offset`` from the record with this one on.
+    """Yield batches of a segment with their fields; a range of bytes that is no batch counts as one.
 
-    Raises :class:`NoSuchPlace`, OSError.
+    Args:
+        path: The segment.
+        at: Begin with the batch that has this byte.
+        offset: Begin with the batch that has this offset, and in it with the record that has it. Ignored if ``at`` is given.
+        count: Number of batches.
+        records: Number of records that are shown of each batch.
+        limits: Limits of decompression and of elements.
+
+    Raises:
+        NoSuchPlace: If the segment has no such byte, or no batch with this offset.
+        OSError: If the file cannot be read.
     """
     limits = limits or Limits()
     with open_regular(path) as file:
@@ -81,59 +90,64 @@ def batches(
             file.seek(position)
             return file.read(n)
 
-        places = _places(read, size, os.fspath(path))
+        places = _find_entries(read, size, os.fspath(path))
         if at is not None:
             if not (0 <= at <= size and size):
                 raise NoSuchPlace(f"{path} has {size} bytes: there is no byte {at}")
-            # errors about what is cut off name the byte after the last
-            places = _from_byte(places, min(at, size - 1))
+            # A truncation error names the byte after the last one.
+            places = _skip_to_byte(places, min(at, size - 1))
         elif offset is not None:
-            places = _from_offset(read, places, offset, os.fspath(path))
+            places = _skip_to_offset(read, places, offset, os.fspath(path))
         for place in islice(places, count):
-            yield _part(path, read, place, records, limits, offset)
+            yield _dump_entry(path, read, place, records, limits, offset)
             offset = None
 
 
-def _places(read: Any, size: int, file: str) -> Iterator[Place]:
-    """What lies in a file, by the lengths that entries say; after damage it goes on where a whole entry begins."""
+def _find_entries(read: Any, size: int, file: str) -> Iterator[EntryRange]:
+    """Yield the entries of a file by their lengths. After damage continue at the next complete entry."""
     position, last = 0, None
     columns = HeaderColumns(("last_offset",), file)
     while position < size:
         head = read(position, HEADER_BYTES)
         try:
             if min(size - position, len(head)) <= framing.HEADER_START:
-                raise _cut_off(position, size, file)
+                raise _truncation_error(position, size, file)
             frame = framing.frame_of(head[: framing.HEADER_START], position, file)
             if frame.size > size - position:
-                raise _cut_off(position, size, file, frame.size)
+                raise _truncation_error(position, size, file, frame.size)
         except CodecError as error:
             found = find_entry(read, position + 1, size, file, last)
             end = size if found is None else found[0]
-            yield Place(position, end, error)
+            yield EntryRange(position, end, error)
             position = end
             continue
         try:
             (last,) = columns.read(Entry(position, frame, head))
         except CodecError:
-            pass  # it is said when it is shown
-        yield Place(position, position + frame.size)
+            pass  # _dump_entry reports it
+        yield EntryRange(position, position + frame.size)
         position += frame.size
 
 
-def _cut_off(position: int, size: int, file: str, wanted: int | None = None) -> CodecError:
+def _truncation_error(position: int, size: int, file: str, wanted: int | None = None) -> CodecError:
+    """Return the error about an entry that ends after the file; ``wanted`` is the size that its header states."""
     says = "" if wanted is None else f": it says that it has {wanted}"
     reason = f"{size - position} bytes at the end are no whole batch{says}"
     return TrailingError(reason, Where(position=position, file=file))
 
 
-def _from_byte(places: Iterator[Place], at: int) -> Iterator[Place]:
+def _skip_to_byte(places: Iterator[EntryRange], at: int) -> Iterator[EntryRange]:
+    """Yield the entries from the one with byte ``at`` on."""
     for place in places:
         if place.end > at:
             yield place
             yield from places
 
 
-def _from_offset(read: Any, places: Iterator[Place], offset: int, file: str) -> Iterator[Place]:
+def _skip_to_offset(
+    read: Any, places: Iterator[EntryRange], offset: int, file: str
+) -> Iterator[EntryRange]:
+    """Yield the entries from the batch with ``offset`` on. Raise NoSuchPlace if no batch spans it."""
     columns = HeaderColumns(("base_offset", "last_offset"), file)
     around = ""
     for place in places:
@@ -160,17 +174,18 @@ def _from_offset(read: Any, places: Iterator[Place], offset: int, file: str) -> 
     raise NoSuchPlace(f"no batch of {file} holds offset {offset}{after}")
 
 
-def _part(
-    path: Path, read: Any, place: Place, records: int, limits: Limits, offset: int | None
+def _dump_entry(
+    path: Path, read: Any, place: EntryRange, records: int, limits: Limits, offset: int | None
 ) -> Part:
+    """Return one batch with its fields, or a damaged range if it has an error or the file became shorter."""
     size = place.end - place.start
     if place.error is not None:
-        return _damaged(read, place, records, limits)
+        return _dump_damage(read, place, records, limits)
     data = read(place.start, size)
     if len(data) < size:  # the file became shorter
         end = place.start + len(data)
-        lost = _cut_off(place.start, end, os.fspath(path), size)
-        return _damaged(read, Place(place.start, end, lost), records, limits)
+        lost = _truncation_error(place.start, end, os.fspath(path), size)
+        return _dump_damage(read, EntryRange(place.start, end, lost), records, limits)
     layout = framing.frame_of(data[: framing.HEADER_START], place.start, os.fspath(path)).layout
     reader = SegmentReader(
         path, policy=Policy.KAFKA, limits=limits, start=place.start, stop=place.start + 1
@@ -179,53 +194,61 @@ def _part(
     notes: list[str] = []
     begin = 0
     if batch is not None and offset is not None:
-        begin = _number_of(batch, offset)
+        begin = _find_record(batch, offset)
         if begin == len(batch.records) or batch.records[begin].offset != offset:
             notes.append(f"no record of it has offset {offset}: it is gone, as after compaction")
-    found, error = streams(layout, data, place.start, limits, records, _notes(layout), begin)
-    heading = f"{_title(layout)} at byte {place.start}, {size} bytes"
+    found, error = read_streams(
+        layout, data, place.start, limits, records, _delta_note(layout), begin
+    )
+    heading = f"{_layout_title(layout)} at byte {place.start}, {size} bytes"
     if batch is None:
         stopped = reader.end.error if reader.end is not None else None
         return Part(heading, tuple(found), damage=(str(stopped or error or "it cannot be read"),))
     wrong = damage(batch)
     notes += [str(finding) for finding in batch.findings if finding not in wrong]
-    return Part(heading + _offsets(batch), tuple(found), tuple(notes), tuple(map(str, wrong)))
+    return Part(
+        heading + _summarize_offsets(batch), tuple(found), tuple(notes), tuple(map(str, wrong))
+    )
 
 
-def _number_of(batch: Batch, offset: int) -> int:
-    """The number of the first record that has an offset, or a larger one."""
+def _find_record(batch: Batch, offset: int) -> int:
+    """Return the index of the first record at or after ``offset``; the number of records if there is none."""
     there = (i for i, record in enumerate(batch.records) if record.offset >= offset)
     return next(there, len(batch.records))
 
 
-def _title(layout: Any) -> str:
+def _layout_title(layout: Any) -> str:
+    """Return the name of a layout with its version, if it has one."""
     name, version = layout.layout_name, layout.version
     return name if version is None else f"{name} of version {version}"
 
 
-def _offsets(batch: Batch) -> str:
+def _summarize_offsets(batch: Batch) -> str:
+    """Return the offset range and the number of records of a batch, as text that continues the heading."""
     first = batch.last_offset if batch.base_offset is None else batch.base_offset
     number = len(batch.records) if batch.count is None else batch.count
     return f", offsets {first} to {batch.last_offset}, {number} {'record' if number == 1 else 'records'}"
 
 
-def _damaged(read: Any, place: Place, records: int, limits: Limits) -> Part:
-    """Bytes that are no batch, as the header that they would have; of a batch that is cut off also the records that are there."""
+def _dump_damage(read: Any, place: EntryRange, records: int, limits: Limits) -> Part:
+    """Return bytes that are no batch with the header fields that they would have; a truncated batch also with its records."""
     size = place.end - place.start
     heading = f"no batch at byte {place.start}, {size} bytes"
-    data = read(place.start, min(size, DAMAGED))
+    data = read(place.start, min(size, MAX_DAMAGED_BYTES))
     found: list[Stream] = []
     if len(data) > framing.HEADER_START:
         layout = framing.layout_of(LOG_ENTRY.peek(Source(data, Session(strict=False))))
         end = len(data) if isinstance(place.error, TrailingError) else layout.head_size
-        found, _ = streams(layout, data[:end], place.start, limits, records, _notes(layout))
+        found, _ = read_streams(
+            layout, data[:end], place.start, limits, records, _delta_note(layout)
+        )
     pieces = [piece for piece in found[0].pieces if piece.path] if found else []
-    outer = Stream(data, place.start, whole(pieces, 0, size, "not read"))
+    outer = Stream(data, place.start, fill_gaps(pieces, 0, size, "not read"))
     return Part(heading, (outer, *found[1:]), damage=(str(place.error),))
 
 
-def _notes(layout: Layout) -> Note:
-    """What says the offset and the time that are meant, which records have as differences."""
+def _delta_note(layout: Layout) -> Note:
+    """Return the note that adds the absolute offset or time to the delta fields of records."""
 
     def note(name: str, values: Any, entry: Any) -> str | None:
         column = _DELTAS.get(name)

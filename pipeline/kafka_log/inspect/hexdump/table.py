@@ -1,4 +1,4 @@
-"""Bytes beside their fields, as a table for programs."""
+"""Bytes with their fields as a table for programs."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ FIELDS = pa.schema(
 
 
 def hexdump_table(parts: Iterable[Part]) -> pa.Table:
-    """The fields of parts of a file, in the columns of :data:`FIELDS`, in the order of the text."""
-    rows = [row for part in parts for stream in part.streams for row in _rows(part, stream)]
+    """Return the pieces of all parts as a table with the columns of :data:`FIELDS`, in the order of the text."""
+    rows = [row for part in parts for stream in part.streams for row in _piece_rows(part, stream)]
     return pa.Table.from_pylist(rows, FIELDS)
 
 
-def _rows(part: Part, stream: Stream) -> Iterator[dict[str, Any]]:
+def _piece_rows(part: Part, stream: Stream) -> Iterator[dict[str, Any]]:
+    """Yield one row for each piece of a stream."""
     for piece in stream.pieces:
-        data = None if piece.left_out else stream.data[piece.start : piece.end].hex()
+        data = None if piece.omitted else stream.data[piece.start : piece.end].hex()
         yield {
             "part": utf8(part.heading),
             "section": stream.heading or None,

@@ -10,7 +10,7 @@ import yaml
 
 import kafka_codecs
 from codecgen.runtime.construct import Integer, Layout
-from kafka_log.inspect.hexdump.byte_fields import words
+from kafka_log.inspect.hexdump.byte_fields import format_field
 from kafka_log.text.values import format_time
 from tests.paths import SCHEMAS
 
@@ -57,8 +57,8 @@ def test_words_are_those_of_the_schema(layout: str, name: str, field: dict[str, 
     made = LAYOUTS[layout].by_name[name]
     is_time = field.get("unit") == "ms" and field["type"] == "i64"
     if "absent" in field:
-        assert words(made, field["absent"]) == f"{field['absent']} (none)"
+        assert format_field(made, field["absent"]) == f"{field['absent']} (none)"
     elif not is_time:
-        assert words(made, -1) == "-1"
+        assert format_field(made, -1) == "-1"
     expected = f"{TIME}, {format_time(TIME)}" if is_time else str(TIME)
-    assert words(made, TIME) == expected
+    assert format_field(made, TIME) == expected

@@ -13,8 +13,8 @@ from rich.cells import cell_len
 
 from kafka_log import SegmentReader
 from kafka_log.cli import main
-from kafka_log.inspect.hexdump.segment_bytes import batches
-from kafka_log.inspect.hexdump.text import lines
+from kafka_log.inspect.hexdump.segment_bytes import hexdump_batches
+from kafka_log.inspect.hexdump.text import format_part
 from tests.paths import SAMPLES, VECTORS
 from tests.support.hexdumps import ALL, covered
 
@@ -25,7 +25,7 @@ MALFORMED = sorted((VECTORS / "malformed").glob("*.log"))
 
 def check(path: Path) -> list[bool]:
     """Every byte of a file is shown once, in its place. Whether each part is damaged."""
-    parts = list(batches(path, count=ALL, records=2))
+    parts = list(hexdump_batches(path, count=ALL, records=2))
     at = 0
     for part in parts:
         outer = part.streams[0]
@@ -33,7 +33,7 @@ def check(path: Path) -> list[bool]:
         for stream in part.streams:
             covered(stream)
         at += outer.pieces[-1].end
-        for line in lines(part, 80):
+        for line in format_part(part, 80):
             assert cell_len(line) <= 80
             assert line.isprintable()
     assert at == path.stat().st_size
@@ -82,8 +82,8 @@ def test_a_torn_tail_is_read_up_to_its_end(cut: int, tmp_path: Path) -> None:
     """The fields of the header, and the records that are whole."""
     path = tmp_path / f"{0:020d}.log"
     path.write_bytes(WHOLE[0][:cut])
-    *_, whole = batches(_written(tmp_path, WHOLE[0]), at=103, records=ALL)
-    *_, torn = batches(path, count=2, records=ALL)
+    *_, whole = hexdump_batches(_written(tmp_path, WHOLE[0]), at=103, records=ALL)
+    *_, torn = hexdump_batches(path, count=2, records=ALL)
     assert torn.damage
     if cut > 103 + 17:
         known = {(p.start, p.end, p.path, p.value) for p in whole.streams[0].pieces}
@@ -137,7 +137,7 @@ def test_damage_elsewhere_is_not_shown(tmp_path: Path) -> None:
 def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
     """A broker may truncate a segment while it is read: what is gone is said to be."""
     path = _written(tmp_path, WHOLE[0])
-    parts = batches(path, count=3)
+    parts = hexdump_batches(path, count=3)
     assert not next(parts).damage
     path.write_bytes(WHOLE[0][:900])
     second, *_ = parts

@@ -15,9 +15,9 @@ from rich.cells import cell_len
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import PRODUCER_SNAPSHOT, TRANSACTION_INDEX
 from kafka_log.cli import main
-from kafka_log.inspect.hexdump.other_files import TEXTS, kind_of, other_file
+from kafka_log.inspect.hexdump.other_files import TEXTS, file_kind, hexdump_file
 from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, Part
-from kafka_log.inspect.hexdump.text import lines
+from kafka_log.inspect.hexdump.text import format_part
 from tests.paths import SAMPLES
 from tests.support.hexdumps import ALL, covered
 
@@ -33,7 +33,7 @@ SNAPSHOT = SAMPLES / "kafka-4.x" / "idempotent-0" / f"{20:020d}.snapshot"
 
 
 def part_of(path: Path, at: int | None = None, most: int = ALL) -> Part:
-    return other_file(path, kind_of(path), at, most, Limits())
+    return hexdump_file(path, file_kind(path), at, most, Limits())
 
 
 def words(part: Part) -> dict[str, str]:
@@ -54,7 +54,7 @@ def test_every_file_of_brokers() -> None:
         assert part.damage == (), path
         assert part.streams[0].data == path.read_bytes()
         covered(part.streams[0])
-        assert all(line.isprintable() and len(line) <= 100 for line in lines(part, 100))
+        assert all(line.isprintable() and len(line) <= 100 for line in format_part(part, 100))
 
 
 @pytest.mark.parametrize("form, names", [(">ii", ["relative_offset", "position"])])
@@ -128,7 +128,7 @@ def test_any_bytes(name: str, data: bytes, most: int) -> None:
         part = part_of(path, most=most)
         covered(part.streams[0])
         assert sum(p.end - p.start for p in part.streams[0].pieces) == len(data)
-        assert all(line.isprintable() and cell_len(line) <= 60 for line in lines(part, 60))
+        assert all(line.isprintable() and cell_len(line) <= 60 for line in format_part(part, 60))
 
 
 @given(st.sampled_from(sorted(TEXTS)), st.binary(max_size=80) | st.text(max_size=40))
@@ -139,7 +139,7 @@ def test_any_text(name: str, given: bytes | str) -> None:
         path.write_bytes(given if isinstance(given, bytes) else given.encode())
         part = part_of(path)
         covered(part.streams[0])
-        assert all(line.isprintable() and cell_len(line) <= 60 for line in lines(part, 60))
+        assert all(line.isprintable() and cell_len(line) <= 60 for line in format_part(part, 60))
 
 
 @given(st.integers(0, 101), st.integers(1, 255))

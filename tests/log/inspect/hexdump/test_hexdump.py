@@ -18,8 +18,8 @@ from codecgen.values import dump, named_codec, reading
 from codecgen.values.reading import Input
 from kafka_log import SegmentReader
 from kafka_log.cli import main
-from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, Part, batches
-from kafka_log.inspect.hexdump.text import lines
+from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, Part, hexdump_batches
+from kafka_log.inspect.hexdump.text import format_part
 from tests.paths import SAMPLES, SCHEMAS
 from tests.support.hexdumps import ALL, covered
 
@@ -29,7 +29,7 @@ PLAIN = SAMPLES / "kafka-2.8" / "codecs-0" / f"{0:020d}.log"
 
 
 def found(path: Path, **options: Any) -> list[Part]:
-    return list(batches(path, **options))
+    return list(hexdump_batches(path, **options))
 
 
 def all_of(path: Path, **options: Any) -> list[Part]:
@@ -98,10 +98,10 @@ def test_as_many_records_as_are_wanted(number: int) -> None:
         outer, inner = part.streams
         for stream in (outer, inner):
             covered(stream)
-        paths = {p.path.partition(".")[0] for p in inner.pieces if not p.left_out}
+        paths = {p.path.partition(".")[0] for p in inner.pieces if not p.omitted}
         total = next(int(p.value) for p in outer.pieces if p.path == "record_count")
         assert paths == {f"records[{i}]" for i in range(min(number, total))}
-        left = [p.value for p in inner.pieces if p.left_out]
+        left = [p.value for p in inner.pieces if p.omitted]
         assert left == ([f"{total - number} more"] if total > number else [])
 
 
@@ -169,7 +169,7 @@ def test_the_record_with_an_offset_is_shown(topic: str) -> None:
 def test_no_line_is_longer_than_the_screen(width: int) -> None:
     for path in SEGMENTS[::7]:
         for part in found(path, count=5):
-            for line in lines(part, width):
+            for line in format_part(part, width):
                 assert cell_len(line) <= width
                 assert line.isprintable()
 
@@ -179,7 +179,7 @@ def test_lines_hold_the_bytes() -> None:
     (part,) = found(PLAIN, at=103, records=ALL)
     outer = part.streams[0]
     digits = bytearray()
-    for line in list(lines(part))[1:]:
+    for line in list(format_part(part))[1:]:
         more = re.match(r" *(\d+)  \.\. (\d+) bytes more", line)
         if more is not None:
             digits += outer.data[len(digits) :][: int(more[2])]
