@@ -36,7 +36,7 @@ from kafka_log import (
     write_segment,
 )
 from kafka_log.cli import main as kafka_log
-from kafka_log.inspect.dump.json_objects import objects
+from kafka_log.inspect.dump.json_objects import segment_objects
 from kafka_log.logs.transactions import AbortedTransaction, read_transactions
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.kernels import Engine
@@ -481,7 +481,7 @@ def read_before() -> dict[str, str]:
         if path.stem in ("v2-magic-3", "v2-magic-127", "v2-length-plus-1"):
             continue
         for reader in (SegmentReader(path), BlockReader(path, policy="strict", engine="arrow")):
-            text = json.dumps(list(objects(reader, records=False)))
+            text = json.dumps(list(segment_objects(reader, records=False)))
             text = re.sub(r"\.yaml:[0-9]+", "", text)  # errors name lines
             name = f"{path.parent.parent.name}/{path.parent.name}/{path.name}"
             out[f"{name} {type(reader).__name__}"] = sha256(text.encode()).hexdigest()

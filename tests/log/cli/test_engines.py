@@ -112,7 +112,7 @@ def test_directories_are_the_same(broker: str, capsys: pytest.CaptureFixture[str
 
 def told(reader: Any) -> list[str]:
     """All that there is to say about a file."""
-    return list(json_dump.lines(reader))
+    return list(json_dump.json_lines(reader))
 
 
 def columns(reader: Any, deep: bool) -> dict[str, list[Any]]:
@@ -165,9 +165,10 @@ def test_damaged_files_are_the_same(seed: int, tmp_path: Path) -> None:
 def test_lines_are_the_objects(path: Path) -> None:
     reader = SegmentReader(path)
     lines = [
-        json.dumps(o, ensure_ascii=False, separators=(",", ":")) for o in json_dump.objects(reader)
+        json.dumps(o, ensure_ascii=False, separators=(",", ":"))
+        for o in json_dump.segment_objects(reader)
     ]
-    assert list(json_dump.lines(reader)) == lines
+    assert list(json_dump.json_lines(reader)) == lines
 
 
 def test_the_kernels_do_read() -> None:

@@ -15,7 +15,7 @@ from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
 from kafka_log.cli.damage import batch_lines, end_lines
-from kafka_log.inspect.dump.json_objects import objects
+from kafka_log.inspect.dump.json_objects import segment_objects
 from tests.paths import VECTORS
 
 pytestmark = pytest.mark.slow
@@ -89,7 +89,7 @@ def test_mutated_segments(seed: int, tmp_path: Path) -> None:
         path.write_bytes(data)
         for policy in ("strict", "kafka", "salvage"):
             reader = SegmentReader(path, policy=policy, limits=LIMITS)
-            for item in objects(reader):
+            for item in segment_objects(reader):
                 json.dumps(item)
             end = reader.end
             assert end is not None

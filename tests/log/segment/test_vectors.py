@@ -10,7 +10,7 @@ import pytest
 
 from kafka_log import SegmentReader
 from kafka_log.cli import main
-from kafka_log.inspect.dump.json_objects import objects
+from kafka_log.inspect.dump.json_objects import segment_objects
 from kafka_log.segment.reader import damage
 from tests.paths import VECTORS
 from tests.support.vector_segments import DIFFERENCES, MANIFEST, SEGMENTS, expected, well_formed
@@ -37,7 +37,7 @@ def comparable(item: dict[str, Any]) -> dict[str, Any]:
 
 def read(file: str, mode: str, policy: str = "kafka") -> list[dict[str, Any]]:
     reader = SegmentReader(VECTORS / file, policy=policy)
-    return json.loads(json.dumps(list(objects(reader, records=mode == "deep"))))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(list(segment_objects(reader, records=mode == "deep"))))  # type: ignore[no-any-return]
 
 
 def test_every_vector_is_here() -> None:

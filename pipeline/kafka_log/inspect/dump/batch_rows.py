@@ -1,4 +1,4 @@
-"""Batch headers as rows and as lines: what Kafka's own dump tool says of a batch."""
+"""Batch headers as rows, and as lines in the words of Kafka's dump tool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from codecgen.runtime.arrow.decoder import choose, schema_of
 from kafka_codecs.columns.batches import BATCHES
 from kafka_log.inspect.dump.batch_text import timestamp_type
-from kafka_log.inspect.dump.rows import TOLD, is_told
+from kafka_log.inspect.dump.rows import DAMAGE_COLUMNS, has_damage
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.arguments import check_columns
 from kafka_log.segment.arrow_text import utf8
@@ -22,15 +22,17 @@ from kafka_log.segment.row_damage import crc_ok, damage
 from kafka_log.segment.row_values import OF_BATCHES
 from kafka_log.text.lines import Cell, Layout, encode_text_lines
 
-_VIEW = schema_of(choose(BATCHES, [column.name for column in BATCHES.columns]))
-SCHEMA = pa.schema([*_VIEW, pa.field("crc_ok", pa.bool_()), pa.field("damage", pa.string())])
-"""The columns of the view batches, and what is wrong with a batch."""
+_HEADER_FIELDS = schema_of(choose(BATCHES, [column.name for column in BATCHES.columns]))
+SCHEMA = pa.schema(
+    [*_HEADER_FIELDS, pa.field("crc_ok", pa.bool_()), pa.field("damage", pa.string())]
+)
+"""Columns of the view batches, ``crc_ok`` and ``damage``."""
 
 
 def block_rows(block: Block) -> pa.RecordBatch:
-    """Batches with which nothing is wrong."""
+    """Return the batches of a block of the kernels as rows of :data:`SCHEMA`. All of them are intact."""
     rows = block.batch_headers
-    arrays = [rows.column(f.name) for f in _VIEW]
+    arrays = [rows.column(f.name) for f in _HEADER_FIELDS]
     good = pa.repeat(True, rows.num_rows)
     return pa.RecordBatch.from_arrays(
         [*arrays, good, pa.nulls(rows.num_rows, pa.string())], schema=SCHEMA
@@ -38,37 +40,38 @@ def block_rows(block: Block) -> pa.RecordBatch:
 
 
 def batch_rows(batches: Sequence[Batch]) -> pa.RecordBatch:
-    """Batches as rows."""
-    made = [[OF_BATCHES[f.name](batch, None) for batch in batches] for f in _VIEW]
-    made += [[of(batch, None) for batch in batches] for of in (crc_ok, damage)]
-    arrays = [pa.array(values, f.type) for values, f in zip(made, SCHEMA, strict=True)]
+    """Return batches of the reference codecs as rows of :data:`SCHEMA`."""
+    columns = [[OF_BATCHES[f.name](batch, None) for batch in batches] for f in _HEADER_FIELDS]
+    columns += [[value_of(batch, None) for batch in batches] for value_of in (crc_ok, damage)]
+    arrays = [pa.array(values, f.type) for values, f in zip(columns, SCHEMA, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-_PLACES = {
+_PARTITION_COLUMNS = {
     "topic": pa.field("topic", pa.dictionary(pa.int32(), pa.string()), False),
     "partition": pa.field("partition", pa.int32(), False),
 }
 
 
 class BatchTable:
-    """Columns of batches with those that say where they lie. ``sparse``: without what is wrong, where nothing is.
+    """Selection of output columns: topic, partition and the columns of :data:`SCHEMA`. ``sparse`` drops the damage columns
+    from rows without damage.
 
-    Raises ValueError for a column that is not there.
+    Raises ValueError for an unknown column.
     """
 
     def __init__(self, names: Sequence[str] | None, *, sparse: bool) -> None:
-        known = (*_PLACES, *SCHEMA.names)
+        known = (*_PARTITION_COLUMNS, *SCHEMA.names)
         check_columns(names or known, known)
         self.sparse = sparse and names is None
-        fields = _PLACES | {f.name: f for f in SCHEMA}
+        fields = _PARTITION_COLUMNS | {f.name: f for f in SCHEMA}
         self.schema = pa.schema([fields[name] for name in names or known])
 
-    def rows(self, rows: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
-        """Rows of SCHEMA in these columns."""
+    def select_columns(self, rows: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
+        """Return rows of :data:`SCHEMA` in the output columns, with the topic and number of the partition."""
         places = {"topic": utf8(partition.topic), "partition": partition.partition}
-        is_short = self.sparse and not is_told(rows)
-        fields = [f for f in self.schema if not (is_short and f.name in TOLD)]
+        is_short = self.sparse and not has_damage(rows)
+        fields = [f for f in self.schema if not (is_short and f.name in DAMAGE_COLUMNS)]
         arrays = [
             pa.array([places[f.name]] * rows.num_rows, f.type)
             if f.name in places
@@ -78,71 +81,77 @@ class BatchTable:
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _text(name: str) -> Callable[[pa.RecordBatch], Any]:
+def _column(name: str) -> Callable[[pa.RecordBatch], Any]:
+    """Return a function that reads a column as it is."""
     return lambda rows: rows.column(name)
 
 
-def _number(name: str) -> Callable[[pa.RecordBatch], Any]:
+def _int64_column(name: str) -> Callable[[pa.RecordBatch], Any]:
+    """Return a function that reads the int64 values of a timestamp column."""
     return lambda rows: rows.column(name).view(pa.int64())
 
 
-def _words(name: str, word: Callable[[int], str]) -> Callable[[pa.RecordBatch], Any]:
-    def made(rows: pa.RecordBatch) -> Any:
+def _label_column(name: str, word: Callable[[int], str]) -> Callable[[pa.RecordBatch], Any]:
+    """Return a function that replaces the numbers of a column by their labels."""
+
+    def build_labels(rows: pa.RecordBatch) -> Any:
         numbers = rows.column(name).dictionary_encode()
         texts = pa.array([word(n) for n in numbers.dictionary.to_pylist()], pa.string())
         return pa.DictionaryArray.from_arrays(numbers.indices, texts)
 
-    return made
+    return build_labels
 
 
-def _codec(number: int) -> str:
+def _codec_name(number: int) -> str:
+    """Return the name of a compression codec; ``unknown`` for an unknown number."""
     return codec_label(number) or "unknown"
 
 
-_OLD = (
-    ("offset: ", "null", _text("last_offset")),
-    (" position: ", "null", _text("position")),
+_LEGACY_CELLS = (
+    ("offset: ", "null", _column("last_offset")),
+    (" position: ", "null", _column("position")),
 )
-_NEW = (
-    ("baseOffset: ", "null", _text("base_offset")),
-    (" lastOffset: ", "null", _text("last_offset")),
-    (" count: ", "null", _text("record_count")),
-    (" baseSequence: ", "null", _text("base_sequence")),
-    (" lastSequence: ", "null", _text("last_sequence")),
-    (" producerId: ", "null", _text("producer_id")),
-    (" producerEpoch: ", "null", _text("producer_epoch")),
-    (" partitionLeaderEpoch: ", "null", _text("leader_epoch")),
-    (" isTransactional: ", "null", _text("is_transactional")),
-    (" isControl: ", "null", _text("is_control")),
-    (" deleteHorizonMs: ", "none", _number("delete_horizon")),
-    (" position: ", "null", _text("position")),
+_V2_CELLS = (
+    ("baseOffset: ", "null", _column("base_offset")),
+    (" lastOffset: ", "null", _column("last_offset")),
+    (" count: ", "null", _column("record_count")),
+    (" baseSequence: ", "null", _column("base_sequence")),
+    (" lastSequence: ", "null", _column("last_sequence")),
+    (" producerId: ", "null", _column("producer_id")),
+    (" producerEpoch: ", "null", _column("producer_epoch")),
+    (" partitionLeaderEpoch: ", "null", _column("leader_epoch")),
+    (" isTransactional: ", "null", _column("is_transactional")),
+    (" isControl: ", "null", _column("is_control")),
+    (" deleteHorizonMs: ", "none", _int64_column("delete_horizon")),
+    (" position: ", "null", _column("position")),
 )
-_ALL = (
-    (" ", "null", _words("timestamp_type", timestamp_type)),
-    (": ", "null", _number("max_timestamp")),
-    (" size: ", "null", _text("size")),
-    (" magic: ", "null", _text("magic")),
-    (" compresscodec: ", "null", _words("codec", _codec)),
-    (" crc: ", "null", _text("crc")),
-    (" isvalid: ", "false", _text("crc_ok")),
+_COMMON_CELLS = (
+    (" ", "null", _label_column("timestamp_type", timestamp_type)),
+    (": ", "null", _int64_column("max_timestamp")),
+    (" size: ", "null", _column("size")),
+    (" magic: ", "null", _column("magic")),
+    (" compresscodec: ", "null", _label_column("codec", _codec_name)),
+    (" crc: ", "null", _column("crc")),
+    (" isvalid: ", "false", _column("crc_ok")),
 )
 
 
 def batch_lines(rows: pa.RecordBatch) -> Iterator[bytes | memoryview]:
-    """Rows as :func:`kafka_log.inspect.dump.batch_text.batch_line` has them."""
-    # What counts its records is said in other words than the messages of older formats.
+    """Yield rows of :data:`SCHEMA` as encoded lines like those of :func:`kafka_log.inspect.dump.batch_text.batch_line`."""
+    # Kafka prints v2 batches, which count their records, with other words than legacy messages.
     counted = np.asarray(rows.column("record_count").is_valid())
-    turns = [0, *(np.flatnonzero(np.diff(counted)) + 1).tolist(), rows.num_rows]
-    for start, end in pairwise(turns):
+    borders = [0, *(np.flatnonzero(np.diff(counted)) + 1).tolist(), rows.num_rows]
+    for start, end in pairwise(borders):
         if start < end:
-            cells = (_NEW if counted[start] else _OLD) + _ALL
-            yield from _lines(rows.slice(start, end - start), cells)
+            cells = (_V2_CELLS if counted[start] else _LEGACY_CELLS) + _COMMON_CELLS
+            yield from _encode_lines(rows.slice(start, end - start), cells)
 
 
-def _lines(
+def _encode_lines(
     rows: pa.RecordBatch, cells: Sequence[tuple[str, str, Callable[[pa.RecordBatch], Any]]]
 ) -> Iterator[bytes | memoryview]:
+    """Yield rows of one message format as encoded lines of the given cells (prefix, text for null, column)."""
     arrays = [make(rows) for _, _, make in cells]
-    made = pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in range(len(arrays))])
+    batch = pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in range(len(arrays))])
     layout = Layout(tuple(Cell(prefix, null) for prefix, null, _ in cells), 0)
-    yield from encode_text_lines(made, layout)
+    yield from encode_text_lines(batch, layout)

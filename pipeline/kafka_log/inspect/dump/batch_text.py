@@ -1,4 +1,4 @@
-"""Batches as lines, with the words of Kafka's own dump tool."""
+"""Batch headers as lines in the words of Kafka's dump tool."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from kafka_log.segment.model import Batch, timestamp_type_label
 
 
 def batch_line(batch: Batch) -> str:
-    """The line of a batch; :func:`kafka_log.inspect.dump.batch_rows.batch_lines` has those of many."""
+    """Return the line of one batch. :func:`kafka_log.inspect.dump.batch_rows.batch_lines` formats many."""
     timestamp = f"{timestamp_type(batch.timestamp_type)}: {batch.max_timestamp}"
     tail = (
         f"size: {batch.size} magic: {batch.magic} compresscodec: {batch.compression or 'unknown'} "
-        f"crc: {batch.crc} isvalid: {_bool(batch.is_valid)}"
+        f"crc: {batch.crc} isvalid: {_format_bool(batch.is_valid)}"
     )
     if batch.count is None:
         return f"offset: {batch.last_offset} position: {batch.position} {timestamp} {tail}"
@@ -20,7 +20,7 @@ def batch_line(batch: Batch) -> str:
         f"baseSequence: {batch.base_sequence} lastSequence: {batch.last_sequence} "
         f"producerId: {batch.producer_id} producerEpoch: {batch.producer_epoch} "
         f"partitionLeaderEpoch: {batch.partition_leader_epoch} "
-        f"isTransactional: {_bool(batch.is_transactional)} isControl: {_bool(batch.is_control)} "
+        f"isTransactional: {_format_bool(batch.is_transactional)} isControl: {_format_bool(batch.is_control)} "
         f"deleteHorizonMs: {horizon} position: {batch.position} {timestamp} {tail}"
     )
 
@@ -30,5 +30,6 @@ def timestamp_type(number: int) -> str:
     return timestamp_type_label(number) or "NoTimestampType"
 
 
-def _bool(value: bool) -> str:
+def _format_bool(value: bool) -> str:
+    """Return a boolean in Java's spelling."""
     return "true" if value else "false"

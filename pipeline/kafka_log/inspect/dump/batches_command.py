@@ -1,4 +1,4 @@
-"""``kafka-log dump --batches``: a row for each batch, from its header."""
+"""``kafka-log dump --batches``: print one row per batch, from its header."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from kafka_log.read.selection import Selection
     from kafka_log.segment.row_masks import HeaderMasks
 
-ROWS = 1 << 12
-"""Batches of the reference codecs that become rows at a time."""
+MAX_BUFFERED = 1 << 12
+"""Batches of the reference codecs that are written at a time."""
 
 
-def _shown(path: Path) -> str:
+def _printable_path(path: Path) -> str:
+    """Return a path as text, with unprintable characters escaped."""
     text = utf8(str(path))
     if text.isprintable():
         return text
@@ -39,80 +40,96 @@ def _shown(path: Path) -> str:
     return escape_unprintable(text)
 
 
-FEW = 50_000
-"""Batches whose headers the reference codecs read in the time in which the kernels are loaded."""
+FEW_BATCHES = 50_000
+"""Number of batch headers that the reference codecs read while the kernels would be loaded."""
 
 
-class _Sink(Protocol):
-    """Writes batches: blocks of them, or lists of those that the reference codecs read. ``put`` returns whether one of them lies after
-    the offset range. ``rows`` says how many were written."""
+class _BatchWriter(Protocol):
+    """Writer of blocks from the kernels, and of lists of batches from the reference codecs.
+
+    ``write`` returns whether a batch lies after the offset range. ``rows`` is the number of written batches.
+    """
 
     rows: int
 
-    def open(self, partition: Partition, segment: Segment, wanted: HeaderMasks | None) -> None: ...
-    def put(self, part: Any) -> bool: ...
+    def start_segment(
+        self, partition: Partition, segment: Segment, masks: HeaderMasks | None
+    ) -> None: ...
+    def write(self, part: Any) -> bool: ...
     def close(self) -> None: ...
 
 
 def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
-    """Run the command and return the exit code."""
+    """Print one row per batch. Return exit code 1 if damage was found, else 0.
+
+    Raises ValueError for an unknown column, or a filter that needs records.
+    """
     out = binary_stdout()
     is_text = options.format == "text"
     size = sum(segment.size for p in partitions for segment in p.segments)
     open_segment = make_opener(_with_engine(options, partitions, size), list(partitions), False)
     count = 0
 
-    def made() -> str:
+    def describe_progress() -> str:
+        """Describe what was printed before an interruption."""
         return f"at least {count:,} batches are printed"
 
-    with progress_of("dump", size, shown=not sys.stdout.isatty(), made=made) as advance:
-        told = DamageReporter(
+    with progress_of(
+        "dump", size, shown=not sys.stdout.isatty(), made=describe_progress
+    ) as advance:
+        reporter = DamageReporter(
             (lambda line: write_damage(out, line)) if is_text else print_damage, advance
         )
         selection = selection_of(options)
-        sink = _Lines(out) if is_text and not options.columns else _rows(options, out)
+        writer = (
+            _TextBatchWriter(out)
+            if is_text and not options.columns
+            else _open_row_writer(options, out)
+        )
         for partition in partitions:
             if partition.error is not None:
-                told.unreadable(partition.error)
-            wanted = _wanted(selection.resolve_offsets(partition.segments))
+                reporter.unreadable(partition.error)
+            masks = _batch_filter(selection.resolve_offsets(partition.segments))
             for segment in partition.segments:
-                if wanted is not None and not _may_have(partition, segment, wanted):
+                if masks is not None and not _may_match(partition, segment, masks):
                     continue
                 reader = open_segment(segment)
-                sink.open(partition, segment, wanted)
-                is_over = _range_end(segment, wanted, options.policy)
+                writer.start_segment(partition, segment, masks)
+                is_over = _range_end(segment, masks, options.policy)
                 ended = False
                 with suppress(CodecError):  # of a strict reader, which is in its end too
-                    for part in _parts(reader, told):
-                        is_after = sink.put(part)
+                    for part in _read_parts(reader, reporter):
+                        is_after = writer.write(part)
                         count += len(part) if isinstance(part, list) else part.entries
-                        ended = is_after and is_over(_end_of(part))
+                        ended = is_after and is_over(_end_position(part))
                         if ended:
                             break
-                told.end(segment, None if ended else reader.end)
-        sink.close()
-    if not sink.rows:
+                reporter.end(segment, None if ended else reader.end)
+        writer.close()
+    if not writer.rows:
         say_unmatched(options)
-    return told.found
+    return reporter.found
 
 
 def _with_engine(
     options: argparse.Namespace, partitions: Sequence[Partition], size: int
 ) -> argparse.Namespace:
-    """The options with the engine that is faster for as many batches, if they are as large as the first one."""
+    """Return the options with the reference engine if it reads so few batches faster than the kernels load. The estimate takes
+    the first batch of the largest segment as typical.
+    """
     segments = [segment for p in partitions for segment in p.segments]
     if options.engine != "auto" or not segments:
         return options
     largest = max(segments, key=lambda segment: segment.size)
     with suppress(CodecError):
         first = next(iter(SegmentReader(largest.path, records=False, size=largest.size)), None)
-        if first is not None and size < FEW * first.size:
+        if first is not None and size < FEW_BATCHES * first.size:
             return argparse.Namespace(**{**vars(options), "engine": "construct"})
     return options
 
 
-def _wanted(chosen: Selection) -> HeaderMasks | None:
-    """Return the selection of batches, None for all. Raise ValueError for filters that headers cannot answer."""
+def _batch_filter(chosen: Selection) -> HeaderMasks | None:
+    """Return the row filter for batch headers; None if every batch is selected. Raise ValueError for a filter that needs records."""
     if not chosen.batches().skips:
         return None
     from kafka_log.segment.row_masks import HeaderMasks
@@ -120,62 +137,74 @@ def _wanted(chosen: Selection) -> HeaderMasks | None:
     return HeaderMasks(chosen.batches())
 
 
-def _may_have(partition: Partition, segment: Segment, wanted: HeaderMasks) -> bool:
+def _may_match(partition: Partition, segment: Segment, masks: HeaderMasks) -> bool:
+    """Return whether a segment may have offsets of the selected range."""
     from kafka_log.read.selection import within_offsets
 
-    return segment in within_offsets(partition.segments, wanted.selection.offsets)
+    return segment in within_offsets(partition.segments, masks.selection.offsets)
 
 
-def _parts(reader: Any, told: DamageReporter) -> Iterator[Any]:
-    """Blocks, and lists of the batches that the reference codecs read; those of which there is something to say by themselves."""
-    held: list[Batch] = []
+def _read_parts(reader: Any, reporter: DamageReporter) -> Iterator[Any]:
+    """Yield blocks of the kernels and lists of batches of the reference codecs. A batch with problems is a list alone; its
+    problems are reported after it was written.
+
+    Raises CodecError after the batches before the error.
+    """
+    buffered: list[Batch] = []
     try:
         for part in reader.parts() if hasattr(reader, "parts") else reader:
-            is_told = isinstance(part, Batch) and bool(part.findings or part.problems)
-            if held and (is_told or len(held) >= ROWS or not _goes_with(held[-1], part)):
-                yield held
-                held = []
+            has_problems = isinstance(part, Batch) and bool(part.findings or part.problems)
+            if buffered and (
+                has_problems
+                or len(buffered) >= MAX_BUFFERED
+                or not _has_same_layout(buffered[-1], part)
+            ):
+                yield buffered
+                buffered = []
             if not isinstance(part, Batch):
                 yield part
-            elif is_told:
+            elif has_problems:
                 yield [part]
-                told.batch(part)
+                reporter.batch(part)
             else:
-                held.append(part)
+                buffered.append(part)
     except CodecError:
-        if held:
-            yield held  # what came before it
+        if buffered:
+            yield buffered  # what came before it
         raise
-    if held:
-        yield held
+    if buffered:
+        yield buffered
 
 
-def _goes_with(batch: Batch, part: Any) -> bool:
+def _has_same_layout(batch: Batch, part: Any) -> bool:
+    """Return whether ``part`` is a batch that may be in one list with ``batch``: both v2, or both legacy."""
     return isinstance(part, Batch) and (part.count is None) == (batch.count is None)
 
 
-class _Lines:
-    """The words of Kafka's dump tool."""
+class _TextBatchWriter:
+    """Writer of lines in the words of Kafka's dump tool."""
 
     def __init__(self, out: BinaryIO) -> None:
         self.out = out
-        self.wanted: HeaderMasks | None = None
+        self.masks: HeaderMasks | None = None
         self.rows = 0
 
-    def open(self, partition: Partition, segment: Segment, wanted: HeaderMasks | None) -> None:
-        self.wanted = wanted
-        write_damage(self.out, f"Dumping {_shown(segment.path)}")
+    def start_segment(
+        self, partition: Partition, segment: Segment, masks: HeaderMasks | None
+    ) -> None:
+        self.masks = masks
+        write_damage(self.out, f"Dumping {_printable_path(segment.path)}")
 
-    def put(self, part: Any) -> bool:
+    def write(self, part: Any) -> bool:
         if isinstance(part, list):
-            found = [_chosen([b], self.wanted) if self.wanted else ((b,), False) for b in part]
+            found = [_select_rows([b], self.masks) if self.masks else ((b,), False) for b in part]
             chosen = [batch for batch, (rows, _) in zip(part, found, strict=True) if len(rows)]
             self.rows += len(chosen)
             self.out.write("".join(batch_line(b) + "\n" for b in chosen).encode("utf-8"))
             return any(is_after for _, is_after in found)
         from kafka_log.inspect.dump.batch_rows import batch_lines
 
-        rows, is_after = _chosen(part, self.wanted)
+        rows, is_after = _select_rows(part, self.masks)
         self.rows += rows.num_rows
         self.out.writelines(batch_lines(rows))
         return is_after
@@ -184,17 +213,17 @@ class _Lines:
         self.out.flush()
 
 
-def _chosen(part: Any, wanted: HeaderMasks | None) -> tuple[pa.RecordBatch, bool]:
-    """Return the selected rows of a part, and whether one of its batches lies after the offset range."""
+def _select_rows(part: Any, masks: HeaderMasks | None) -> tuple[pa.RecordBatch, bool]:
+    """Return the selected rows of a block or list, and whether one of its batches lies after the offset range."""
     from kafka_log.inspect.dump.batch_rows import batch_rows, block_rows
 
     rows = batch_rows(part) if isinstance(part, list) else block_rows(part)
-    return (rows, False) if wanted is None else (wanted.of(rows), wanted.is_after(rows))
+    return (rows, False) if masks is None else (masks.of(rows), masks.is_after(rows))
 
 
-def _range_end(segment: Segment, wanted: HeaderMasks | None, policy: str) -> Callable[[int], bool]:
-    """Return what says whether the batches from a position on lie after the offset range, as far as that may end the reading."""
-    high = None if wanted is None else wanted.selection.offsets[1]
+def _range_end(segment: Segment, masks: HeaderMasks | None, policy: str) -> Callable[[int], bool]:
+    """Return a predicate on positions: whether all batches from there on lie after the offset range, so that reading may end."""
+    high = None if masks is None else masks.selection.offsets[1]
     if high is None or policy != Policy.KAFKA:
         return lambda position: False
     from kafka_log.segment.scanner import RangeEnd
@@ -202,13 +231,13 @@ def _range_end(segment: Segment, wanted: HeaderMasks | None, policy: str) -> Cal
     return RangeEnd(segment.path, high, size=segment.size).is_at
 
 
-def _end_of(part: Any) -> int:
+def _end_position(part: Any) -> int:
     """Return the position after a block, or after the last of several batches."""
     return int(part[-1].position + part[-1].size if isinstance(part, list) else part.end)
 
 
-def _rows(options: argparse.Namespace, out: BinaryIO) -> _Sink:
-    """Return the output that writes columns."""
+def _open_row_writer(options: argparse.Namespace, out: BinaryIO) -> _BatchWriter:
+    """Return the writer for ``--format`` with the columns of ``--columns``. Raise ValueError for an unknown column."""
     from kafka_log.inspect.dump.batch_rows import BatchTable
     from kafka_log.text.output import ROW_WRITERS, JsonRowWriter, RowWriter
     from kafka_log.text.text_rows import TextRowWriter
@@ -223,22 +252,24 @@ def _rows(options: argparse.Namespace, out: BinaryIO) -> _Sink:
     else:
         output = ROW_WRITERS[options.format](out, table.schema)
 
-    class Rows:
-        """Rows of one table."""
+    class RowBatchWriter:
+        """Writer of rows of one table."""
 
         rows = 0
 
-        def open(self, partition: Partition, segment: Segment, wanted: HeaderMasks | None) -> None:
-            self.partition, self.wanted = partition, wanted
+        def start_segment(
+            self, partition: Partition, segment: Segment, masks: HeaderMasks | None
+        ) -> None:
+            self.partition, self.masks = partition, masks
 
-        def put(self, part: Any) -> bool:
-            rows, is_after = _chosen(part, self.wanted)
+        def write(self, part: Any) -> bool:
+            rows, is_after = _select_rows(part, self.masks)
             if rows.num_rows:
                 self.rows += rows.num_rows
-                output.write(table.rows(rows, self.partition))
+                output.write(table.select_columns(rows, self.partition))
             return is_after
 
         def close(self) -> None:
             output.close()
 
-    return Rows()
+    return RowBatchWriter()

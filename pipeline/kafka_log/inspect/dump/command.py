@@ -1,4 +1,4 @@
-"""``kafka-log dump``: the records, a row each; or the batches."""
+"""``kafka-log dump``: print records or batches, one row each."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ EXAMPLES = """\
   kafka-log dump 00000000000000000000.log --batches
 """
 
-LINES = 500
-"""Lines that are written at a time: each write costs as much as a line."""
+LINES_PER_WRITE = 500
+"""Lines per write: a write costs as much as encoding one line."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -75,8 +75,8 @@ def run_command(options: argparse.Namespace) -> int:
     """Run the command and return the exit code."""
     try:
         if options.format == "vectors":
-            _refuse_filters(options)
-            return _vectors(options, find_partitions(options))
+            _reject_filters(options)
+            return _print_vectors(options, find_partitions(options))
         if options.batches:
             from kafka_log.inspect.dump.batches_command import dump_batches
 
@@ -89,8 +89,8 @@ def run_command(options: argparse.Namespace) -> int:
         return COULD_NOT_RUN
 
 
-def _refuse_filters(options: argparse.Namespace) -> None:
-    """The objects say all of a file: a part of them would say something else. Raises ValueError."""
+def _reject_filters(options: argparse.Namespace) -> None:
+    """Raise ValueError for options that would leave out or add parts of a file, which vectors contain whole."""
     filters = selection_of(options).plain().keys() - {
         "policy",
         "topics",
@@ -106,8 +106,8 @@ def _refuse_filters(options: argparse.Namespace) -> None:
         raise ValueError("--format vectors has the bytes of records: leave out --show-secrets")
 
 
-def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
-    """The objects of the reference vectors."""
+def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
+    """Print the objects of the reference vectors. Return exit code 1 if a problem was found, else 0."""
     from kafka_log.inspect.dump import json_objects as json_dump
     from kafka_log.read.internal_topics import own_topic
 
@@ -119,18 +119,18 @@ def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
             out.write(json_dump.error_line(partition.error) + "\n")
             worst = PROBLEMS
         for segment in partition.segments:
-            watch = _Watch(open_segment(segment))
+            reader = _ProblemWatcher(open_segment(segment))
             decode = own_topic(segment.topic if options.decode == "auto" else options.decode)
-            lines = json_dump.lines(watch, records=not options.digest, decode=decode)
-            while some := list(islice(lines, LINES)):
-                out.write("\n".join(some) + "\n")
-            worst = max(worst, PROBLEMS if watch.found_problems() else GOOD)
+            lines = json_dump.json_lines(reader, records=not options.digest, decode=decode)
+            while block := list(islice(lines, LINES_PER_WRITE)):
+                out.write("\n".join(block) + "\n")
+            worst = max(worst, PROBLEMS if reader.found_problems() else GOOD)
     out.flush()
     return worst
 
 
-class _Watch:
-    """A reader that notices problems as they pass."""
+class _ProblemWatcher:
+    """Reader that passes batches on and notes whether one has a problem."""
 
     def __init__(self, reader: Batches) -> None:
         self.reader = reader
@@ -140,10 +140,11 @@ class _Watch:
 
     @property
     def end(self) -> End | None:
+        """End of the wrapped reader; None until the file was read."""
         return self.reader.end
 
     def found_problems(self) -> bool:
-        """Whether anything was wrong, now that the file has been read."""
+        """Return whether a batch had a problem or the end is not normal. Call it after the file was read."""
         end = self.reader.end
         return self.failed or end is None or not end.is_normal
 

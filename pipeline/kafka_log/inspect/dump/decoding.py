@@ -1,4 +1,4 @@
-"""What keys and values say, where somebody knows how they are written."""
+"""Decode keys and values with the format that the user names, or with the layouts of internal topics."""
 
 from __future__ import annotations
 
@@ -18,37 +18,45 @@ AUTO, NONE = "auto", "none"
 _LENGTHS = (1, 2, 4, 8)
 
 Render = Callable[[bytes], str]
-"""Bytes of which nobody knows more, as they are shown."""
+"""Format bytes that no format decodes."""
 
 
-def _utf8(data: bytes) -> Any:
+def _decode_utf8(data: bytes) -> Any:
+    """Decode text. Raise UnicodeDecodeError."""
     return data.decode("utf-8")
 
 
-def _json(data: bytes) -> Any:
-    found = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_refuse)
+def _decode_json(data: bytes) -> Any:
+    """Parse JSON strictly. Raise ValueError for duplicate names, NaN, infinities and numbers that overflow."""
+    found = json.loads(
+        data.decode("utf-8"), object_pairs_hook=_build_object, parse_constant=_reject_constant
+    )
     json.dumps(found, allow_nan=False)  # 1e999 is no number that JSON has
     return found
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object as a dict. Raise ValueError if a name occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name is there twice")
     return found
 
 
-def _refuse(constant: str) -> Any:
+def _reject_constant(constant: str) -> Any:
+    """Raise ValueError for a constant that is not JSON, such as NaN."""
     raise ValueError(f"{constant} is no JSON")
 
 
-def _int(data: bytes) -> Any:
+def _decode_int(data: bytes) -> Any:
+    """Decode a signed big-endian integer of 1, 2, 4 or 8 bytes. Raise ValueError for other lengths."""
     if len(data) not in _LENGTHS:
         raise ValueError(f"{len(data)} bytes are no integer")
     return int.from_bytes(data, "big", signed=True)
 
 
-def _confluent(data: bytes) -> Any:
+def _decode_confluent(data: bytes) -> Any:
+    """Decode the schema id or GUID of Confluent's wire format, with the undecoded payload. Raise CodecError."""
     from kafka_codecs import CONFLUENT_VALUE
 
     fields = CONFLUENT_VALUE.parse(data)
@@ -59,27 +67,28 @@ def _confluent(data: bytes) -> Any:
 
 
 FORMATS: Mapping[str, Callable[[bytes], Any]] = {
-    "utf8": _utf8,
-    "json": _json,
-    "int": _int,
+    "utf8": _decode_utf8,
+    "json": _decode_json,
+    "int": _decode_int,
     "hex": bytes.hex,
     "base64": lambda data: b64encode(data).decode("ascii"),
-    "confluent": _confluent,
+    "confluent": _decode_confluent,
 }
-"""Each makes a JSON value of bytes, or raises ValueError or CodecError."""
+"""Decoders by name: each returns the JSON value of bytes, or raises ValueError or CodecError."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decode:
-    """How keys and values are read: names of :data:`FORMATS`, a topic of Kafka's own for both, ``auto`` (by the name of the
-    topic) or ``none``."""
+class KeyValueFormats:
+    """Formats of keys and values: names of :data:`FORMATS`, one internal topic for both, ``auto`` (by the name of the
+    topic) or ``none``.
+    """
 
     key: str = AUTO
     value: str = AUTO
 
     @staticmethod
-    def of(text: str) -> Decode:
-        """``key=utf8,value=json``, or one name for both. Raises ValueError."""
+    def parse(text: str) -> KeyValueFormats:
+        """Parse ``key=utf8,value=json``, or one name for both. Raise ValueError for unknown formats and other syntax."""
         parts = dict.fromkeys(("key", "value"), NONE if "=" in text else text)
         for part in text.split(",") if "=" in text else ():
             name, _, what = part.partition("=")
@@ -91,95 +100,120 @@ class Decode:
             if not (own or what in FORMATS or what in (AUTO, NONE)):
                 known = ", ".join([*FORMATS, AUTO, NONE, *OWN_TOPICS])
                 raise ValueError(f"{what!r} is no format; known: {known}")
-        return Decode(**parts)
+        return KeyValueFormats(**parts)
 
-    def topic(self, named: str) -> OwnTopic | None:
-        """How records of a topic are read as a whole."""
+    def internal_topic(self, named: str) -> OwnTopic | None:
+        """Return the internal topic whose layouts decode records of the topic ``named``; None if keys and values are decoded
+        separately or not at all.
+        """
         if self.key != self.value:
             return None
         return own_topic(named if self.key == AUTO else self.key)
 
 
 @dataclass
-class Decoder:
-    """Reads the keys and values of rows. ``failed`` counts what could not be read, by what it is; with the first reason."""
+class KeyValueDecoder:
+    """Decoder of the keys and values of rows. ``failures`` counts what could not be decoded, by description, with the first
+    reason.
+    """
 
-    decode: Decode
-    render: Render
-    one_line: Callable[[Any], str] = format_json
+    formats: KeyValueFormats
+    render_bytes: Render
+    format_value: Callable[[Any], str] = format_json
     show_secrets: bool = False
-    failed: dict[str, tuple[int, str]] = field(default_factory=dict)
+    failures: dict[str, tuple[int, str]] = field(default_factory=dict)
 
-    def changes(self, topic: str, name: str) -> bool:
-        """Whether a column of records of a topic is read."""
-        what = self.decode.key if name == "key" else self.decode.value
-        return what in FORMATS or self.decode.topic(topic) is not None
+    def is_decoded(self, topic: str, name: str) -> bool:
+        """Return whether the column ``name`` (``key`` or ``value``) of records of a topic is decoded."""
+        what = self.formats.key if name == "key" else self.formats.value
+        return what in FORMATS or self.formats.internal_topic(topic) is not None
 
-    def columns(
+    def decode_columns(
         self, topic: str, file: str, keys: Any, values: Any, controls: Any, positions: Any
     ) -> tuple[list[str | None], list[str | None]]:
-        """Keys and values of rows as texts. ``controls`` says which are control records; ``positions`` are those of batches."""
-        own = self.decode.topic(topic)
+        """Return the keys and the values of rows as texts.
+
+        Args:
+            topic: Topic of all rows.
+            file: Path of the segment, for errors.
+            keys: Arrow array of the keys.
+            values: Arrow array of the values.
+            controls: Whether each row is a control record.
+            positions: Position of the batch of each row, for errors.
+        """
+        own = self.formats.internal_topic(topic)
         found: tuple[list[str | None], list[str | None]] = ([], [])
         rows = zip(keys.to_pylist(), values.to_pylist(), controls, positions, strict=True)
         for key, value, control, position in rows:
-            if control and self.decode.key != NONE:
-                said = self._control(key, value, file, position)
+            if control and self.formats.key != NONE:
+                decoded = self._decode_control(key, value, file, position)
             elif own is not None:
-                said = self._own(own, key, value, file, position)
+                decoded = self._decode_internal(own, key, value, file, position)
             else:
-                said = self._one("key", key), self._one("value", value)
-            found[0].append(said[0])
-            found[1].append(said[1])
+                decoded = self._decode_one("key", key), self._decode_one("value", value)
+            found[0].append(decoded[0])
+            found[1].append(decoded[1])
         return found
 
-    def _one(self, name: str, data: bytes | None) -> str | None:
+    def _decode_one(self, name: str, data: bytes | None) -> str | None:
+        """Return a key or value as text; None for null. Bytes that its format cannot decode are rendered, and counted."""
         if data is None:
             return None
-        what = self.decode.key if name == "key" else self.decode.value
+        what = self.formats.key if name == "key" else self.formats.value
         read = FORMATS.get(what)
         if read is None:
-            return self.render(data)
+            return self.render_bytes(data)
         try:
-            return self.one_line(read(data))
+            return self.format_value(read(data))
         except (ValueError, CodecError, RecursionError) as error:
-            self._fail(f"{name}s are no {what}", str(error))
-            return self.render(data)
+            self._count_failure(f"{name}s are no {what}", str(error))
+            return self.render_bytes(data)
 
-    def _own(
+    def _decode_internal(
         self, own: OwnTopic, key: bytes | None, value: bytes | None, file: str, position: int
     ) -> tuple[str | None, str | None]:
-        said = own.decode(key, value, file=file, position=position, show_secrets=self.show_secrets)
-        shown: Any = said.value
+        """Return key and value of a record of an internal topic as texts. A value that cannot be decoded is redacted if the topic may
+        hold secrets.
+        """
+        decoded = own.decode(
+            key, value, file=file, position=position, show_secrets=self.show_secrets
+        )
+        shown: Any = decoded.value
         how = "shown as they are"
         if shown is None and value is not None and own.has_secrets and not self.show_secrets:
-            shown = REDACTED  # nobody knows which of its bytes are secrets
+            shown = REDACTED  # any byte of an undecoded value may be a secret
             how = "hidden, as they may hold secrets (--show-secrets shows them)"
-        if said.error is not None:
-            self._fail(f"records are none of {own.name} that is known", str(said.error), how)
-        return self._said(said.key, key), self._said(shown, value)
+        if decoded.error is not None:
+            self._count_failure(
+                f"records are none of {own.name} that is known", str(decoded.error), how
+            )
+        return self._format(decoded.key, key), self._format(shown, value)
 
-    def _control(
+    def _decode_control(
         self, key: bytes | None, value: bytes | None, file: str, position: int
     ) -> tuple[str | None, str | None]:
-        said = read_control(key, value, strict=False, file=file, position=position)
-        if said.error is not None:
-            self._fail("control records cannot be read", str(said.error))
-        named = None if said.type is None else {"control": said.type}
-        return self._said(named, key), self._said(said.value, value)
+        """Return key and value of a control record as texts."""
+        decoded = read_control(key, value, strict=False, file=file, position=position)
+        if decoded.error is not None:
+            self._count_failure("control records cannot be read", str(decoded.error))
+        named = None if decoded.type is None else {"control": decoded.type}
+        return self._format(named, key), self._format(decoded.value, value)
 
-    def _said(self, said: Any, data: bytes | None) -> str | None:
-        if said is not None:
-            return self.one_line(said)
-        return None if data is None else self.render(data)
+    def _format(self, decoded: Any, data: bytes | None) -> str | None:
+        """Return the decoded value as text; without one the rendered bytes, or None for null."""
+        if decoded is not None:
+            return self.format_value(decoded)
+        return None if data is None else self.render_bytes(data)
 
-    def _fail(self, what: str, reason: str, how: str = "shown as they are") -> None:
+    def _count_failure(self, what: str, reason: str, how: str = "shown as they are") -> None:
+        """Count a failure, and keep the reason of the first one."""
         what = f"{what}, and {how}"
-        count, first = self.failed.get(what, (0, reason))
-        self.failed[what] = count + 1, first
+        count, first = self.failures.get(what, (0, reason))
+        self.failures[what] = count + 1, first
 
-    def notes(self) -> list[str]:
-        """Lines about what could not be read, and is shown as bytes are."""
+    def failure_messages(self) -> list[str]:
+        """Return one line per kind of failure, with its count and first reason."""
         return [
-            f"{count:,} {what}; the first: {first}" for what, (count, first) in self.failed.items()
+            f"{count:,} {what}; the first: {first}"
+            for what, (count, first) in self.failures.items()
         ]

@@ -1,4 +1,4 @@
-"""The records that `kafka-log dump` prints."""
+"""``kafka-log dump`` without ``--batches``: print one row per record."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kafka_log.cli.damage import DamageReporter, print_damage
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.inspect.dump import WIDTH
-from kafka_log.inspect.dump.decoding import Decode, Decoder
-from kafka_log.inspect.dump.rows import COLUMNS, DumpRows, without_no_time
+from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
+from kafka_log.inspect.dump.rows import DEFAULT_COLUMNS, DumpRows, null_missing_timestamps
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.scanning import scan
 from kafka_log.segment.arrow_text import utf8
@@ -33,50 +33,58 @@ from kafka_log.text.text_rows import TextRowWriter
 if TYPE_CHECKING:
     from kafka_log.logs.partitions import Partition
 
-_WIDEST = 1 << 30
-"""Largest width in bytes."""
+_MAX_WIDTH = 1 << 30
+"""Upper limit of ``--width``."""
 
 
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
-    """A row for each record. Returns the exit code."""
+    """Print one row per record. Return exit code 1 if damage was found, else 0.
+
+    Raises ValueError for an unknown column or decoding format.
+    """
     out = binary_stdout()
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)
     say_deleted(partitions, selection)
     is_text, is_lines = options.format == "text", options.format in ("text", "jsonl")
-    decode = Decode.of(options.decode)
+    decode = KeyValueFormats.parse(options.decode)
     width = screen_width() if options.width is None else None
-    most = WIDTH if options.width is None else min(max(options.width, 0), _WIDEST)
-    decoder = Decoder(
+    max_width = WIDTH if options.width is None else min(max(options.width, 0), _MAX_WIDTH)
+    decoder = KeyValueDecoder(
         decode, lambda data: format_json(convert_bytes(data)), show_secrets=options.show_secrets
     )
-    names = options.columns.split(",") if options.columns else list(COLUMNS)
+    names = options.columns.split(",") if options.columns else list(DEFAULT_COLUMNS)
     is_headed = len(partitions) > 1 and width is not None and not options.columns
     if is_text and not options.columns and (len(partitions) == 1 or is_headed):
         names = names[2:]
     if options.include and not options.columns:
         names.append("state")
     if is_text:
-        decoder.render = lambda data: format_bytes(data, most)
-        decoder.one_line = lambda value: format_json(value, compact=True)
-    fixed = None
+        decoder.render_bytes = lambda data: format_bytes(data, max_width)
+        decoder.format_value = lambda value: format_json(value, compact=True)
+    text_columns = None
     if not is_lines:
         topics = {p.topic for p in partitions}
-        fixed = [
-            n for n in ("key", "value") if n in names and any(decoder.changes(t, n) for t in topics)
+        text_columns = [
+            n
+            for n in ("key", "value")
+            if n in names and any(decoder.is_decoded(t, n) for t in topics)
         ]
     size = sum(segment.size for p in partitions for segment in p.segments)
     engine = options.engine
     if engine == "auto" and not use_kernels(size, engine, KERNEL_MIN_BYTES):
         engine = "construct"
-    text = TextRowWriter(out, names, _pads(partitions), most, width) if is_text else None
+    text = TextRowWriter(out, names, _min_widths(partitions), max_width, width) if is_text else None
     output: RowWriter | None = text or (JsonRowWriter(out) if options.format == "jsonl" else None)
     count = 0
 
-    def made() -> str:
+    def describe_progress() -> str:
+        """Describe what was printed before an interruption."""
         return f"at least {count:,} records are printed"
 
-    with progress_of("dump", size, shown=not sys.stdout.isatty(), made=made) as advance:
-        told = DamageReporter(print_damage if text is None else text.say, advance)
+    with progress_of(
+        "dump", size, shown=not sys.stdout.isatty(), made=describe_progress
+    ) as advance:
+        reporter = DamageReporter(print_damage if text is None else text.say, advance)
         for partition in partitions:
             if text is not None and is_headed:
                 text.heading = f"{utf8(partition.topic)}-{partition.partition}:"
@@ -85,9 +93,9 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 names,
                 decoder,
                 control=selection.control_records,
-                told=not is_text and not options.columns,
+                with_damage=not is_text and not options.columns,
                 sparse=is_lines,
-                fixed=fixed,
+                text_columns=text_columns,
             )
             reader = scan(
                 [partition],
@@ -95,13 +103,15 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 selection=selection.but(topics=None, partitions=None, on_damage="keep"),
                 limits=Limits(decompressed=options.max_decompressed, elements=options.max_elements),
                 engine=engine,
-                watch=told,
+                watch=reporter,
             )
             if output is None:
-                output = ROW_WRITERS[options.format](out, rows.shape(_none(reader.schema)).schema)
+                output = ROW_WRITERS[options.format](
+                    out, rows.build_rows(_empty_batch(reader.schema)).schema
+                )
             for batch in reader:
-                for part in rows.parts(batch):
-                    output.write(part if text is None else without_no_time(part))
+                for part in rows.split_rows(batch):
+                    output.write(part if text is None else null_missing_timestamps(part))
                 count += batch.num_rows
     if text is not None and text.is_first:
         text.say("no records")
@@ -109,17 +119,18 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
         say_unmatched(options)
     if output is not None:
         output.close()
-    for line in decoder.notes():
+    for line in decoder.failure_messages():
         print_damage(line)
-    return told.found
+    return reporter.found
 
 
-def _none(schema: pa.Schema) -> pa.RecordBatch:
+def _empty_batch(schema: pa.Schema) -> pa.RecordBatch:
+    """Return a record batch with no rows."""
     return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
 
 
-def _pads(partitions: Sequence[Partition]) -> Mapping[str, int]:
-    """The least widths of columns whose values are mostly no longer."""
+def _min_widths(partitions: Sequence[Partition]) -> Mapping[str, int]:
+    """Return minimum column widths that fit most values, so that the first rows align with later ones."""
     last = max((s.base_offset for p in partitions for s in p.segments), default=0)
     return {
         "topic": max((len(utf8(p.topic).encode()) for p in partitions), default=0),

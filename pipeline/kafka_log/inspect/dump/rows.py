@@ -1,4 +1,4 @@
-"""Rows of a dump: what a scan gives, with keys and values read, and told what is wrong with them."""
+"""Rows of a dump: rows of a scan with decoded keys and values, and with damage columns."""
 
 from __future__ import annotations
 
@@ -10,76 +10,87 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.inspect.dump.decoding import Decoder
+from kafka_log.inspect.dump.decoding import KeyValueDecoder
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.text.json_values import make_json_field
 
-COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
-"""Those that are there without being asked for."""
+DEFAULT_COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
+"""Default columns."""
 
-TOLD = tuple(ROW_DAMAGE)
-_READ = ("key", "value")
+DAMAGE_COLUMNS = tuple(ROW_DAMAGE)
+_DECODED = ("key", "value")
 
 
 class DumpRows:
-    """How rows of one partition become those of a dump.
+    """Converter from the rows of a scan of one partition to the rows of a dump.
 
-    ``names`` are the columns. ``control`` says that control records are among them. ``told`` adds :data:`TOLD`: to all rows, or
-    (``sparse``) to those of which there is something to say. ``fixed`` are columns that are texts whatever they hold.
+    Args:
+        topic: Topic of the partition.
+        names: Output columns.
+        decoder: Decoder of keys and values.
+        control: Whether the rows include control records.
+        with_damage: Add :data:`DAMAGE_COLUMNS`.
+        sparse: Add them only to rows with damage.
+        text_columns: Columns of keys and values that are always text. By default decoded columns, and all of a batch with
+            control records.
     """
 
     def __init__(
         self,
         topic: str,
         names: Sequence[str],
-        decoder: Decoder,
+        decoder: KeyValueDecoder,
         *,
         control: bool,
-        told: bool,
+        with_damage: bool,
         sparse: bool,
-        fixed: Sequence[str] | None = None,
+        text_columns: Sequence[str] | None = None,
     ) -> None:
         self.topic = topic
         self.decoder = decoder
-        self.names = (*names, *TOLD) if told else tuple(names)
-        self.sparse = told and sparse
+        self.names = (*names, *DAMAGE_COLUMNS) if with_damage else tuple(names)
+        self.sparse = with_damage and sparse
         self.control = control
-        self.fixed = fixed
-        wanted = [n for n in _READ if n in self.names and decoder.changes(topic, n)]
-        self.read = list(fixed) if fixed is not None else wanted
-        reads = self.read or (control and fixed is None)
-        hidden: tuple[str, ...] = (*_READ, "position", "segment") if reads else ()
+        self.text_columns = text_columns
+        wanted = [n for n in _DECODED if n in self.names and decoder.is_decoded(topic, n)]
+        self.read = list(text_columns) if text_columns is not None else wanted
+        reads = self.read or (control and text_columns is None)
+        hidden: tuple[str, ...] = (*_DECODED, "position", "segment") if reads else ()
         hidden += ("is_control",) if control and reads else ()
         self.needed = tuple(dict.fromkeys((*self.names, *hidden)))
 
-    def parts(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows of a batch of a scan for the columns ``needed``: those one after the other that have the same columns."""
+    def split_rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the output rows of one batch of a scan of the columns ``needed``, split where the columns change."""
         if not self.sparse:
-            yield self.shape(batch)
+            yield self.build_rows(batch)
             return
-        told = _told(batch)
-        borders = [0, *(np.flatnonzero(told[1:] != told[:-1]) + 1).tolist(), batch.num_rows]
+        is_damaged = _damage_mask(batch)
+        borders = [
+            0,
+            *(np.flatnonzero(is_damaged[1:] != is_damaged[:-1]) + 1).tolist(),
+            batch.num_rows,
+        ]
         for start, end in pairwise(borders):
-            yield self.shape(batch.slice(start, end - start))
+            yield self.build_rows(batch.slice(start, end - start))
 
-    def shape(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of one that have the same columns."""
+    def build_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the output rows of a batch whose rows all get the same columns."""
         read = self.read
         controls = [False] * batch.num_rows
         if "is_control" in self.needed:
             controls = batch.column("is_control").to_pylist()
-            if any(controls) and self.fixed is None:
-                read = [name for name in _READ if name in self.names]
+            if any(controls) and self.text_columns is None:
+                read = [name for name in _DECODED if name in self.names]
         names = self.names
-        if self.sparse and not is_told(batch):
-            names = tuple(name for name in names if name not in TOLD)
+        if self.sparse and not has_damage(batch):
+            names = tuple(name for name in names if name not in DAMAGE_COLUMNS)
         columns = {name: (batch.schema.field(name), batch.column(name)) for name in names}
         if read:
             file = batch.column("segment")[0].as_py() if batch.num_rows else ""
             positions = batch.column("position").to_pylist()
             keys, values = batch.column("key"), batch.column("value")
-            found = self.decoder.columns(self.topic, file, keys, values, controls, positions)
-            for name, texts in zip(_READ, found, strict=True):
+            found = self.decoder.decode_columns(self.topic, file, keys, values, controls, positions)
+            for name, texts in zip(_DECODED, found, strict=True):
                 if name in read:
                     columns[name] = make_json_field(name), pa.array(texts, pa.string())
         fields = [field for field, _ in columns.values()]
@@ -87,25 +98,25 @@ class DumpRows:
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def is_told(batch: pa.RecordBatch) -> bool:
-    """Whether there is something to say of a row."""
+def has_damage(batch: pa.RecordBatch) -> bool:
+    """Return whether any row has an unverified or wrong checksum, or damage."""
     is_good = batch.column("crc_ok")
-    bad = batch.column("damage").null_count < batch.num_rows
-    return bad or bool(is_good.null_count) or is_good.false_count > 0
+    damaged = batch.column("damage").null_count < batch.num_rows
+    return damaged or bool(is_good.null_count) or is_good.false_count > 0
 
 
-def _told(batch: pa.RecordBatch) -> Any:
-    """Of which rows there is something to say."""
-    if not is_told(batch):
+def _damage_mask(batch: pa.RecordBatch) -> Any:
+    """Return a NumPy mask of the rows with an unverified or wrong checksum, or damage."""
+    if not has_damage(batch):
         return np.zeros(batch.num_rows, np.bool_)
-    bad = pc.or_(
+    damaged = pc.or_(
         pc.invert(pc.fill_null(batch.column("crc_ok"), False)), batch.column("damage").is_valid()
     )
-    return bad.to_numpy(zero_copy_only=False)
+    return damaged.to_numpy(zero_copy_only=False)
 
 
-def without_no_time(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Null in the place of timestamps that say that there is none."""
+def null_missing_timestamps(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the batch with null instead of the timestamp -1, which means that a record has none."""
     at = batch.schema.get_field_index("timestamp")
     if at < 0:
         return batch
