@@ -42,16 +42,19 @@ def run_command(options: argparse.Namespace) -> int:
 
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal bad
-        table, bad = _compared(log, options, damage)
+        table, bad = _compare_logs(log, options, damage)
         return table
 
-    code = show(options, answer, "no partitions", _text, has_bar=True)
+    code = show(options, answer, "no partitions", _format_table, has_bar=True)
     return say_damage(damage) or (PROBLEMS if bad else code)
 
 
-def _compared(
+def _compare_logs(
     log: LogDirectory, options: argparse.Namespace, damage: list[str]
 ) -> tuple[pa.Table, bool]:
+    """Compare a log with the one at ``options.b``. Return the table, and whether a verdict is a problem; append damage to
+    ``damage``.
+    """
     from kafka_log.inspect.diff.table import PROBLEMS as DIFFERENCES
     from kafka_log.log_directory import LogDirectory
 
@@ -64,7 +67,8 @@ def _compared(
     return table, any(v in DIFFERENCES for v in table.column("verdict").to_pylist())
 
 
-def _text(table: pa.Table, width: int | None) -> str:
+def _format_table(table: pa.Table, width: int | None) -> str:
+    """Return the table of differences as paragraphs."""
     from kafka_log.inspect.diff.text import format_differences
 
     return format_differences(table, width)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_log.inspect.diff.missing_records import Missing
-from kafka_log.inspect.diff.record_comparison import Compared, align_records, read_records
+from kafka_log.inspect.diff.missing_records import MissingRecords
+from kafka_log.inspect.diff.record_comparison import RecordComparison, align_records, read_records
 from kafka_log.inspect.diff.side import Advance, Side
 from kafka_log.logs.partitions import Partition
 from kafka_log.segment.row_masks import numbers
@@ -81,16 +81,18 @@ def compare_partitions(
     Raises:
         OSError: A segment cannot be read.
     """
-    return _Comparer(Side(partition_a, advance), Side(partition_b, advance)).run()
+    return _Comparer(Side(partition_a, advance), Side(partition_b, advance)).compare()
 
 
 class _Comparer:
+    """Comparison of two sides in progress. Both are read in step, by offset."""
+
     def __init__(self, a: Side, b: Side) -> None:
         self.a, self.b = a, b
         self.found = Comparison(a, b)
-        self.not_in = {"a": Missing(b, a), "b": Missing(a, b)}
+        self.not_in = {"a": MissingRecords(b, a), "b": MissingRecords(a, b)}
 
-    def run(self) -> Comparison:
+    def compare(self) -> Comparison:
         """Compare both logs from start to end, and return the result."""
         low = _LOWEST
         while True:
@@ -102,24 +104,24 @@ class _Comparer:
             high = min(ends, default=None)
             if high is not None and high <= low:
                 continue
-            for piece in self._pieces(low, high):
+            for piece in self._find_unequal_batches(low, high):
                 self._compare(*piece)
             if high is None:
-                self._settle()
+                self._count_missing()
                 return self.found
             low = high
             self.a.drop(low)
             self.b.drop(low)
 
-    def _settle(self) -> None:
-        """Count the missing records as cleaned or missing, now that both logs were read."""
+    def _count_missing(self) -> None:
+        """Count the remaining records as cleaned or missing, after both logs were read."""
         for name, counts in (("a", self.found.a), ("b", self.found.b)):
             settled = self.not_in[name].settle()
             counts.cleaned += settled.cleaned
             counts.missing += settled.missing
             counts.first_missing = settled.first
 
-    def _pieces(
+    def _find_unequal_batches(
         self, low: int, high: int | None
     ) -> Iterator[tuple[Any, Any, int, int | None, Any]]:
         """Yield the unequal batches of both sides from ``low`` to before ``high``, and count the
@@ -146,11 +148,11 @@ class _Comparer:
                 equal = piece["position"][is_equal[end_a:from_a]]
                 yield piece, b[end_b:from_b], begin, stop, equal
             if follows:
-                self._agree(int(a["count"][from_a:to_a].sum()))
+                self._count_equal(int(a["count"][from_a:to_a].sum()))
                 begin = int(a["last"][to_a - 1]) + 1
             end_a, end_b = to_a, to_b
 
-    def _agree(self, count: int) -> None:
+    def _count_equal(self, count: int) -> None:
         """Count records that are equal on both sides."""
         self.found.same += count
         if count and self.found.first is not None:
@@ -158,29 +160,28 @@ class _Comparer:
 
     def _compare(self, a: Any, b: Any, low: int, high: int | None, equal: Any) -> None:
         """Compare the records of unequal batches of both sides, and count the differences."""
-        a = self._outside(a, low, self.b, self.found.b) if not len(b) else a
-        b = self._outside(b, low, self.a, self.found.a) if not len(a) else b
+        a = self._drop_outside(a, low, self.b, self.found.b) if not len(b) else a
+        b = self._drop_outside(b, low, self.a, self.found.a) if not len(a) else b
         rows_a = read_records(self.a, a, low, high)
         rows_b = read_records(self.b, b, low, high)
         found = self.found
         for of_a, of_b in align_records(rows_a, rows_b):
-            one = Compared(of_a, of_b)
+            one = RecordComparison(of_a, of_b)
             if len(one.differ):
                 if found.first is None:
                     found.first, found.columns = int(one.differ[0]), one.columns
                 found.last = int(one.differ[-1])
                 found.differ += len(one.differ)
                 found.joins = False
-            self._only(one.only_a, self.b, found.b, "b")
-            self._only(one.only_b, self.a, found.a, "a")
+            self._count_lacking(one.only_a, self.b, found.b, "b")
+            self._count_lacking(one.only_b, self.a, found.a, "a")
             if one.same:
                 found.other_batches |= bool((~np.isin(one.positions, equal)).any())
                 found.same += one.same
                 found.joins |= found.last is not None and one.last_same > found.last
 
-    def _outside(self, batches: Any, low: int, other: Side, counts: Counts) -> Any:
-        """Count the batches before or after the whole other log by their headers, and return the
-        rest."""
+    def _drop_outside(self, batches: Any, low: int, other: Side, counts: Counts) -> Any:
+        """Return the batches without those that lie before or after the whole other log, and count the records of those."""
         if not len(batches) or self.found.first is not None or other.damage:
             return batches
         whole = batches["first"] >= low
@@ -190,8 +191,8 @@ class _Comparer:
         counts.behind += int(batches["count"][after].sum())
         return batches[~(before | after)]
 
-    def _only(self, rows: Any, other: Side, counts: Counts, name: str) -> None:
-        """Count records that the other side lacks by the reason."""
+    def _count_lacking(self, rows: Any, other: Side, counts: Counts, name: str) -> None:
+        """Count records that ``other`` lacks by reason: diverged, damaged, trimmed or behind. Keep the rest to judge at the end."""
         if not rows.num_rows:
             return
         offsets = numbers(rows, "offset")

@@ -11,15 +11,17 @@ from kafka_log.inspect.diff.comparison import Comparison
 from kafka_log.inspect.diff.side import Side
 
 Row = Mapping[str, Any]
-Said = tuple[str, str]
-"""A meaning, and a remedy or nothing."""
+Explanation = tuple[str, str]
+"""Meaning, and remedy or ``""``."""
 
 
-def describe_findings(row: Row, walked: Comparison) -> Said:
+def describe_findings(row: Row, comparison: Comparison) -> Explanation:
     """Return the meaning of all findings of a row, and the remedy of the worst one that has a
     remedy."""
-    found: list[Said] = [
-        say for finding in row["findings"] for say in _describe(finding, row, walked)
+    found: list[Explanation] = [
+        explanation
+        for finding in row["findings"]
+        for explanation in _describe(finding, row, comparison)
     ]
     if not found:
         found = [(f"A and B have the same {count_noun(row['same'], 'record')}.", "Nothing.")]
@@ -27,14 +29,14 @@ def describe_findings(row: Row, walked: Comparison) -> Said:
     return " ".join(meaning for meaning, _ in found), remedy
 
 
-def _describe(finding: str, row: Row, walked: Comparison) -> Iterator[Said]:
+def _describe(finding: str, row: Row, comparison: Comparison) -> Iterator[Explanation]:
     """Yield the meaning and remedy of one finding of a row."""
     what, _, name = finding.rpartition("_") if finding[-2:] in ("_a", "_b") else (finding, "", "")
     here, other = (name.upper(), "A" if name == "b" else "B")
-    yield _WORDS[what](row, walked, here, other)
+    yield _WORDS[what](row, comparison, here, other)
 
 
-def _parted(row: Row, walked: Comparison, _: str, __: str) -> Said:
+def _describe_parted(row: Row, comparison: Comparison, _: str, __: str) -> Explanation:
     """Return the sentences about logs that diverge."""
     first, a, b = row["first_offset"], row["epoch_a"], row["epoch_b"]
     if row["columns"] == ["leader_epoch"]:
@@ -43,8 +45,8 @@ def _parted(row: Row, walked: Comparison, _: str, __: str) -> Said:
         what = f"A and B have other records from offset {first} on ({', '.join(row['columns'])})."
     parts = [what, f"{count_noun(row['differ'], 'offset')} with other records"]
     parts[-1] += f"; {row['parted_a']} more in A alone, {row['parted_b']} in B alone."
-    if walked.joins:
-        parts.append(f"They agree again after offset {walked.last}.")
+    if comparison.joins:
+        parts.append(f"They agree again after offset {comparison.last}.")
     if a is None or b is None or a == b:
         parts.append("Both are of the same leader epoch: no election leaves that.")
         return " ".join(
@@ -68,9 +70,9 @@ def _parted(row: Row, walked: Comparison, _: str, __: str) -> Said:
     return " ".join(parts), remedy
 
 
-def _missing(row: Row, walked: Comparison, here: str, other: str) -> Said:
+def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return the sentences about records that one side lacks although no cleaner removed them."""
-    lacks = walked.a if here == "A" else walked.b
+    lacks = comparison.a if here == "A" else comparison.b
     return (
         f"{here} lacks {count_noun(lacks.missing, 'record')} of {other} inside its log, the first at offset {lacks.first_missing}:"
         " no compaction removes these.",
@@ -78,9 +80,9 @@ def _missing(row: Row, walked: Comparison, here: str, other: str) -> Said:
     )
 
 
-def _damaged(row: Row, walked: Comparison, here: str, other: str) -> Said:
+def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return the sentences about damaged bytes on one side."""
-    side: Side = walked.side_a if here == "A" else walked.side_b
+    side: Side = comparison.side_a if here == "A" else comparison.side_b
     first = side.damage[0]
     more = len(side.damage) - 1
     count = row[f"damaged_{here.lower()}"]
@@ -93,7 +95,7 @@ def _damaged(row: Row, walked: Comparison, here: str, other: str) -> Said:
     )
 
 
-def _behind(row: Row, walked: Comparison, here: str, other: str) -> Said:
+def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return the sentences about a side whose log ends earlier."""
     ends = row[f"end_{here.lower()}"], row[f"end_{other.lower()}"]
     count = row[f"behind_{here.lower()}"]
@@ -103,7 +105,7 @@ def _behind(row: Row, walked: Comparison, here: str, other: str) -> Said:
     )
 
 
-def _trimmed(row: Row, walked: Comparison, here: str, other: str) -> Said:
+def _describe_trimmed(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return the sentence about a side whose log begins later; its remedy is ``""``."""
     start, count = row[f"start_{here.lower()}"], row[f"trimmed_{here.lower()}"]
     return (
@@ -112,7 +114,7 @@ def _trimmed(row: Row, walked: Comparison, here: str, other: str) -> Said:
     )
 
 
-def _cleaned(row: Row, walked: Comparison, here: str, other: str) -> Said:
+def _describe_cleaned(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return the sentence about a side that was compacted further; its remedy is ``""``."""
     both = row["cleaned_a"] and row["cleaned_b"]
     if both and here == "B":
@@ -129,23 +131,23 @@ def _cleaned(row: Row, walked: Comparison, here: str, other: str) -> Said:
     )
 
 
-def _batches(row: Row, walked: Comparison, _: str, __: str) -> Said:
+def _describe_batches(row: Row, comparison: Comparison, _: str, __: str) -> Explanation:
     """Return the sentence about records in different batches; its remedy is ``""``."""
     return "The same records lie in other batches, or are compressed in another way.", ""
 
 
-def _segments(row: Row, walked: Comparison, _: str, __: str) -> Said:
+def _describe_segments(row: Row, comparison: Comparison, _: str, __: str) -> Explanation:
     """Return the sentence about different segment boundaries; its remedy is ``""``."""
     return "The segments begin at other offsets.", ""
 
 
-_WORDS: Mapping[str, Callable[[Row, Comparison, str, str], Said]] = {
-    "parted": _parted,
-    "missing": _missing,
-    "damaged": _damaged,
-    "behind": _behind,
-    "trimmed": _trimmed,
-    "cleaned": _cleaned,
-    "batches": _batches,
-    "segments": _segments,
+_WORDS: Mapping[str, Callable[[Row, Comparison, str, str], Explanation]] = {
+    "parted": _describe_parted,
+    "missing": _describe_missing,
+    "damaged": _describe_damaged,
+    "behind": _describe_behind,
+    "trimmed": _describe_trimmed,
+    "cleaned": _describe_cleaned,
+    "batches": _describe_batches,
+    "segments": _describe_segments,
 }

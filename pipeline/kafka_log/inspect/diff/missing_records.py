@@ -41,8 +41,9 @@ class Settled(NamedTuple):
     first: int | None
 
 
-class Missing:
-    """What a side lacks. Memory: a few hundred bytes for each key, and some for each marker.
+class MissingRecords:
+    """Records that one side has and the other lacks, to be judged as cleaned or missing. Memory: a few hundred bytes per key, and
+    some per marker.
 
     A cleaner removes a record that has a later one of its key, a tombstone, a record of an aborted transaction, and a marker
     whose transaction has no records any more. It goes through a log from its start: where it has removed a record for a later one, each
@@ -72,35 +73,35 @@ class Missing:
             producers = numbers(rows, "producer_id")
             self._markers.append(np.stack([producers[control], offsets[control]], axis=1))
         data = ~control
-        no_key = data & _nulls(rows, "key")
+        no_key = data & _null_mask(rows, "key")
         if no_key.any():
-            self._miss(int(no_key.sum()), int(offsets[no_key][0]))
+            self._count_missing(int(no_key.sum()), int(offsets[no_key][0]))
             data &= ~no_key
         gone = data & _is_aborted(rows, self._aborted)
         if gone.any():
-            self._doubt(int(gone.sum()), int(offsets[gone][0]))
+            self._count_doubtful(int(gone.sum()), int(offsets[gone][0]))
             data &= ~gone
         if data.any():
             self._add_keys(rows.filter(pa.array(data)))
 
     def settle(self) -> Settled:
-        """Judge what was added: reads the keys of the side that lacks them once more. Raises OSError."""
+        """Count the added records as cleaned or missing. Reads the keys of the side that lacks them again. Raise OSError."""
         self._merge()
         self._settle_keys()
         if self._markers:
             self._settle_markers(np.concatenate(self._markers))
         if self.missing and not self.cleaned and self._first_unsure is not None:
-            self._miss(self._unsure, self._first_unsure)
+            self._count_missing(self._unsure, self._first_unsure)
         else:
             self.cleaned += self._unsure
         return Settled(self.cleaned, self.missing, self.first)
 
-    def _miss(self, count: int, offset: int) -> None:
+    def _count_missing(self, count: int, offset: int) -> None:
         """Count records as missing, from ``offset`` on."""
         self.missing += count
         self.first = offset if self.first is None else min(self.first, offset)
 
-    def _doubt(self, count: int, offset: int) -> None:
+    def _count_doubtful(self, count: int, offset: int) -> None:
         """Count records that a cleaner may have removed for another reason than their keys."""
         self._unsure += count
         known = self._first_unsure
@@ -108,17 +109,19 @@ class Missing:
 
     @cached_property
     def _aborted(self) -> Aborted:
+        """Aborted transactions of the side that has the records."""
         return _aborted(self.has)
 
     # ------------------------------------------------------------ keys
 
     def _add_keys(self, rows: pa.RecordBatch) -> None:
+        """Add data records with keys, to be judged by later records of their keys."""
         found = np.zeros(rows.num_rows, _KEY)
         codes, hashes = hashes_of(rows.column("key"))
         found["hash"] = hashes[codes]
         found["first"] = found["last"] = numbers(rows, "offset")
         found["count"] = 1
-        found["tombstone"] = _nulls(rows, "value")
+        found["tombstone"] = _null_mask(rows, "value")
         self._pending.append(found)
         self._count += len(found)
         if self._count >= max(MERGED, len(self._keys) // 2):
@@ -150,13 +153,13 @@ class Missing:
         repeats = Repeats()
         tombstone = _NEVER
         aborted = self._aborted, _aborted(self.lacks)
-        for there in self._keys_there(bool(keys["tombstone"].any())):
+        for there in self._read_keys(bool(keys["tombstone"].any())):
             offsets = numbers(there, "offset")
             codes, hashes = hashes_of(there.column("key"))
             # A cleaner that has come to an aborted record has removed it, but none of its key for it.
             counts = ~_is_aborted(there, *aborted)
             if "value" in there.schema.names and there.column("value").null_count:
-                tombstone = min(tombstone, int(offsets[_nulls(there, "value")][0]))
+                tombstone = min(tombstone, int(offsets[_null_mask(there, "value")][0]))
             repeats.add(offsets[counts], codes[counts], hashes)
             at = _find_hashes(keys["hash"], hashes)[codes]
             offsets, at, counts = offsets[at >= 0], at[at >= 0], counts[at >= 0]
@@ -171,9 +174,9 @@ class Missing:
         self.cleaned += int(keys["count"][gone].sum())
         if not gone.all():
             lost = keys[~gone]
-            self._miss(int(lost["count"].sum()), int(lost["first"].min()))
+            self._count_missing(int(lost["count"].sum()), int(lost["first"].min()))
 
-    def _keys_there(self, values: bool) -> Iterator[pa.RecordBatch]:
+    def _read_keys(self, values: bool) -> Iterator[pa.RecordBatch]:
         """Yield the records with keys of the side that lacks some, with values if ``values`` is
         True."""
         side = Side(self.lacks.partition, lambda _: None)
@@ -192,16 +195,16 @@ class Missing:
     def _settle_markers(self, markers: Any) -> None:
         """Count a marker as missing if the batch before it of its producer is data, else as
         uncertain."""
-        found = self._transactional(np.unique(markers[:, 0]))
+        found = self._find_transactions(np.unique(markers[:, 0]))
         for producer, offset in markers.tolist():
             of_producer = found.get(producer)
             before = -1 if of_producer is None else int(np.searchsorted(of_producer[0], offset)) - 1
             if of_producer is not None and before >= 0 and of_producer[1][before]:
-                self._miss(1, offset)
+                self._count_missing(1, offset)
             else:
-                self._doubt(1, offset)
+                self._count_doubtful(1, offset)
 
-    def _transactional(self, producers: Any) -> dict[int, tuple[Any, Any]]:
+    def _find_transactions(self, producers: Any) -> dict[int, tuple[Any, Any]]:
         """Return, by producer, the first offsets of transactional batches and whether each has
         data."""
         side = Side(self.lacks.partition, lambda _: None)
@@ -235,7 +238,7 @@ def _is_aborted(rows: pa.RecordBatch, *aborted: Aborted) -> Any:
     return found
 
 
-def _nulls(rows: pa.RecordBatch, name: str) -> Any:
+def _null_mask(rows: pa.RecordBatch, name: str) -> Any:
     """Return a mask of the rows that are null in a column."""
     return rows.column(name).is_null().to_numpy(zero_copy_only=False)
 

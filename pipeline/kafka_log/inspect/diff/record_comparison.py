@@ -122,7 +122,7 @@ def _split(
     return batch.slice(0, count), rest
 
 
-class Compared:
+class RecordComparison:
     """Records of both sides compared by offset.
 
     Attributes:

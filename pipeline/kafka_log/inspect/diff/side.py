@@ -157,17 +157,17 @@ class Side:
                     rows = _header_rows(part, number)
                     if not len(rows):
                         continue
-                    found = self._placed(segment, rows, at, bound)
+                    found = self._drop_misplaced(segment, rows, at, bound)
                     stop = int(rows["position"][-1] + rows["size"][-1])
                     advance(stop - at)
                     at = stop
                     if len(found):
                         yield found
             advance(max(segment.size - at, 0))
-            self._end_of_file(segment, reader, known, at, bound)
+            self._note_end(segment, reader, known, at, bound)
 
-    def _placed(self, segment: Segment, rows: Any, at: int, bound: int | None) -> Any:
-        """Return the batches in ascending order, and note gaps and misplaced batches as damage."""
+    def _drop_misplaced(self, segment: Segment, rows: Any, at: int, bound: int | None) -> Any:
+        """Return the batches in ascending order without misplaced ones. Note those and gaps between batches as damage."""
         ends = np.concatenate([[at], (rows["position"] + rows["size"])[:-1]])
         gaps = np.flatnonzero(rows["position"] > ends).tolist()
         good = _ascending_mask(rows, self.next_offset, bound)
@@ -209,10 +209,10 @@ class Side:
             if rows["epoch"][i] > (self.epochs[-1][0] if self.epochs else -1):
                 self.epochs.append((int(rows["epoch"][i]), int(rows["first"][i])))
 
-    def _end_of_file(
+    def _note_end(
         self, segment: Segment, reader: BlockReader, known: int, at: int, bound: int | None
     ) -> None:
-        """Note what is lost at the end of a file, and why what was noted is."""
+        """Note ranges lost at the end of a file as damage, and add the reasons to damage noted before."""
         end = reader.end
         reasons = {lost.start: lost.reason for lost in end.lost} if end is not None else {}
         for i in range(known, len(self.damage)):
@@ -311,9 +311,10 @@ def _join_log(those: list[Partition]) -> Partition:
 def _groups(those: list[Partition]) -> Iterator[list[Segment]]:
     """Yield the segments of each state and directory, live ones first, without metadata snapshots."""
 
-    def place(segment: Segment) -> tuple[int, Path]:
+    def sort_key(segment: Segment) -> tuple[int, Path]:
+        """Return the index of the state, and the directory, of a segment."""
         return STATES.index(segment.state), segment.path.parent
 
     every = [s for partition in those for s in partition.segments if s.state != "snapshot"]
-    for _, group in groupby(sorted(every, key=place), place):
+    for _, group in groupby(sorted(every, key=sort_key), sort_key):
         yield list(group)

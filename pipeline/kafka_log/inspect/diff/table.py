@@ -45,7 +45,7 @@ def _field(name: str, kind: Any, doc: str, nullable: bool = True) -> pa.Field:
     return pa.field(name, kind, nullable, {"doc": doc})
 
 
-def _of_both(name: str, kind: Any, doc: str, nullable: bool = True) -> list[pa.Field]:
+def _pair_fields(name: str, kind: Any, doc: str, nullable: bool = True) -> list[pa.Field]:
     """Return two Arrow fields, one for each side."""
     return [_field(f"{name}_{side}", kind, doc, nullable) for side in "ab"]
 
@@ -58,24 +58,28 @@ DIFFERENCES = pa.schema(
         _field("verdict", pa.string(), "The worst of what was found.", False),
         _field("findings", pa.list_(pa.string()), "All that was found; _a, _b: where.", False),
         _field("first_offset", _COUNT, "Where they part, or one lacks or lost something."),
-        *_of_both("epoch", pa.int32(), "Leader epoch of the batch there; null: there is none."),
+        *_pair_fields("epoch", pa.int32(), "Leader epoch of the batch there; null: there is none."),
         _field("columns", pa.list_(pa.string()), "What differs of the records there.", False),
         _field("same", _COUNT, "Records that both have, markers too.", False),
         _field("differ", _COUNT, "Offsets at which they have other records.", False),
-        *_of_both("parted", _COUNT, "Records of this side alone after the parting.", False),
-        *_of_both("missing", _COUNT, "Records of the other that are missing here.", False),
-        *_of_both("damaged", _COUNT, "Records of the other that are damaged here.", False),
-        *_of_both("behind", _COUNT, "Records of the other after the end of this one.", False),
-        *_of_both("trimmed", _COUNT, "Records of the other before the start of this one.", False),
-        *_of_both("cleaned", _COUNT, "Records of the other that a cleaner removed here.", False),
-        *_of_both("start", _COUNT, "The first offset of the log."),
-        *_of_both("end", _COUNT, "The offset that follows the last record."),
+        *_pair_fields("parted", _COUNT, "Records of this side alone after the parting.", False),
+        *_pair_fields("missing", _COUNT, "Records of the other that are missing here.", False),
+        *_pair_fields("damaged", _COUNT, "Records of the other that are damaged here.", False),
+        *_pair_fields("behind", _COUNT, "Records of the other after the end of this one.", False),
+        *_pair_fields(
+            "trimmed", _COUNT, "Records of the other before the start of this one.", False
+        ),
+        *_pair_fields(
+            "cleaned", _COUNT, "Records of the other that a cleaner removed here.", False
+        ),
+        *_pair_fields("start", _COUNT, "The first offset of the log."),
+        *_pair_fields("end", _COUNT, "The offset that follows the last record."),
         _field("common_epoch", pa.int32(), "The last leader epoch that both have."),
         _field("common_offset", _COUNT, "Where a broker would make one follow the other."),
-        *_of_both("file", pa.string(), "Segment with the batch at first_offset."),
-        *_of_both("byte", _COUNT, "Where that batch begins."),
-        *_of_both("crc", _COUNT, "Its checksum."),
-        *_of_both("directory", pa.string(), "The partition."),
+        *_pair_fields("file", pa.string(), "Segment with the batch at first_offset."),
+        *_pair_fields("byte", _COUNT, "Where that batch begins."),
+        *_pair_fields("crc", _COUNT, "Its checksum."),
+        *_pair_fields("directory", pa.string(), "The partition."),
         _field("meaning", pa.string(), "What was found, for people.", False),
         _field("remedy", pa.string(), "The next step.", False),
     ]
@@ -104,26 +108,26 @@ def row_of_one_side(a: Partition | None, b: Partition | None) -> dict[str, Any]:
     }
 
 
-def compare_row(a: Partition, b: Partition, walked: Comparison) -> dict[str, Any]:
+def compare_row(a: Partition, b: Partition, comparison: Comparison) -> dict[str, Any]:
     """Return the row of a partition that both sides have. Raise OSError if a segment cannot be
     read."""
-    findings = _findings(walked)
+    findings = _findings(comparison)
     verdict = next(v for v in VERDICTS if v in {_strip_side(f) for f in findings} or v == "same")
-    first = _first_offset(walked, verdict)
-    common = _common(a, b, walked)
+    first = _first_offset(comparison, verdict)
+    common = _find_common_epoch(a, b, comparison)
     row: dict[str, Any] = {
         "topic": utf8(a.topic),
         "partition": a.partition,
         "verdict": verdict,
         "findings": findings,
         "first_offset": first,
-        "columns": list(walked.columns),
-        "same": walked.same,
-        "differ": walked.differ,
+        "columns": list(comparison.columns),
+        "same": comparison.same,
+        "differ": comparison.differ,
         "common_epoch": None if common is None else common.epoch,
         "common_offset": None if common is None else common.offset,
     }
-    sides = (("a", a, walked.side_a, walked.a), ("b", b, walked.side_b, walked.b))
+    sides = (("a", a, comparison.side_a, comparison.a), ("b", b, comparison.side_b, comparison.b))
     for name, partition, side, lacks in sides:
         row |= {f"{what}_{name}": getattr(lacks, what) for what in _LACKS}
         row |= {f"start_{name}": side.start, f"end_{name}": side.end}
@@ -132,8 +136,8 @@ def compare_row(a: Partition, b: Partition, walked: Comparison) -> dict[str, Any
         file, byte, crc, epoch = found or (None, None, None, None)
         row |= {f"file_{name}": None if file is None else utf8(file), f"byte_{name}": byte}
         row |= {f"crc_{name}": crc, f"epoch_{name}": epoch}
-    row |= {"parted_a": walked.b.parted, "parted_b": walked.a.parted}
-    row["meaning"], row["remedy"] = map(utf8, describe_findings(row, walked))
+    row |= {"parted_a": comparison.b.parted, "parted_b": comparison.a.parted}
+    row["meaning"], row["remedy"] = map(utf8, describe_findings(row, comparison))
     return row
 
 
@@ -142,20 +146,22 @@ def _strip_side(finding: str) -> str:
     return finding.removesuffix("_a").removesuffix("_b")
 
 
-def _findings(walked: Comparison) -> list[str]:
+def _findings(comparison: Comparison) -> list[str]:
     """Return what was found, the worst first, with ``_a`` or ``_b`` for the side."""
-    found = ["parted"] if walked.first is not None else []
+    found = ["parted"] if comparison.first is not None else []
     sides: tuple[tuple[str, Side, Counts], ...] = (
-        ("a", walked.side_a, walked.a),
-        ("b", walked.side_b, walked.b),
+        ("a", comparison.side_a, comparison.a),
+        ("b", comparison.side_b, comparison.b),
     )
     for what in _LACKS:
         for name, side, lacks in sides:
             if getattr(lacks, what) or (what == "damaged" and side.damage):
                 found.append(f"{what}_{name}")
-    if walked.other_batches and not (walked.a.cleaned or walked.b.cleaned):
+    if comparison.other_batches and not (comparison.a.cleaned or comparison.b.cleaned):
         found.append("batches")
-    if _bounds(walked.side_a, walked.side_b) != _bounds(walked.side_b, walked.side_a):
+    if _bounds(comparison.side_a, comparison.side_b) != _bounds(
+        comparison.side_b, comparison.side_a
+    ):
         found.append("segments")
     return found
 
@@ -169,11 +175,11 @@ def _bounds(side: Side, other: Side) -> set[int]:
     }
 
 
-def _first_offset(walked: Comparison, verdict: str) -> int | None:
+def _first_offset(comparison: Comparison, verdict: str) -> int | None:
     """Return the offset that the verdict is about; None if it is about none."""
-    sides = ((walked.side_a, walked.a), (walked.side_b, walked.b))
+    sides = ((comparison.side_a, comparison.a), (comparison.side_b, comparison.b))
     if verdict == "parted":
-        return walked.first
+        return comparison.first
     if verdict == "missing":
         return min(c.first_missing for _, c in sides if c.first_missing is not None)
     if verdict == "damaged":
@@ -186,20 +192,22 @@ def _first_offset(walked: Comparison, verdict: str) -> int | None:
     return None
 
 
-def _common(a: Partition, b: Partition, walked: Comparison) -> Common | None:
+def _find_common_epoch(a: Partition, b: Partition, comparison: Comparison) -> CommonEpoch | None:
     """Return the last common leader epoch, by the checkpoint files of both sides or else by their
     batches."""
-    of_a, of_b = read_epochs(a.directory), read_epochs(b.directory)
-    if of_a is None or of_b is None:
-        of_a, of_b = walked.side_a.epochs, walked.side_b.epochs
-    return last_common(of_a, walked.side_a.end or 0, of_b, walked.side_b.end or 0)
+    epochs_a, epochs_b = read_epochs(a.directory), read_epochs(b.directory)
+    if epochs_a is None or epochs_b is None:
+        epochs_a, epochs_b = comparison.side_a.epochs, comparison.side_b.epochs
+    return find_last_common(
+        epochs_a, comparison.side_a.end or 0, epochs_b, comparison.side_b.end or 0
+    )
 
 
 Epochs = Sequence[tuple[int, int]]
 """Leader epochs, each with its first offset; both rise."""
 
 
-class Common(NamedTuple):
+class CommonEpoch(NamedTuple):
     """Last leader epoch that both replicas have, and the offset up to which both have it."""
 
     epoch: int
@@ -221,18 +229,18 @@ def read_epochs(directory: Path) -> Epochs | None:
     return found if found and rising else None
 
 
-def last_common(a: Epochs, end_a: int, b: Epochs, end_b: int) -> Common | None:
-    """Where a follower with one log would truncate it, when a leader has the other. None: no epoch is in both.
+def find_last_common(a: Epochs, end_a: int, b: Epochs, end_b: int) -> CommonEpoch | None:
+    """Return the offset to which a follower with one log would truncate it if the leader had the other, with its epoch.
 
-    The follower asks for the end of its last epoch, the leader answers with the largest epoch that it knows up to that one,
-    and so on: this ends at the largest epoch that both have, at the lower of its two ends.
+    None if no leader epoch is in both. The follower asks for the end of its last epoch, the leader answers with the largest
+    epoch that it knows up to that one, and so on. This ends at the largest epoch that both have, at the lower of its two ends.
     """
     ends_a, ends_b = _ends(a, end_a), _ends(b, end_b)
     both = ends_a.keys() & ends_b.keys()
     if not both:
         return None
     epoch = max(both)
-    return Common(epoch, min(ends_a[epoch], ends_b[epoch]))
+    return CommonEpoch(epoch, min(ends_a[epoch], ends_b[epoch]))
 
 
 def _ends(epochs: Epochs, end: int) -> dict[int, int]:
@@ -273,7 +281,7 @@ def pair_partitions(
 
 def _pair_by_name(a: Sequence[Partition], b: Sequence[Partition]) -> Iterator[Pair]:
     """Yield pairs by topic and number, in that order."""
-    of_a = {(p.topic, p.partition): p for p in a}
-    of_b = {(p.topic, p.partition): p for p in b}
-    for key in sorted(of_a.keys() | of_b.keys()):
-        yield of_a.get(key), of_b.get(key)
+    epochs_a = {(p.topic, p.partition): p for p in a}
+    epochs_b = {(p.topic, p.partition): p for p in b}
+    for key in sorted(epochs_a.keys() | epochs_b.keys()):
+        yield epochs_a.get(key), epochs_b.get(key)

@@ -39,12 +39,12 @@ def _paragraph(row: dict[str, Any], width: int | None) -> str:
     lines = [f"{row['verdict']}: {row['topic']}-{row['partition']}"]
     for name in "ab":
         if row[f"directory_{name}"] is not None:
-            lines += _wrap_sentence(_side(row, name), width)
+            lines += _wrap_sentence(_side_line(row, name), width)
     lines += _wrap_sentence(row["meaning"], width) + _wrap_sentence(row["remedy"], width)
     return "\n".join("".join(c if c.isprintable() else repr(c)[1:-1] for c in s) for s in lines)
 
 
-def _side(row: dict[str, Any], name: str) -> str:
+def _side_line(row: dict[str, Any], name: str) -> str:
     """Return the line about one side: directory, offsets, and the batch at the first difference."""
     text = f"{name.upper()}: {row[f'directory_{name}']}"
     if row[f"end_{name}"] is not None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT, Compression
 from kafka_log import LogDirectory
 from kafka_log.cli import main
-from kafka_log.inspect.diff.table import Common, last_common
+from kafka_log.inspect.diff.table import CommonEpoch, find_last_common
 from kafka_log.logs.partitions import NotFoundError
 from tests.paths import SAMPLES
 from tests.support.replicas import Entry, Log, Made, count, rebatched, write
@@ -238,18 +238,18 @@ def test_where_a_broker_would_truncate(
     if (a[-1][0] if a else -1) < (b[-1][0] if b else -1):
         a, end_a, b, end_b = b, end_b, a, end_a
     expected = truncated(Replica(a, end_a), Replica(b, end_b))
-    found = last_common(a, end_a, b, end_b)
-    assert found == last_common(b, end_b, a, end_a)
+    found = find_last_common(a, end_a, b, end_b)
+    assert found == find_last_common(b, end_b, a, end_a)
     both = {e for e, _ in a} & {e for e, _ in b}
     assert (found is None) == (not both)
     if found is not None:
-        assert found == Common(max(both), expected)
+        assert found == CommonEpoch(max(both), expected)
 
 
 def test_no_epoch_in_common() -> None:
-    assert last_common([(1, 0)], 5, [(2, 0)], 5) is None
-    assert last_common([], 5, [(2, 0)], 5) is None
-    assert last_common([(1, 0), (2, 3)], 5, [(1, 0)], 4) == Common(1, 3)
+    assert find_last_common([(1, 0)], 5, [(2, 0)], 5) is None
+    assert find_last_common([], 5, [(2, 0)], 5) is None
+    assert find_last_common([(1, 0), (2, 3)], 5, [(1, 0)], 4) == CommonEpoch(1, 3)
 
 
 STATES = ("deleted", "delete", "future", "stray", "remote")

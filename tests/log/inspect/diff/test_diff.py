@@ -424,7 +424,7 @@ def test_equal_batches_are_not_decoded(tmp_path: Path, monkeypatch: pytest.Monke
     def refused(*_: object) -> Iterator[Any]:
         raise AssertionError("it decodes")
 
-    monkeypatch.setattr(walk, "Compared", refused)
+    monkeypatch.setattr(walk, "RecordComparison", refused)
     row = difference(a, b)
     assert row["findings"] == ["behind_b", "trimmed_b"]
     assert (row["same"], row["behind_b"], row["trimmed_b"]) == (4, 2, 3)
