@@ -41,7 +41,7 @@ from kafka_log.segment.places import is_url, local_path, place_of
 from kafka_log.segment.times import Time, moment, present
 
 if TYPE_CHECKING:
-    from kafka_log.inspect.export import Exported, Format
+    from kafka_log.inspect.export import ExportedFile, Format
     from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.inspect.statistics.columns import By
     from kafka_log.inspect.statistics.options import StatOptions
@@ -711,7 +711,7 @@ class LogDirectory:
         selection: Selection | None = None,
         overwrite: bool = False,
         **filters: Unpack[RowFilters],
-    ) -> Generator[Exported, None, None]:
+    ) -> Generator[ExportedFile, None, None]:
         """Write the records of each partition into a file of its own, one file per step of the iteration.
 
         The output directory is locked until the iterator is exhausted or closed. Complete files stay when a later one fails.

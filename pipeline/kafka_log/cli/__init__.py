@@ -85,7 +85,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         command = commands.add_parser(
             name,
             help=module.HELP,
-            description=_filled(module.__doc__.partition("``: ")[2]),
+            description=_wrap_paragraphs(module.__doc__.partition("``: ")[2]),
             epilog=_epilog(module.EXAMPLES),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,  # --partition is not --partitions
@@ -103,11 +103,11 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 def _epilog(examples: str) -> str:
     """Return the end of a help text: examples, what a path is, exit codes."""
-    return f"examples:\n{examples}\n{_filled(PATHS)}\n{EXIT_CODES}\n"
+    return f"examples:\n{examples}\n{_wrap_paragraphs(PATHS)}\n{EXIT_CODES}\n"
 
 
-def _filled(text: str) -> str:
-    """Return text with its paragraphs wrapped at the width of the screen."""
+def _wrap_paragraphs(text: str) -> str:
+    """Return text with each paragraph wrapped at the width of the screen."""
     width = max(shutil.get_terminal_size().columns - 2, 58)
     return "\n\n".join(textwrap.fill(paragraph, width) for paragraph in text.split("\n\n"))
 
@@ -115,29 +115,29 @@ def _filled(text: str) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 good, 1 problems found, 2 could not run."""
     try:
-        return _run(argv)
+        return _run_command_line(argv)
     except KeyboardInterrupt as interrupt:
         print_message(interruption.format_message(interrupt))
         return COULD_NOT_RUN
 
 
-def _run(argv: Sequence[str] | None) -> int:
+def _run_command_line(argv: Sequence[str] | None) -> int:
     """Parse the arguments, run the command, and turn expected errors into messages and exit codes."""
     if sys.stdout is None:  # closed by whoever started this
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     words = join_dashed_values(sys.argv[1:] if argv is None else argv)
-    of_command = parser(*words[:1])
-    options, left = of_command.parse_known_args(words)
-    if hasattr(options, "paths") and not any(word.startswith("-") for word in left):
-        options.paths += left  # argparse takes paths before an option, or after it, not both
-    elif left:
-        of_command.error(describe_unknown_arguments(options, left))
+    command_parser = parser(*words[:1])
+    options, unknown = command_parser.parse_known_args(words)
+    if hasattr(options, "paths") and not any(word.startswith("-") for word in unknown):
+        options.paths += unknown  # argparse takes paths before an option, or after it, not both
+    elif unknown:
+        command_parser.error(describe_unknown_arguments(options, unknown))
     is_printed = options.command != "export"  # which writes files of the format
     if is_printed and getattr(options, "format", None) in ("arrow", "parquet"):
         if sys.stdout.isatty():
-            of_command.error(f"--format {options.format} is no text for a screen: add > FILE")
+            command_parser.error(f"--format {options.format} is no text for a screen: add > FILE")
         if not has_bytes():
-            of_command.error(
+            command_parser.error(
                 f"--format {options.format} is no text, and sys.stdout takes only text"
             )
     if hasattr(sys.stdout, "reconfigure") and sys.stdout.encoding.lower() != "utf-8":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.cli.interruption import saying
+from kafka_log.cli.interruption import describe_on_interrupt
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import PLACES, add_selection
 from kafka_log.inspect.statistics.hidden_records import before_starts
@@ -205,7 +205,7 @@ def make_opener(options: argparse.Namespace, partitions: list[Partition], record
 
 
 QUIET_SECONDS = 1.0
-"""What takes no longer has no bar."""
+"""Delay before a bar appears."""
 
 
 @contextmanager
@@ -214,16 +214,15 @@ def progress_of(
     total: int | None,
     *,
     shown: bool = True,
-    made: Callable[[], str] = lambda: "nothing is printed",
+    describe_done: Callable[[], str] = lambda: "nothing is printed",
 ) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on stderr after a second, and describe the progress when Ctrl-C
-    interrupts.
+    """Show a progress bar on stderr after a second. After Ctrl-C raise Interrupted with a description of the progress.
 
     Args:
         what: Label of the bar.
         total: Number of bytes to read; None if unknown.
         shown: False shows no bar. There is none either if stderr is not a terminal.
-        made: Returns what was done so far, for the message after Ctrl-C.
+        describe_done: Returns what was done so far, for the message after Ctrl-C.
 
     Yields:
         Function to call with each number of bytes that are done.
@@ -234,24 +233,25 @@ def progress_of(
         nonlocal done
         done += n
 
-    def said() -> str:
+    def describe_interruption() -> str:
+        """Describe what was done, with the number of bytes read if the total is known."""
         from rich import filesize
 
         if total is None:
-            return made()
-        return f"{made()}; segments done: {filesize.decimal(done)} of {filesize.decimal(total)}"
+            return describe_done()
+        return f"{describe_done()}; segments done: {filesize.decimal(done)} of {filesize.decimal(total)}"
 
-    with saying(said):
+    with describe_on_interrupt(describe_interruption):
         if not (shown and sys.stderr.isatty()):
             yield count
             return
         with _bar(what, total) as advance:
 
-            def both(n: int) -> None:
+            def count_and_advance(n: int) -> None:
                 count(n)
                 advance(n)
 
-            yield both
+            yield count_and_advance
 
 
 @contextmanager

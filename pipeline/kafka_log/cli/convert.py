@@ -52,7 +52,7 @@ def run_command(options: argparse.Namespace) -> int:
         return run_writing(
             options,
             "converting",
-            lambda log, advance: _converted(log, options, advance),
+            lambda log, advance: _convert_log(log, options, advance),
             text=None,
         )
     except ValueError as error:
@@ -60,9 +60,10 @@ def run_command(options: argparse.Namespace) -> int:
         return COULD_NOT_RUN
 
 
-def _converted(
+def _convert_log(
     log: LogDirectory, options: argparse.Namespace, advance: Callable[[int], None]
 ) -> pa.Table:
+    """Convert the selected partitions, print why partitions were not converted, and return the report."""
     table = log.convert(
         options.out,
         codec=options.codec,

@@ -15,7 +15,7 @@ from kafka_log.segment.reader import damage
 
 
 def run_with_damage(
-    run: Callable[[], int], salvage: Callable[[], int] | None = None, told: Iterable[str] = ()
+    run: Callable[[], int], salvage: Callable[[], int] | None = None, messages: Iterable[str] = ()
 ) -> int:
     """Run a command and return its exit code; report damage on stderr.
 
@@ -24,27 +24,27 @@ def run_with_damage(
             printed.
         salvage: Prints the answer from readable records after such an error; None: there is no such
             answer.
-        told: Messages about damage to print after the answer. If there are any, the exit code is 1.
+        messages: Messages about damage to print after the answer. If there are any, the exit code is 1.
     """
     try:
         code = run()
     except CodecError as error:
         print_message(error)
     else:
-        return say_damage(told) or code
+        return say_damage(messages) or code
     if salvage is not None:
         print_message("what cannot be read is left out")
         salvage()
-    say_damage(told)
+    say_damage(messages)
     return PROBLEMS
 
 
 def say_damage(lines: Iterable[str]) -> int:
     """Print each distinct line to stderr. Return exit code 1 if there is any line, else 0."""
-    said = list(dict.fromkeys(lines))
-    for line in said:
+    distinct = list(dict.fromkeys(lines))
+    for line in distinct:
         print_message(line)
-    return PROBLEMS if said else GOOD
+    return PROBLEMS if distinct else GOOD
 
 
 def batch_lines(batch: Batch) -> Iterator[str]:

@@ -17,9 +17,9 @@ from kafka_log.cli.common import (
     find_partitions,
     say_deleted,
 )
-from kafka_log.cli.interruption import Interrupted, saying
+from kafka_log.cli.interruption import Interrupted, describe_on_interrupt
 from kafka_log.cli.messages import print_message
-from kafka_log.cli.ranges import Times, argument_type
+from kafka_log.cli.ranges import TimeRange, argument_type
 from kafka_log.cli.selection import RECORDS, add_selection, say_unmatched, selection_of
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.internal_topics import VIEWS
@@ -47,7 +47,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--out",
         required=True,
-        type=argument_type(_place),
+        type=argument_type(_parse_target),
         metavar="DIR",
         help="where the files go; made if need be. With --spark a table, or the s3:// URL of one",
     )
@@ -57,7 +57,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default="parquet",
         help="default %(default)s; delta and iceberg with --spark",
     )
-    add_selection(command, *RECORDS, types={"time": Times.of})
+    add_selection(command, *RECORDS, types={"time": TimeRange.parse})
     command.add_argument(
         "--columns",
         metavar="NAME,...",
@@ -109,8 +109,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _place(text: str) -> Path | str:
-    """A directory, or the URL of a table."""
+def _parse_target(text: str) -> Path | str:
+    """Return a local path, or the URL of a table as it is. Raise ValueError if the text is empty."""
     if not text:
         raise ValueError("it is empty: name a directory")
     return text if is_url(text) else local_path(text)
@@ -119,12 +119,15 @@ def _place(text: str) -> Path | str:
 def run_command(options: argparse.Namespace) -> int:
     """Run the command and return the exit code."""
     if options.spark:
-        return _by_spark(options)
-    with saying(lambda: "no file is whole yet; the same command begins again"):
-        return _export(options)
+        return _export_by_spark(options)
+    with describe_on_interrupt(lambda: "no file is whole yet; the same command begins again"):
+        return _export_files(options)
 
 
-def _export(options: argparse.Namespace) -> int:
+def _export_files(options: argparse.Namespace) -> int:
+    """Write one file per partition, and print each. Return the exit code: 1 if rows were lost or damaged, 2 if the export
+    could not run.
+    """
     from codecgen.runtime.errors import CodecError
     from kafka_log.inspect.export import ExportError, export
     from kafka_log.text.values import escape_unprintable
@@ -137,12 +140,12 @@ def _export(options: argparse.Namespace) -> int:
         reason = "files are written to this machine's disks, and only tables of --spark to stores"
         print_message(f"{options.out}: {reason}")
         return COULD_NOT_RUN
-    partitions, asked = find_partitions(options), _AskedFor.of(options)
-    selection = asked.selection
+    partitions, request = find_partitions(options), _ExportRequest.from_options(options)
+    selection = request.selection
     refuse_inside(options.out, [place_of(path) for path in options.paths if not is_url(path)])
     topic = VIEWS.get(options.view)
     say_deleted([p for p in partitions if topic in (None, p.topic)], selection)
-    asked.say_begun()
+    request.print_resumed()
     done = made = rows = bad = 0
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -160,11 +163,13 @@ def _export(options: argparse.Namespace) -> int:
     ):
         task = progress.add_task("")
 
-        def left() -> str:
+        def describe_progress() -> str:
+            """Describe how many files are complete, for the message after an interruption."""
             return f"{done} of {len(partitions)} files are whole, with {rows:,} rows; the same command goes on"
 
-        def told(partition: Partition, count: int) -> None:
-            asked.note_begun()
+        def show_rows(partition: Partition, count: int) -> None:
+            """Show the number of rows written so far, and record when the export began."""
+            request.record_begin()
             name = escape_unprintable(f"{partition.topic}-{partition.partition}")
             progress.update(
                 task, description=f"{done + 1} of {len(partitions)}: {name}, {count:,} rows"
@@ -172,11 +177,11 @@ def _export(options: argparse.Namespace) -> int:
 
         try:
             written = export(
-                _of_view(partitions, options.view),
+                _view_partitions(partitions, options.view),
                 options.out,
                 options.format,
                 overwrite=options.overwrite,
-                progress=told,
+                progress=show_rows,
                 columns=options.columns.split(",") if options.columns else None,
                 view=options.view,
                 show_secrets=options.show_secrets,
@@ -200,7 +205,7 @@ def _export(options: argparse.Namespace) -> int:
                     markup=False,
                 )
         except KeyboardInterrupt:
-            raise Interrupted(left()) from None
+            raise Interrupted(describe_progress()) from None
         except (ExportError, ValueError) as error:
             print_message(error)
             return COULD_NOT_RUN
@@ -217,9 +222,9 @@ def _export(options: argparse.Namespace) -> int:
             ):  # of the standard output, or nothing is begun
                 raise
             print_message(error)
-            print_message(left())
+            print_message(describe_progress())
             return COULD_NOT_RUN
-    asked.note_finished()
+    request.remove_begin()
     if not rows:
         say_unmatched(options)
     print(
@@ -229,27 +234,29 @@ def _export(options: argparse.Namespace) -> int:
     return PROBLEMS if bad else GOOD
 
 
-class _AskedFor:
-    """What an export is of. Times that are told from the present are as of when it was begun, also where it was stopped and goes on."""
+class _ExportRequest:
+    """Request of an export. Relative times such as ``-1h:`` refer to the time when the export began, also if it was interrupted
+    and continues.
+    """
 
     def __init__(
-        self, out: Path, asked: dict[str, Any], times: Times | None, selection: Selection
+        self, out: Path, asked: dict[str, Any], times: TimeRange | None, selection: Selection
     ) -> None:
-        from kafka_log.inspect.export import begun_at
+        from kafka_log.inspect.export import read_begin_time
 
         self._out = out
         self._asked = asked
         self._times = times if times is not None and times.is_relative else None
-        self._begun = None if self._times is None else begun_at(out, asked)
+        self._begun = None if self._times is None else read_begin_time(out, asked)
         self._is_noted = self._begun is not None
         self.selection = selection
         if times is not None:
             now = times.now if self._begun is None else self._begun
-            self.selection = selection.but(timestamps=times.range(now))
+            self.selection = selection.but(timestamps=times.resolve(now))
 
     @classmethod
-    def of(cls, options: argparse.Namespace) -> _AskedFor:
-        """By the options of the command."""
+    def from_options(cls, options: argparse.Namespace) -> _ExportRequest:
+        """Return the request that the options of the command describe. Removes ``options.time``."""
         times, options.time = options.time, None
         selection = selection_of(options)
         asked = {
@@ -263,8 +270,8 @@ class _AskedFor:
         }
         return cls(Path(options.out), asked, times, selection)
 
-    def say_begun(self) -> None:
-        """One line on stderr where an export goes on; nothing where it begins."""
+    def print_resumed(self) -> None:
+        """Print a line to stderr if an interrupted export with relative times continues."""
         if self._times is not None and self._begun is not None:
             from kafka_log.text.values import format_time
 
@@ -273,23 +280,24 @@ class _AskedFor:
                 f" --time {self._times.text} is as of then; another --out begins anew"
             )
 
-    def note_begun(self) -> None:
-        """Called when there is something to write."""
+    def record_begin(self) -> None:
+        """Record in the output directory when the export began, once, if its times are relative."""
         if self._times is not None and not self._is_noted:
-            from kafka_log.inspect.export import note_begun
+            from kafka_log.inspect.export import record_begin
 
-            note_begun(self._out, self._asked, self._times.now)
+            record_begin(self._out, self._asked, self._times.now)
             self._is_noted = True
 
-    def note_finished(self) -> None:
-        """Called when all is written."""
+    def remove_begin(self) -> None:
+        """Remove the record of the begin, now that the export is complete."""
         if self._times is not None:
-            from kafka_log.inspect.export import note_finished
+            from kafka_log.inspect.export import remove_begin
 
-            note_finished(self._out, self._asked)
+            remove_begin(self._out, self._asked)
 
 
-def _by_spark(options: argparse.Namespace) -> int:
+def _export_by_spark(options: argparse.Namespace) -> int:
+    """Export with Spark and return the exit code: 2 if an option does not go with ``--spark``."""
     wrong = {
         f"--format {options.format}": options.format not in ("parquet", *TABLES),
         "--view": options.view is not None,
@@ -303,15 +311,15 @@ def _by_spark(options: argparse.Namespace) -> int:
     # By name: this layer does not know Spark.
     command = importlib.import_module("pyspark_kafka_log.export.command")
     if options.time is not None:
-        options.time = options.time.range(options.time.now)
+        options.time = options.time.resolve(options.time.now)
     partitions, selection = find_partitions(options), selection_of(options)
     topic = VIEWS.get(options.view)
     say_deleted([p for p in partitions if topic in (None, p.topic)], selection)
     return int(command.export_by_spark(options, selection, partitions))
 
 
-def _of_view(partitions: list[Partition], view: str | None) -> list[Partition]:
-    """Those of the topic of a view."""
+def _view_partitions(partitions: list[Partition], view: str | None) -> list[Partition]:
+    """Return the partitions of the topic that a view reads; all if ``view`` is None."""
     if view is None:
         return partitions
     from kafka_log.read.topic_views import topic_view

@@ -1,4 +1,4 @@
-"""Ctrl-C: what a command says of what it has done."""
+"""Ctrl-C: messages about what a command had done before it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from contextlib import contextmanager
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with what was done until then."""
+    """Raised for Ctrl-C with a description of what was done before."""
 
 
 @contextmanager
-def saying(done: Callable[[], str]) -> Iterator[None]:
-    """Make Ctrl-C say what is ``done``, unless something inside has said it."""
+def describe_on_interrupt(describe_done: Callable[[], str]) -> Iterator[None]:
+    """Turn Ctrl-C in the body into Interrupted with the text of ``describe_done``. An Interrupted from the body passes unchanged."""
     try:
         yield
     except Interrupted:
         raise
     except KeyboardInterrupt:
-        raise Interrupted(done()) from None
+        raise Interrupted(describe_done()) from None
 
 
 def format_message(interrupt: KeyboardInterrupt) -> str:
     """Return the message that a command prints when Ctrl-C interrupts it."""
-    said = str(interrupt) if isinstance(interrupt, Interrupted) else "what was printed is not all"
-    return f"interrupted: {said}"
+    text = str(interrupt) if isinstance(interrupt, Interrupted) else "what was printed is not all"
+    return f"interrupted: {text}"

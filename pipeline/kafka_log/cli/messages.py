@@ -15,7 +15,7 @@ PREFIX = "kafka-log: "
 
 
 def print_message(message: object) -> None:
-    """Print ``kafka-log: TEXT`` on one line of the standard error. Escape what a terminal would not print, such as control characters in a path."""
+    """Print ``kafka-log: TEXT`` as one line to stderr. Escape unprintable characters, such as control characters in a path."""
     text = str(message)
     if not text.isprintable():
         from kafka_log.text.values import escape_unprintable  # takes time to load
@@ -26,15 +26,16 @@ def print_message(message: object) -> None:
 
 @contextmanager
 def warnings_as_messages() -> Iterator[None]:
-    """Print our warnings as messages, each text once. Warnings of others are shown as before."""
-    said: set[str] = set()
+    """Print warnings of kafka-log as messages, each text once. Other warnings are shown as before."""
+    printed: set[str] = set()
 
     def show(message: Warning | str, *where: Any, **more: Any) -> None:
+        """Print a warning of kafka-log unless its text was printed before; pass other warnings on."""
         text = str(message)
         if not text.startswith(PREFIX):
             shown(message, *where, **more)
-        elif text not in said:
-            said.add(text)
+        elif text not in printed:
+            printed.add(text)
             print_message(text.removeprefix(PREFIX))
 
     with warnings.catch_warnings():

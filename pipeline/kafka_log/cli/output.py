@@ -20,6 +20,7 @@ class _BytesOfText(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
+        """Decode bytes as UTF-8, write the text, and return the number of bytes. Raise UnicodeDecodeError."""
         self._text.write(self._decoder.decode(bytes(data)))
         return memoryview(data).nbytes
 
@@ -29,12 +30,15 @@ class _BytesOfText(io.RawIOBase):
 
 
 def has_bytes() -> bool:
-    """Return whether the standard output takes bytes: it does, unless somebody has replaced it by a stream of text."""
+    """Return whether standard output accepts bytes. It does not if ``sys.stdout`` was replaced by a text stream."""
     return hasattr(sys.stdout, "buffer")
 
 
 def binary_stdout() -> BinaryIO:
-    """Return the standard output as a stream of bytes, after what was printed. Text in UTF-8 may be written to any; other bytes only if :func:`has_bytes`."""
+    """Flush standard output and return it as a binary stream.
+
+    Unless :func:`has_bytes`, the stream accepts only UTF-8 text.
+    """
     sys.stdout.flush()
     return sys.stdout.buffer if has_bytes() else cast(BinaryIO, _BytesOfText(sys.stdout))
 

@@ -1,4 +1,4 @@
-"""Ranges as people write them."""
+"""Parsers for ranges of offsets and times on the command line."""
 
 from __future__ import annotations
 
@@ -18,13 +18,25 @@ _DASHED = re.compile(r"-(?!h\Z)[^-]", re.S)
 _OPTION = re.compile(r"--[a-z-]+\Z")
 
 
-def time_range(text: str, now: int | None = None) -> Range:
-    """``A:B``, of which each may be left out. Times have colons too: it is cut where both sides are times. Raises ValueError."""
+def parse_time_range(text: str, now: int | None = None) -> Range:
+    """Parse ``A:B``, ``A:`` or ``:B`` into milliseconds; a missing bound is None.
+
+    Times contain colons too: the range is split at the colon that leaves a time on both sides.
+
+    Args:
+        text: The range.
+        now: Present in milliseconds that relative times refer to; None: the clock.
+
+    Raises:
+        ValueError: If there is no such colon or more than one, or A is after B.
+    """
     found = []
     why: RangeError | None = None
     for at in (i for i, c in enumerate(text) if c == ":"):
         try:
-            found.append(_pair(text[:at], text[at + 1 :], lambda part: milliseconds(part, now)))
+            found.append(
+                _parse_pair(text[:at], text[at + 1 :], lambda part: milliseconds(part, now))
+            )
         except RangeError as error:
             why = error
         except ValueError:
@@ -37,38 +49,41 @@ def time_range(text: str, now: int | None = None) -> Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class TimeRange:
     """Range of times as typed, with the present that relative times refer to."""
 
     text: str
     now: int
 
     @classmethod
-    def of(cls, text: str) -> Times:
-        """Raises ValueError for what is no range of times."""
-        made = cls(text, present())
-        made.range(made.now)
-        return made
+    def parse(cls, text: str) -> TimeRange:
+        """Parse a range whose relative times refer to the present. Raise ValueError."""
+        parsed = cls(text, present())
+        parsed.resolve(parsed.now)
+        return parsed
 
-    def range(self, now: int) -> Range:
-        """Return the range in milliseconds; relative times count from the present."""
-        return time_range(self.text, now)
+    def resolve(self, now: int) -> Range:
+        """Return the range in milliseconds with relative times counted from ``now``. Raise ValueError if it is empty."""
+        return parse_time_range(self.text, now)
 
     @property
     def is_relative(self) -> bool:
         """Return whether the range depends on the present."""
         try:
-            return self.range(self.now) != self.range(self.now + 1)
+            return self.resolve(self.now) != self.resolve(self.now + 1)
         except ValueError:  # they become empty
             return True
 
 
-def offset_range(text: str) -> Range:
-    """``A:B``, of which each may be left out; negative ones count from the end. Raises ValueError."""
+def parse_offset_range(text: str) -> Range:
+    """Parse ``A:B``, ``A:`` or ``:B``; a missing bound is None, a negative bound counts from the end of the log.
+
+    Raises ValueError for other text, and if A is after B and both count from the same end.
+    """
     low, colon, high = text.partition(":")
     if not colon:
         raise ValueError(f"{text!r} is no range of offsets: write A:B, A: or :B")
-    begin, end = (_offset(part) if part else None for part in (low, high))
+    begin, end = (_parse_offset(part) if part else None for part in (low, high))
     if (
         begin is not None
         and end is not None
@@ -79,9 +94,9 @@ def offset_range(text: str) -> Range:
     return begin, end
 
 
-def plain_offset_range(text: str) -> Range:
-    """Parse an offset range that cannot count from the end of a log. Raises ValueError."""
-    found = offset_range(text)
+def parse_plain_offset_range(text: str) -> Range:
+    """Parse an offset range. Raise ValueError if a bound is negative, and so counts from the end of the log."""
+    found = parse_offset_range(text)
     if counts_from_end(found):
         raise ValueError(
             f"{text!r} counts from the end of a partition, which this command cannot: write offsets from 0 on"
@@ -89,7 +104,8 @@ def plain_offset_range(text: str) -> Range:
     return found
 
 
-def _offset(text: str) -> int:
+def _parse_offset(text: str) -> int:
+    """Parse an offset, which may be negative. Raise ValueError if it is no number or does not fit 64 bits."""
     digits = text.strip().removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()):
         raise ValueError(f"{text!r} is no offset")
@@ -98,7 +114,8 @@ def _offset(text: str) -> int:
     return int(text)
 
 
-def _pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
+def _parse_pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
+    """Parse two bounds; an empty text is None. Raise RangeError if the first is larger, and what ``parse`` raises."""
     begin, end = (parse(part) if part else None for part in (low, high))
     if begin is not None and end is not None and begin > end:
         raise RangeError(f"{low} is after {high}")
@@ -106,20 +123,19 @@ def _pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
 
 
 def argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """Return ``parse`` as an argparse type, whose error messages are those of its ValueErrors."""
+    """Return ``parse`` as an argparse type that reports the text of its ValueError."""
 
-    def parsed(text: str) -> T:
+    def parse_argument(text: str) -> T:
         try:
             return parse(text)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 
-    return parsed
+    return parse_argument
 
 
 def join_dashed_values(argv: Sequence[str]) -> list[str]:
-    """Return ``--time -2h:`` as ``--time=-2h:`` and ``--topic -name`` as ``--topic=-name``: argparse takes a value that begins with a dash, and is no number,
-    for an option."""
+    """Return the arguments with ``--time -2h:`` joined to ``--time=-2h:``, because argparse takes such a value for an option."""
     out: list[str] = []
     for text in argv:
         before = out[-1] if out else ""

@@ -25,6 +25,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
+    """Parse an integer. Raise ArgumentTypeError if it is negative."""
     found = int(text)
     if found < 0:
         raise argparse.ArgumentTypeError("it must not be below 0")

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
 from kafka_log.cli.messages import print_message
-from kafka_log.cli.ranges import argument_type, offset_range, plain_offset_range, time_range
+from kafka_log.cli.ranges import (
+    argument_type,
+    parse_offset_range,
+    parse_plain_offset_range,
+    parse_time_range,
+)
 from kafka_log.logs.names import STATES, parse_include
 from kafka_log.logs.replicas import Replicas
 from kafka_log.read.selection import ISOLATIONS, MAX_PARTITION, Selection
@@ -44,12 +49,12 @@ RECORDS = (
 """Options of commands that read records."""
 
 
-_OTHERS = (*PLACES, "control_records", "deleted_records")
-"""Options that add something, or whose values are known to be there."""
+_UNREPORTED = (*PLACES, "control_records", "deleted_records")
+"""Options that never cause an empty answer: they add records, or name what exists."""
 
 
-_LOGS_SAID = 5
-"""Partitions whose offsets are said."""
+_MAX_LOGS = 5
+"""Maximum number of partitions whose offsets are printed."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +73,13 @@ def add_selection(
     but: Mapping[str, str] | None = None,
     types: Mapping[str, Callable[[str], Any]] | None = None,
 ) -> None:
-    """Add options by their names (see PLACES, BATCHES and RECORDS). ``but`` has another help for some of them, ``types`` others values.
+    """Add selection options to a parser.
 
-    Offsets with another help do not choose what is read of a partition: they cannot count from its end.
+    Args:
+        command: Parser of the command.
+        names: Names of options, such as :data:`PLACES`, :data:`BATCHES` or :data:`RECORDS`.
+        but: Other help texts by option name. An offset range with another help cannot count from the end of a log.
+        types: Other parsers of values by option name.
     """
     command.set_defaults(filters=names)
     for name in names:
@@ -78,10 +87,10 @@ def add_selection(
         text = (but or {}).get(name, option.help)
         settings = dict(option.settings)
         if name == "offsets" and but is not None and name in but:
-            settings["type"] = argument_type(plain_offset_range)
+            settings["type"] = argument_type(parse_plain_offset_range)
         if types is not None and name in types:
             settings["type"] = argument_type(types[name])
-        command.add_argument(_flag(name), help=text, **settings)
+        command.add_argument(_flag_name(name), help=text, **settings)
 
 
 def selection_of(options: argparse.Namespace) -> Selection:
@@ -104,17 +113,17 @@ def say_unmatched(options: argparse.Namespace, *more: str) -> None:
     If ``--offsets`` was given, a second line names the offsets of the logs.
     """
     names: Sequence[str] = getattr(options, "filters", ())
-    given = [name for name in names if name not in _OTHERS and getattr(options, name) not in (None, ())]  # fmt: skip
-    flags = [*map(_flag, given), *more]
+    given = [name for name in names if name not in _UNREPORTED and getattr(options, name) not in (None, ())]  # fmt: skip
+    flags = [*map(_flag_name, given), *more]
     if flags:
         print_message(f"nothing matches {', '.join(flags)}")
     if (
         "offsets" in given and "include" in names
     ):  # else these are no offsets of the logs that are read
-        _say_offsets(options)
+        _print_offset_ranges(options)
 
 
-def _say_offsets(options: argparse.Namespace) -> None:
+def _print_offset_ranges(options: argparse.Namespace) -> None:
     """Print one line to stderr with the offset ranges of the first partitions that were read."""
     from kafka_log.logs.discovery import survey
     from kafka_log.logs.log_start import LogStarts
@@ -127,7 +136,7 @@ def _say_offsets(options: argparse.Namespace) -> None:
         select_partitions(there, options.topic, options.partition), replicas or "keep"
     )
     starts, said = LogStarts(), []
-    for partition in there[:_LOGS_SAID]:
+    for partition in there[:_MAX_LOGS]:
         segments = [segment for segment in partition.segments if segment.state != "snapshot"]
         try:
             end = read_log_end(segments)
@@ -143,7 +152,7 @@ def _say_offsets(options: argparse.Namespace) -> None:
         )
         said.append(f"{partition.topic}-{partition.partition} {has}")
     if said:
-        more = len(there) - _LOGS_SAID
+        more = len(there) - _MAX_LOGS
         rest = f" and {more} more partitions" if more > 0 else ""
         print_message(f"offsets there: {', '.join(said)}{rest}")
 
@@ -151,16 +160,16 @@ def _say_offsets(options: argparse.Namespace) -> None:
 def describe_unknown_arguments(options: argparse.Namespace, left: Sequence[str]) -> str:
     """Return the error message for unknown arguments, which may be filters of other commands."""
     given = (text.partition("=")[0] for text in left)
-    known = {_flag(name) for name in _OPTIONS}
+    known = {_flag_name(name) for name in _OPTIONS}
     refused = next((text for text in given if text in known), None)
     if refused is None:
         return f"unrecognized arguments: {' '.join(left)}"
     names: Sequence[str] = getattr(options, "filters", ())
-    taken = f"its filters are {', '.join(map(_flag, names))}" if names else "it has no filters"
+    taken = f"its filters are {', '.join(map(_flag_name, names))}" if names else "it has no filters"
     return f"{refused} means nothing to {options.command}: {taken}"
 
 
-def _flag(name: str) -> str:
+def _flag_name(name: str) -> str:
     """Return the option with a name: ``--deleted-records`` for ``deleted_records``."""
     return "--" + name.replace("_", "-")
 
@@ -169,7 +178,7 @@ def _flag(name: str) -> str:
 
 
 def parse_key(text: str) -> bytes | None:
-    """Parse a key as :func:`bytes_of` does; ``null:`` is None, for records without a key. Raise
+    """Parse a key as :func:`parse_bytes` does; ``null:`` is None, for records without a key. Raise
     ValueError."""
     return None if text == "null:" else parse_bytes(text)
 
@@ -192,33 +201,33 @@ def parse_bytes(text: str) -> bytes:
 
 
 def parse_header(text: str) -> Header:
-    """Parse ``NAME`` or ``NAME=VALUE``, with a value as :func:`key_of` takes it. Raise ValueError."""
+    """Parse ``NAME`` or ``NAME=VALUE``, with a value as :func:`parse_key` takes it. Raise ValueError."""
     name, equals, value = text.partition("=")
     return (name, parse_key(value)) if equals else name
 
 
-def _partition(text: str) -> int:
+def _parse_partition(text: str) -> int:
     """Parse a partition number. Raise ValueError."""
-    return _number(text, 0, MAX_PARTITION, "number of a partition")
+    return _parse_number(text, 0, MAX_PARTITION, "number of a partition")
 
 
-def _producer(text: str) -> int:
+def _parse_producer(text: str) -> int:
     """Parse a producer id, which may be negative. Raise ValueError."""
-    return _number(text, -1 << 63, (1 << 63) - 1, "producer id")
+    return _parse_number(text, -1 << 63, (1 << 63) - 1, "producer id")
 
 
-def _number(text: str, least: int, most: int, what: str) -> int:
-    """Parse a decimal number from ``least`` to ``most`` (included). Raise ValueError that names
+def _parse_number(text: str, low: int, high: int, what: str) -> int:
+    """Parse a decimal number from ``low`` to ``high`` (included). Raise ValueError that names
     ``what``."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
         raise ValueError(f"{text!r} is no {what}")
-    if not least <= int(text) <= most:
-        raise ValueError(f"{text} is no {what}: it must be from {least} to {most}")
+    if not low <= int(text) <= high:
+        raise ValueError(f"{text} is no {what}: it must be from {low} to {high}")
     return int(text)
 
 
-def _each(parse: Callable[[str], Any], metavar: str) -> dict[str, Any]:
+def _repeatable(parse: Callable[[str], Any], metavar: str) -> dict[str, Any]:
     """Return the argparse settings of an option that may be repeated."""
     return {"action": "append", "type": argument_type(parse), "metavar": metavar}
 
@@ -228,32 +237,32 @@ _OPTIONS: Mapping[str, _Option] = {
         "topics", "of this topic only; may be repeated", {"action": "append", "metavar": "NAME"}
     ),
     "partition": _Option(
-        "partitions", "of this partition only; may be repeated", _each(_partition, "N")
+        "partitions", "of this partition only; may be repeated", _repeatable(_parse_partition, "N")
     ),
     "offsets": _Option(
         "offsets",
         "from offset A up to, but not with, B; A: and :B are open; negative ones count from the end: -5: are the last 5",
-        {"type": argument_type(offset_range), "metavar": "A:B"},
+        {"type": argument_type(parse_offset_range), "metavar": "A:B"},
     ),
     "time": _Option(
         "timestamps",
         f"from time A up to, but not with, B; each is {TIMES}",
-        {"type": argument_type(time_range), "metavar": "A:B"},
+        {"type": argument_type(parse_time_range), "metavar": "A:B"},
     ),
     "key": _Option(
         "keys",
         f"with this key: {BYTES}, null: (none); may be repeated: any of them",
-        _each(parse_key, "KEY"),
+        _repeatable(parse_key, "KEY"),
     ),
     "header": _Option(
         "headers",
         "with this header, and this value: as of --key; may be repeated: all of them",
-        _each(parse_header, "NAME[=VALUE]"),
+        _repeatable(parse_header, "NAME[=VALUE]"),
     ),
     "producer": _Option(
         "producers",
         "of this producer id only (-1: of none); may be repeated",
-        _each(_producer, "ID"),
+        _repeatable(_parse_producer, "ID"),
     ),
     "isolation": _Option(
         "isolation",

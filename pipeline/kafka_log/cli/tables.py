@@ -60,7 +60,7 @@ def add_output(command: argparse.ArgumentParser) -> None:
 
 
 _WRITING = ("cut", "convert", "reindex")
-_OF_LOGS = (*_WRITING, "check", "diff", "salvage")
+_IGNORING_SNAPSHOTS = (*_WRITING, "check", "diff", "salvage")
 """Commands to which snapshots of the metadata are never a part of the log. ``salvage`` copies them, and says so in rows; ``check`` has a check of
 their own."""
 
@@ -71,7 +71,7 @@ def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
     Metadata snapshots are not part of a log for commands that write or compare logs: these have a
     line of their own.
     """
-    if options.command not in _OF_LOGS:
+    if options.command not in _IGNORING_SNAPSHOTS:
         say_left_out(log.excluded_segments)
         return
     say_left_out([segment for segment in log.excluded_segments if segment.state != "snapshot"])
@@ -96,9 +96,16 @@ def show(
     has_bar: bool = False,
     filtered: Sequence[str] | None = (),
 ) -> int:
-    """Ask, and print the table. ``empty`` is what text says where there is no row, or makes it; ``text`` makes the text of a table for a
-    width, where it is not to be in columns. ``answer`` may have a bar of its own (``has_bar``). ``filtered`` are filters beside those of
-    all commands that were given; None: it is no filter's doing where there is no row."""
+    """Compute a table with ``answer`` and print it. Return exit code 0.
+
+    Args:
+        options: Arguments of the command: paths, selection and ``--format``.
+        answer: Computes the table from the selected logs.
+        empty: Text to print for a table without rows, or a function that returns it.
+        text: Returns the text of a table for a width. None: print columns.
+        has_bar: Whether ``answer`` shows a progress bar itself.
+        filtered: Further flags to name if no row matches; None: print no message about filters.
+    """
     from kafka_log.log_directory import LogDirectory
     from kafka_log.text.output import write_table
 

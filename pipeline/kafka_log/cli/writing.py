@@ -1,4 +1,4 @@
-"""Commands that write logs: what they share."""
+"""Options and output that the commands share that write logs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add_writing_arguments(
     choose: Sequence[str] = PLACES,
     but: Mapping[str, str] | None = None,
 ) -> None:
-    """Paths, where to write, what is chosen (as of :func:`~kafka_log.cli.tables.add_table_arguments`), and the output of what is said."""
+    """Add ``--out`` and the arguments of :func:`~kafka_log.cli.tables.add_table_arguments`."""
     add_table_arguments(command, choose, but)
     command.add_argument(
         "--out",
@@ -38,15 +38,27 @@ def add_writing_arguments(
     )
 
 
-def _said(table: pa.Table, width: int | None) -> str:
+def _format_rewrite_report(table: pa.Table, width: int | None) -> str:
+    """Return the report of a rewrite as text, wrapped at ``width``."""
     from kafka_log.write.rewrite.report_text import format_report
 
     return format_report(table, width)
 
 
-def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | None = _said) -> int:
-    """Run a job with a bar, print what it says. ``text`` is for :func:`~kafka_log.cli.tables.show`. 1 when something is lost or
-    refused."""
+def run_writing(
+    options: argparse.Namespace, what: str, job: Job, text: Text | None = _format_rewrite_report
+) -> int:
+    """Run a job with a progress bar and print its report.
+
+    Args:
+        options: Arguments of the command.
+        what: Label of the bar.
+        job: Writes logs, calls its second argument with numbers of bytes done, and returns the report.
+        text: Formats the report; None: print columns.
+
+    Returns:
+        Exit code: 1 if anything was lost or refused, 2 if writing failed.
+    """
     bad = False
     names: list[str] = []
 
@@ -54,7 +66,7 @@ def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | N
         nonlocal bad
         names.extend(f"{p.topic}-{p.partition}" for p in log.all_partitions)
         total = size_of(log)
-        with progress_of(what, total, made=whole) as advance:
+        with progress_of(what, total, describe_done=describe_progress) as advance:
             table = job(log, advance)
         if getattr(options, "offsets", None) or getattr(options, "time", None):
             cut_out = [n for n, what in zip(*(table.column(c).to_pylist() for c in ("records", "what")), strict=True) if what in ("kept", "rewritten")]  # fmt: skip
@@ -63,7 +75,8 @@ def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | N
         bad = not {"lost", "refused"}.isdisjoint(table.column("what").to_pylist())
         return table
 
-    def whole() -> str:
+    def describe_progress() -> str:
+        """Describe how many partitions are complete, for the message after an interruption."""
         done = sum((options.out / name).exists() for name in names)
         return f"{done} of {len(names)} partitions in {options.out} are whole, the same command goes on"
 
@@ -75,6 +88,6 @@ def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | N
         ):  # of the standard output, or nothing is begun
             raise
         print_message(error)
-        print_message(whole())
+        print_message(describe_progress())
         return COULD_NOT_RUN
     return PROBLEMS if bad else code

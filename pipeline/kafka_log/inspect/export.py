@@ -1,4 +1,4 @@
-"""Partitions as files of their own: Parquet, Arrow, JSON lines, CSV. What is whole stays, and is not made again."""
+"""Write partitions to files: Parquet, Arrow, JSON lines, CSV. Complete files are kept and not written again."""
 
 from __future__ import annotations
 
@@ -32,19 +32,28 @@ from kafka_log.write.staged_output import (
     refuse_inside,
 )
 
+__all__ = ["FORMATS", "MANIFEST", "ExportError", "ExportedFile", "Format", "export"]
+
 Format = Literal["parquet", "arrow", "jsonl", "csv"]
 MANIFEST = manifest_name("export")
-"""Beside the files: what each was made of."""
+"""Name of the manifest, which records what each file was made of."""
 
 
 class ExportError(DirectoryError):
-    """Something stands in the way of an export. ``path`` is where."""
+    """Raised if an export cannot write a file. ``path`` is the file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
-    """A file. ``made`` is False when it was there already, made of the same segments in the same way. ``lost`` says what of the
-    segments could not be read, and is not in it; ``damaged`` counts the rows that are, but of which the column ``damage`` says something.
+class ExportedFile:
+    """Output file of one partition.
+
+    Attributes:
+        path: The file.
+        partition: Partition that was exported.
+        rows: Number of rows in the file.
+        made: False if the file existed, made of the same segments with the same options.
+        lost: Ranges of the segments that could not be read, and are missing from the file.
+        damaged: Number of rows with text in the column ``damage``.
     """
 
     path: Path
@@ -68,23 +77,41 @@ def export(
     progress: Callable[[Partition, int], None] = lambda partition, rows: None,
     policy: Policy | str | None = None,
     **filters: Unpack[RowFilters],
-) -> Generator[Exported, None, None]:
-    """Write a file for each partition into a directory, one after the other: ``TOPIC-PARTITION.KIND``.
+) -> Generator[ExportedFile, None, None]:
+    """Write one file per partition, ``TOPIC-PARTITION.KIND``, and yield each when it is complete.
 
-    ``columns``, ``view``, ``show_secrets``, and the ``selection`` or its keywords are as in :func:`kafka_log.scan`; without columns, topic and partition
-    come before the others, so that the files can be read together, and under ``salvage`` ``crc_ok`` and ``damage`` after them.
-    Each file is written beside and renamed when it is whole. What was made of the same log (:mod:`kafka_log.logs.log_identity`) with the
-    same segments, from the same start, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
-    rows that are written so far. Memory holds one row group. The directory is locked until this is exhausted or closed.
+    Each file is written under a temporary name and renamed when it is complete. Complete files stay after an error. A file
+    is kept if it was made of the same log (:mod:`kafka_log.logs.log_identity`) with the same segments, start and options.
+    Memory holds one row group. The directory is locked until the generator is exhausted or closed.
 
-    Raises :class:`~kafka_log.write.output_lock.OutputLockedError` while another process writes there, :class:`ExportError`, :class:`~kafka_log.write.staged_output.OutputError` for a place inside of a partition, and what scan raises; files that are
-    whole stay. The error of a directory that cannot be read comes after the files of all others; ``salvage`` counts it as lost.
+    Args:
+        partitions: Partitions to export.
+        out: Output directory, outside of all partitions.
+        kind: Format of the files.
+        columns: As of :func:`kafka_log.scan`. By default topic and partition come first, so that files can be read together;
+            under ``salvage`` ``crc_ok`` and ``damage`` come last.
+        view: As of :func:`kafka_log.scan`.
+        show_secrets: As of :func:`kafka_log.scan`.
+        selection: As of :func:`kafka_log.scan`.
+        overwrite: Replace files that were made of something else.
+        progress: Called with a partition and the number of its rows written so far.
+        policy: As of :func:`kafka_log.scan`.
+        **filters: As of :func:`kafka_log.scan`.
+
+    Raises:
+        OutputLockedError: If another process writes to the directory.
+        ExportError: If a file exists that was made of something else, or two directories hold one partition.
+        OutputError: If the output directory lies in a partition.
+        CodecError: At damage, and for a directory that cannot be read, after all other partitions. Not under ``salvage``,
+            which reports both as lost.
+        ValueError: If an argument is not one of the documented values.
+        OSError: If a file cannot be read or written.
     """
     partitions = merge_tiered_segments(partitions)
-    places = _places(partitions, out, kind)
+    places = _target_paths(partitions, out, kind)
     refuse_inside(out, [p.directory for p in partitions if isinstance(p.directory, Path)])
     selection = change_selection(selection, policy, filters)
-    # Which partitions and states, the caller has said.
+    # The caller selected the partitions and states.
     selection = selection.but(topics=None, partitions=None, include=())
     asked = {"columns": columns and list(columns), "view": view} | selection.plain()
     if show_secrets:
@@ -92,7 +119,7 @@ def export(
     starts = LogStarts()
     ordered = list(places.items())
     if selection.policy is not Policy.SALVAGE:
-        # What cannot be read stops nothing that can.
+        # Export unreadable directories last, so that their error does not stop the others.
         ordered.sort(key=lambda place: place[1].error is not None)
     with locked_output(out):
         manifest = Manifest(out / MANIFEST, ("rows", "lost", "damaged", "made_of"))
@@ -103,7 +130,7 @@ def export(
             now = describe_source(partition, asked, start)
             before, is_there = manifest.get(path.name), path.exists()
             if is_there and before is not None and is_same_source(before["made_of"], now):
-                yield Exported(
+                yield ExportedFile(
                     path, partition, before["rows"], False, tuple(before["lost"]), before["damaged"]
                 )
                 continue
@@ -123,7 +150,7 @@ def export(
             with (
                 open_staged_file(path) as file,
                 closing(
-                    _written(partition, file, kind, columns, view, show_secrets, selection, lost)
+                    _write_rows(partition, file, kind, columns, view, show_secrets, selection, lost)
                 ) as written,
             ):
                 for counts in written:
@@ -134,16 +161,18 @@ def export(
                     path.name, {"rows": rows, "lost": lost, "damaged": damaged, "made_of": now}
                 )
             except OSError:
-                path.unlink(missing_ok=True)  # nobody would know of what it is
+                path.unlink(missing_ok=True)  # its origin would be unknown
                 raise
-            yield Exported(path, partition, rows, True, tuple(lost), damaged)
+            yield ExportedFile(path, partition, rows, True, tuple(lost), damaged)
 
 
-def _places(partitions: Sequence[Partition], out: Path, kind: Format) -> dict[Path, Partition]:
-    """Where each partition goes. Raises ExportError for two that would go to one place, as replicas would."""
+def _target_paths(
+    partitions: Sequence[Partition], out: Path, kind: Format
+) -> dict[Path, Partition]:
+    """Return the partitions by their output paths. Raise ExportError if two directories hold the same partition."""
     found: dict[Path, Partition] = {}
     for partition in partitions:
-        path = out / _name(partition, kind)
+        path = out / _file_name(partition, kind)
         if path in found:
             both = f"{found[path].directory} and {partition.directory}"
             reason = f"it would be made of two directories, {both}: export one of them, or each into a directory of its own"
@@ -152,18 +181,19 @@ def _places(partitions: Sequence[Partition], out: Path, kind: Format) -> dict[Pa
     return found
 
 
-def _name(partition: Partition, kind: Format) -> str:
+def _file_name(partition: Partition, kind: Format) -> str:
+    """Return the file name of a partition. A topic that is too long is truncated and marked with a digest."""
     state = "" if partition.state == "live" else f".{partition.state}"
     end = f"-{partition.partition}{state}.{kind}"
     topic = os.fsencode(partition.topic)
     if len(topic) + len(end) <= MAX_NAME:
         return partition.topic + end
-    # Kafka takes names that leave no room for an ending. What is cut off is told apart by the digest.
+    # Topic names may leave no room for a suffix. The digest distinguishes truncated names.
     end = f"~{hashlib.sha256(topic).hexdigest()[:16]}{end}"
     return topic[: MAX_NAME - len(end)].decode("utf-8", "ignore") + end
 
 
-def _written(
+def _write_rows(
     partition: Partition,
     file: BinaryIO,
     kind: Format,
@@ -173,14 +203,22 @@ def _written(
     selection: Selection,
     lost: list[str],
 ) -> Generator[tuple[int, int], None, None]:
-    """The rows that are in the file, and those of them that are damaged, after each batch. What is passed over is added to ``lost``."""
+    """Write the rows of a partition to ``file``.
 
-    def on_lost(path: Path, of: Lost) -> None:
-        lost.append(f"{path}: bytes {of.start} to {of.end} are lost: {of.reason}")
+    Adds a message to ``lost`` for each range that could not be read.
+
+    Yields:
+        Number of rows written so far, and number of damaged rows among them: first zeros, then after each batch.
+    """
+
+    def on_lost(path: Path, lost_range: Lost) -> None:
+        lost.append(
+            f"{path}: bytes {lost_range.start} to {lost_range.end} are lost: {lost_range.reason}"
+        )
 
     if not columns and view is None:
-        columns = ["topic", "partition", *_columns(selection)]
-    found = [replace(partition, error=None)]  # the caller has told of it
+        columns = ["topic", "partition", *_default_columns(selection)]
+    found = [replace(partition, error=None)]  # the caller reported the error
     with (
         scan(
             found,
@@ -201,7 +239,8 @@ def _written(
             yield done, damaged
 
 
-def _columns(selection: Selection) -> list[str]:
+def _default_columns(selection: Selection) -> list[str]:
+    """Return the columns of records that are included by default, with the damage columns under ``salvage``."""
     from kafka_codecs.columns.records import RECORDS
 
     columns = [column.name for column in RECORDS.columns if not column.on_request]
@@ -210,11 +249,12 @@ def _columns(selection: Selection) -> list[str]:
     return columns
 
 
-Written = Generator[pa.RecordBatch, None, None]
-"""The batches that are in a file, each after it was written."""
+WrittenBatches = Generator[pa.RecordBatch, None, None]
+"""Batches of a file, each yielded after it was written."""
 
 
-def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
+def _write_parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
+    """Write batches as a Parquet file, and yield each after it was written. After an error the file has no footer."""
     from kafka_log.read.parquet import GroupedWriter
 
     writer = GroupedWriter(file, batches.schema)
@@ -228,79 +268,82 @@ def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
         raise
 
 
-def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
+def _write_arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
+    """Write batches as an Arrow IPC file, and yield each after it was written."""
     writer = pa.ipc.new_file(file, batches.schema)
     for batch in batches:
         writer.write_batch(batch)
         yield batch
-    writer.close()  # not after an error: it would write the end of a whole file
+    writer.close()  # not after an error: a footer would make the file look complete
 
 
-def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
+def _write_jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
+    """Write batches as JSON lines, and yield each after it was written."""
     for batch in batches:
         file.writelines(encode_json_lines(batch))
         yield batch
 
 
-def _csv(batches: pa.RecordBatchReader, file: BinaryIO) -> Written:
+def _write_csv(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
+    """Write a header and batches as CSV, and yield each after it was written."""
     file.write(encode_csv_header(batches.schema.names))
     for batch in batches:
         file.writelines(encode_csv_lines(batch))
         yield batch
 
 
-_WRITERS: Mapping[str, Callable[[pa.RecordBatchReader, BinaryIO], Written]] = {
-    "parquet": _parquet,
-    "arrow": _arrow,
-    "jsonl": _jsonl,
-    "csv": _csv,
+_WRITERS: Mapping[str, Callable[[pa.RecordBatchReader, BinaryIO], WrittenBatches]] = {
+    "parquet": _write_parquet,
+    "arrow": _write_arrow,
+    "jsonl": _write_jsonl,
+    "csv": _write_csv,
 }
 FORMATS: tuple[str, ...] = tuple(_WRITERS)
 
 
-__all__ = ["FORMATS", "MANIFEST", "ExportError", "Exported", "Format", "export"]
-
-
 NOTES = "kafka-log-export-unfinished.json"
-"""Beside the files while such an export is not finished: what was asked for, and when (milliseconds since 1970)."""
+"""Name of the file in the output directory with the requests and begin times of unfinished exports."""
 
 
-def begun_at(out: Path, asked: Mapping[str, Any]) -> int | None:
-    """When an export that is not finished was begun that asked for the same; None where there is none."""
-    return next((time for known, time in _read(out) if known == _plain(asked)), None)
+def read_begin_time(out: Path, asked: Mapping[str, Any]) -> int | None:
+    """Return when an unfinished export with the same request began, in milliseconds since 1970; None if there is none."""
+    return next((time for known, time in _read_notes(out) if known == _normalize(asked)), None)
 
 
-def note_begun(out: Path, asked: Mapping[str, Any], time: int) -> None:
-    """Note that an export was begun. Raises OSError."""
-    _write(out, [*_others(out, asked), (_plain(asked), time)])
+def record_begin(out: Path, asked: Mapping[str, Any], time: int) -> None:
+    """Record that an export with this request began at ``time``. Raise OSError."""
+    _write_notes(out, [*_other_notes(out, asked), (_normalize(asked), time)])
 
 
-def note_finished(out: Path, asked: Mapping[str, Any]) -> None:
-    """Forget an export that has been finished. Raises OSError."""
-    before = _read(out)
-    rest = _others(out, asked)
+def remove_begin(out: Path, asked: Mapping[str, Any]) -> None:
+    """Remove the record of a request whose export is finished, if there is one. Raise OSError."""
+    before = _read_notes(out)
+    rest = _other_notes(out, asked)
     if len(rest) < len(before):
-        _write(out, rest)
+        _write_notes(out, rest)
 
 
 _Note = tuple[Any, int]
 
 
-def _others(out: Path, asked: Mapping[str, Any]) -> list[_Note]:
-    return [note for note in _read(out) if note[0] != _plain(asked)]
+def _other_notes(out: Path, asked: Mapping[str, Any]) -> list[_Note]:
+    """Return the recorded requests that differ from ``asked``."""
+    return [note for note in _read_notes(out) if note[0] != _normalize(asked)]
 
 
-def _read(out: Path) -> list[_Note]:
+def _read_notes(out: Path) -> list[_Note]:
+    """Return the recorded requests with their times; none if the file is missing or damaged."""
     try:
         found = json.loads((out / NOTES).read_bytes())
         return [(note["asked"], int(note["begun"])) for note in found]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (ValueError, TypeError, KeyError):
-        return []  # not ours, or cut: nobody knows what was begun
+        return []  # damaged, or of another program
 
 
-def _write(out: Path, notes: list[_Note]) -> None:
+def _write_notes(out: Path, notes: list[_Note]) -> None:
+    """Replace the recorded requests; without any, remove the file. Raise OSError."""
     path = out / NOTES
     if not notes:
         path.unlink(missing_ok=True)
@@ -310,5 +353,6 @@ def _write(out: Path, notes: list[_Note]) -> None:
         file.write(text.encode("ascii"))
 
 
-def _plain(asked: Mapping[str, Any]) -> Any:
+def _normalize(asked: Mapping[str, Any]) -> Any:
+    """Return a request as the JSON value that its record has."""
     return json.loads(json.dumps(asked, default=str, sort_keys=True))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_log.cli.ranges import join_dashed_values, offset_range, time_range
+from kafka_log.cli.ranges import join_dashed_values, parse_offset_range, parse_time_range
 from kafka_log.segment.times import milliseconds
 
 NOW = 1_800_000_000_000
@@ -83,19 +83,19 @@ def test_ranges_of_times(pair: list[datetime], open_begin: bool, open_end: bool)
     )
     begin, end = (since_1970(when.replace(tzinfo=UTC)) for when in pair)
     expected = (None if open_begin else begin, None if open_end else end)
-    assert time_range(f"{low}:{high}") == expected
+    assert parse_time_range(f"{low}:{high}") == expected
 
 
 def test_what_can_be_read_in_two_ways() -> None:
-    assert time_range("2026-11-22:2026-11-23") == (1_795_305_600_000, 1_795_392_000_000)
-    assert time_range("-2h:now", NOW) == (NOW - 7_200_000, NOW)
-    assert time_range(":", NOW) == (None, None)
+    assert parse_time_range("2026-11-22:2026-11-23") == (1_795_305_600_000, 1_795_392_000_000)
+    assert parse_time_range("-2h:now", NOW) == (NOW - 7_200_000, NOW)
+    assert parse_time_range(":", NOW) == (None, None)
     with pytest.raises(ValueError, match="can be read in two ways: write the seconds of both"):
-        time_range("1960-01-01:20261122:00")
+        parse_time_range("1960-01-01:20261122:00")
     with pytest.raises(ValueError, match="is no range of times"):
-        time_range("2026-11-22")
+        parse_time_range("2026-11-22")
     with pytest.raises(ValueError, match="2026-11-23 is after 2026-11-22"):
-        time_range("2026-11-23:2026-11-22")
+        parse_time_range("2026-11-23:2026-11-22")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_what_can_be_read_in_two_ways() -> None:
     ],
 )
 def test_numbers_that_may_be_something_else(text: str, what: str, meant: str) -> None:
-    for refused in (lambda: milliseconds(text), lambda: time_range(f"{text}:"), lambda: time_range(f":{text}")):  # fmt: skip
+    for refused in (lambda: milliseconds(text), lambda: parse_time_range(f"{text}:"), lambda: parse_time_range(f":{text}")):  # fmt: skip
         with pytest.raises(ValueError, match=f"{text} may be {what}, or milliseconds since 1970"):
             refused()
     assert milliseconds(meant) == int(text)
@@ -122,9 +122,9 @@ def test_numbers_that_are_times(text: str) -> None:
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1))
 def test_ranges_of_offsets(a: int, b: int) -> None:
     low, high = sorted((a, b))
-    assert offset_range(f"{low}:{high}") == (low, high)
-    assert offset_range(f"{low}:") == (low, None)
-    assert offset_range(f":{high}") == (None, high)
+    assert parse_offset_range(f"{low}:{high}") == (low, high)
+    assert parse_offset_range(f"{low}:") == (low, None)
+    assert parse_offset_range(f":{high}") == (None, high)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_ranges_of_offsets(a: int, b: int) -> None:
 )
 def test_no_ranges_of_offsets(text: str) -> None:
     with pytest.raises(ValueError):
-        offset_range(text)
+        parse_offset_range(text)
 
 
 def test_values_that_begin_with_a_dash() -> None:

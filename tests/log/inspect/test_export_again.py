@@ -15,7 +15,7 @@ import pytest
 
 from kafka_log import LogDirectory, discover, write_log
 from kafka_log.cli import main
-from kafka_log.cli.ranges import Times
+from kafka_log.cli.ranges import TimeRange
 from kafka_log.inspect.export import MANIFEST, NOTES, ExportError, export
 from kafka_log.logs.log_identity import identify_log, identify_segment
 from kafka_log.write.manifest import Manifest
@@ -277,7 +277,7 @@ def stopped_at(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Ctrl-C while the file of a topic is written."""
     from kafka_log.inspect import export as module
 
-    plain = module._written
+    plain = module._write_rows
 
     def written(partition: Any, *rest: Any) -> Any:
         stream = plain(partition, *rest)
@@ -286,7 +286,7 @@ def stopped_at(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
             raise KeyboardInterrupt
         yield from stream
 
-    monkeypatch.setattr(module, "_written", written)
+    monkeypatch.setattr(module, "_write_rows", written)
 
 
 def test_what_was_stopped_goes_on_with_its_times(
@@ -409,7 +409,7 @@ def test_what_cannot_be_asked_for_leaves_no_note(tmp_path: Path, young: Path) ->
     ],
 )
 def test_which_times_are_told_from_the_present(text: str, is_relative: bool) -> None:
-    assert Times.of(text).is_relative == is_relative
+    assert TimeRange.parse(text).is_relative == is_relative
 
 
 def test_a_log_in_a_store_is_known_again(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
         return f"at least {count:,} batches are printed"
 
     with progress_of(
-        "dump", size, shown=not sys.stdout.isatty(), made=describe_progress
+        "dump", size, shown=not sys.stdout.isatty(), describe_done=describe_progress
     ) as advance:
         reporter = DamageReporter(
             (lambda line: write_damage(out, line)) if is_text else print_damage, advance

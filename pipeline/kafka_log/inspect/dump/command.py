@@ -1,4 +1,4 @@
-"""``kafka-log dump``: print records or batches, one row each."""
+"""``kafka-log dump``: the records, a row each; or the batches."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
         return f"at least {count:,} records are printed"
 
     with progress_of(
-        "dump", size, shown=not sys.stdout.isatty(), made=describe_progress
+        "dump", size, shown=not sys.stdout.isatty(), describe_done=describe_progress
     ) as advance:
         reporter = DamageReporter(print_damage if text is None else text.say, advance)
         for partition in partitions:

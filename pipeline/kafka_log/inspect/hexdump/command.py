@@ -1,4 +1,4 @@
-"""``kafka-log hexdump``: print the bytes of a batch, or of another file of a log, with their fields."""
+"""``kafka-log hexdump``: the bytes of a batch, or of a file beside the segments, each with its field."""
 
 from __future__ import annotations
 
