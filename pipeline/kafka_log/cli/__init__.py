@@ -1,4 +1,4 @@
-"""The command ``kafka-log``: what a person does with a log on a disk."""
+"""Command line tool ``kafka-log``: reads, checks, copies and exports logs without a broker."""
 
 from __future__ import annotations
 

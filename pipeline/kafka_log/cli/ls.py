@@ -32,6 +32,7 @@ def run_command(options: argparse.Namespace) -> int:
     bad = 0
 
     def answer(log: LogDirectory) -> pa.Table:
+        """Print the errors of unreadable partitions, and return the table."""
         nonlocal bad
         for partition in log.all_partitions:
             if partition.error is not None:

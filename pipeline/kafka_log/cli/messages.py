@@ -11,7 +11,7 @@ from typing import Any
 from kafka_log.logs.discovery import AllSegmentsExcluded
 
 PREFIX = "kafka-log: "
-"""How each message and each warning of ours begins."""
+"""Prefix of all messages and warnings of kafka-log."""
 
 
 def print_message(message: object) -> None:

@@ -14,7 +14,7 @@ from kafka_log.segment.times import TIMES, RangeError, milliseconds, present
 T = TypeVar("T")
 
 _DASHED = re.compile(r"-(?!h\Z)[^-]", re.S)
-"""What begins with one dash and is not ``-h``: no option of this tool."""
+"""Argument that begins with one dash and is not ``-h``: a value, because all other options begin with two."""
 _OPTION = re.compile(r"--[a-z-]+\Z")
 
 
@@ -126,6 +126,7 @@ def argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:
     """Return ``parse`` as an argparse type that reports the text of its ValueError."""
 
     def parse_argument(text: str) -> T:
+        """Parse a value. Raise ArgumentTypeError with the text of a ValueError."""
         try:
             return parse(text)
         except ValueError as error:

@@ -61,8 +61,8 @@ def add_output(command: argparse.ArgumentParser) -> None:
 
 _WRITING = ("cut", "convert", "reindex")
 _IGNORING_SNAPSHOTS = (*_WRITING, "check", "diff", "salvage")
-"""Commands to which snapshots of the metadata are never a part of the log. ``salvage`` copies them, and says so in rows; ``check`` has a check of
-their own."""
+"""Commands that never treat metadata snapshots as part of the log. ``salvage`` copies them and reports that in rows; ``check`` checks them
+separately."""
 
 
 def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:

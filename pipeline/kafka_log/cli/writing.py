@@ -63,6 +63,7 @@ def run_writing(
     names: list[str] = []
 
     def answer(log: LogDirectory) -> pa.Table:
+        """Run the job with a progress bar and return its report; note whether anything was lost or refused."""
         nonlocal bad
         names.extend(f"{p.topic}-{p.partition}" for p in log.all_partitions)
         total = size_of(log)

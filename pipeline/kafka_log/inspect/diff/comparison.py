@@ -16,10 +16,10 @@ from kafka_log.logs.partitions import Partition
 from kafka_log.segment.row_masks import numbers
 
 SAME = ("last", "size", "crc", "epoch", "magic")
-"""What tells that batches with the same first offset are the same bytes, where both have a right checksum."""
+"""Header fields by which valid batches with the same first offset are equal byte for byte."""
 
 SHORT = 64 << 10
-"""Bytes of equal batches between others up to which they are decoded with these: that is faster than to begin anew."""
+"""Maximum size of a run of equal batches that is decoded with its unequal neighbors: restarting would be slower."""
 
 _LOWEST = -(1 << 63)
 
@@ -61,9 +61,9 @@ class Comparison:
     last: int | None = None
     columns: tuple[str, ...] = ()
     other_batches: bool = False
-    """Whether some records that are the same are in other batches, or compressed in another way."""
+    """Whether some equal records are in different batches, or compressed differently."""
     joins: bool = False
-    """Whether records that are the same follow after those that are not."""
+    """Whether equal records follow after the last different ones."""
 
 
 def compare_partitions(
@@ -98,7 +98,7 @@ class _Comparer:
         while True:
             open_sides = [side for side in (self.a, self.b) if not side.done]
             if open_sides:
-                # the one that lags, so that the headers of the other do not pile up
+                # Load the lagging side, so that the headers of the other side do not pile up.
                 min(open_sides, key=lambda side: _or_lowest(side.next_offset)).load()
             ends = [_or_lowest(side.next_offset) for side in (self.a, self.b) if not side.done]
             high = min(ends, default=None)

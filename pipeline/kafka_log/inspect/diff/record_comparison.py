@@ -32,10 +32,10 @@ COMPARED = (
     "is_transactional",
     "is_control",
 )
-"""The columns that make a record what it is. Codec, format and the bounds of batches are not of it."""
+"""Columns in which equal records agree. Codec, message format and batch boundaries may differ."""
 
 _UNKNOWN = ("timestamp_type", "leader_epoch")
-"""Columns that old formats do not have: -1 there agrees with everything."""
+"""Columns that legacy message formats lack: -1 equals every value."""
 
 COLUMNS = ("offset", *COMPARED, "position")
 

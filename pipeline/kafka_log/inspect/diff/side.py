@@ -37,7 +37,7 @@ HEADER = np.dtype(
         ("producer", np.int64),
     ]
 )
-"""What is known of a batch. ``segment`` is the number of its file, ``first`` and ``last`` are offsets, ``count`` its records."""
+"""Header of a batch: ``segment`` is the index of its file, ``first`` and ``last`` are offsets, ``count`` is the number of records."""
 
 _NAMES = {
     "position": "position",
@@ -261,7 +261,7 @@ def _ascending_mask(rows: Any, start: int | None, bound: int | None) -> Any:
         good &= last < bound
     if (first[1:] > last[:-1])[good[1:] & good[:-1]].all() and good.all():
         return good
-    # One that goes too far is told from those after it by these: they go on where it should have been.
+    # If two batches overlap and the later one follows the batch before both, the offset of the earlier one is too large.
     kept: list[int] = []
     for i in np.flatnonzero(good).tolist():
         if kept and first[i] <= last[kept[-1]]:

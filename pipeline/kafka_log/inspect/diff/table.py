@@ -33,7 +33,7 @@ VERDICTS = (
     "segments",
     "same",
 )
-"""What can be found, the worst first. The first three are differences."""
+"""Possible findings, the worst first. The first three are problems."""
 
 PROBLEMS = VERDICTS[:3]
 

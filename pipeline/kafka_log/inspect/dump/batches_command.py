@@ -192,10 +192,12 @@ class _TextBatchWriter:
     def start_segment(
         self, partition: Partition, segment: Segment, masks: HeaderMasks | None
     ) -> None:
+        """Write the heading of a segment. ``masks`` select the batches that follow; None selects all."""
         self.masks = masks
         write_damage(self.out, f"Dumping {_printable_path(segment.path)}")
 
     def write(self, part: Any) -> bool:
+        """Write the selected batches as lines. Return whether a batch lies after the offset range."""
         if isinstance(part, list):
             found = [_select_rows([b], self.masks) if self.masks else ((b,), False) for b in part]
             chosen = [batch for batch, (rows, _) in zip(part, found, strict=True) if len(rows)]
@@ -260,9 +262,11 @@ def _open_row_writer(options: argparse.Namespace, out: BinaryIO) -> _BatchWriter
         def start_segment(
             self, partition: Partition, segment: Segment, masks: HeaderMasks | None
         ) -> None:
+            """Set the partition and the selection of the batches that follow."""
             self.partition, self.masks = partition, masks
 
         def write(self, part: Any) -> bool:
+            """Write the selected batches as rows. Return whether a batch lies after the offset range."""
             rows, is_after = _select_rows(part, self.masks)
             if rows.num_rows:
                 self.rows += rows.num_rows

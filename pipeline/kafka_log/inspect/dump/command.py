@@ -149,6 +149,7 @@ class _ProblemWatcher:
         return self.failed or end is None or not end.is_normal
 
     def __iter__(self) -> Iterator[Batch]:
+        """Yield all batches, and note invalid ones and those with problems."""
         for batch in self.reader:
             self.failed |= bool(batch.problems) or not batch.is_valid
             yield batch

@@ -32,7 +32,7 @@ class Piece:
     value: str
     omitted: bool = False
     kind: str | None = None
-    """The type of the field, as :func:`type_name` returns it; None for bytes without a field."""
+    """Type of the field, as :func:`type_name` returns it; None for bytes without a field."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class NoSuchPlace(NotFoundError):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A batch, a damaged range or a file with its streams, notes of tolerated problems, and damage."""
+    """Piece of the output: a batch, a damaged range or a whole file, with its streams, tolerated problems and damage."""
 
     heading: str
     streams: tuple[Stream, ...]
@@ -251,6 +251,7 @@ def _delta_note(layout: Layout) -> Note:
     """Return the note that adds the absolute offset or time to the delta fields of records."""
 
     def note(name: str, values: Any, entry: Any) -> str | None:
+        """Return ``offset N`` or a time for a delta field of a record; None for other fields."""
         column = _DELTAS.get(name)
         if column is None or entry is None:
             return None

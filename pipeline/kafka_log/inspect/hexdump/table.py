@@ -38,7 +38,7 @@ FIELDS = pa.schema(
         ),
     ]
 )
-"""A row for each field, or run of bytes, that the text shows."""
+"""Columns of the table: one row per field, or per range of bytes without a field."""
 
 
 def hexdump_table(parts: Iterable[Part]) -> pa.Table:
