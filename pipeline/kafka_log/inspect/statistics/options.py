@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.inspect.header_pass import HeaderPass, Read, pays
+from kafka_log.inspect.header_pass import HeaderPass, Read, use_kernels_for
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.removed_segments import read_options
 from kafka_log.read.arguments import one_of
@@ -72,7 +72,7 @@ class Asked:
 
     def read(self, segments: Sequence[Segment]) -> Read:
         """What opens each of them."""
-        fast = pays(segments, self.engine, self.deep)
+        fast = use_kernels_for(segments, self.engine, self.deep)
 
         def opened(segment: Segment) -> SegmentReader | BlockReader:
             options: dict[str, Any] = {"policy": self.selection.policy, "limits": self.limits}

@@ -1,4 +1,4 @@
-"""``kafka-log txn``: transactions: which are open, how the others ended, and which nobody will end."""
+"""``kafka-log txn``: list open, committed, aborted and hanging transactions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OF_TEXT = (
     "first_offset",
     "hides",
 )
-"""Columns of text unless all are asked for."""
+"""Columns of text output without ``--wide``."""
 
 _RANGES = {
     "offsets": "with an offset from A up to, but not with, B; A: and :B are open",
@@ -67,13 +67,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 when a transaction hangs, or the log is damaged."""
+    """Run the command and return the exit code: 1 if a transaction hangs or the log is damaged."""
     damage: list[str] = []
     notes: list[str] = []
     found: list[bool] = []
     is_text = options.format == "text"
 
     def answer(log: LogDirectory) -> pa.Table:
+        """Return the table to print; note damage, reasons and whether any transaction hangs."""
         with progress_of("reading", size_of(log)) as advance:
             table = log.txn(
                 states=options.state or (),
@@ -105,7 +106,7 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _reasons(table: pa.Table) -> list[str]:
-    """A line for each open transaction: whether it hangs, and why."""
+    """Return an empty line and then a line per open transaction: whether it hangs, and why; [] if none is open."""
     columns = ("directory", "first_offset", "hanging", "reason", "state")
     lines = []
     # Open ones come first.
