@@ -84,7 +84,7 @@ def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.inspect.statistics.options import Asked as AskedOfStat
     from kafka_log.inspect.statistics.table import stat_table
 
-    of = AskedOfStat.of(
+    of = AskedOfStat.from_keywords(
         _now_ms(),
         deep=asked.deep,
         offsets=asked.offsets,
