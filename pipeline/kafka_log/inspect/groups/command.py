@@ -43,8 +43,8 @@ _SHORT = {"committed_offset": "committed", "log_end_offset": "log_end"}
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     helps = {
-        "offsets": "commits of an offset from A up to, but not with, B; A: and :B are open",
-        "time": f"commits made from time A up to, but not with, B; each is {TIMES}",
+        "offsets": "committed offsets from A (included) to B (excluded); A: and :B are open",
+        "time": f"commits made from time A (included) to B (excluded); each is {TIMES}",
     }
     add_table_arguments(command, (*CHOICE, *helps), helps)
     command.add_argument(
