@@ -199,11 +199,11 @@ class LogDirectory:
             >>> LogDirectory("/var/lib/kafka/data").stat(by="topic", top=10).to_pandas()
         """
         from kafka_log.inspect.statistics.options import Asked
-        from kafka_log.inspect.statistics.table import checked_by, stat_table
+        from kafka_log.inspect.statistics.table import parse_by, stat_table
 
         max_rows = optional_number("top", top, 0)
-        asked = Asked.of(_time_or_present(now), **options)
-        grouping = checked_by(by)
+        asked = Asked.from_keywords(_time_or_present(now), **options)
+        grouping = parse_by(by)
         partitions = self.all_partitions
         if "partition" not in grouping:
             partitions = self.refuse_duplicates(partitions)
@@ -234,12 +234,12 @@ class LogDirectory:
         """
         from kafka_log.inspect.statistics.largest import largest_table
         from kafka_log.inspect.statistics.options import Asked
-        from kafka_log.inspect.statistics.table import checked_by
+        from kafka_log.inspect.statistics.table import parse_by
 
-        grouping = () if by is None else checked_by(by)
+        grouping = () if by is None else parse_by(by)
         max_rows = number(0, OFFSET_BITS, "numbers of rows")("count", count)
         partitions = self.refuse_duplicates(self.all_partitions)
-        asked = Asked.of(_time_or_present(None), **options)
+        asked = Asked.from_keywords(_time_or_present(None), **options)
         return largest_table(partitions, max_rows, grouping, asked)
 
     def check(
@@ -385,7 +385,7 @@ class LogDirectory:
             >>> LogDirectory("/var/lib/kafka/data").txn(states="hanging")
         """
         from kafka_log.inspect.partition_headers import raise_damage
-        from kafka_log.inspect.transactions.coordinator_states import coordinators
+        from kafka_log.inspect.transactions.coordinator_states import read_coordinators
         from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
         from kafka_log.inspect.transactions.table import transaction_table
         from kafka_log.read.internal_topics import TRANSACTION_STATE
@@ -399,12 +399,12 @@ class LogDirectory:
         coordinator_logs = [p for p in self._survey.partitions if p.topic == TRANSACTION_STATE]
         if on_damage is None:
             _report_unreadable(coordinator_logs, None)
-        # coordinators() reports unreadable partitions of its topic itself.
+        # read_coordinators() reports unreadable partitions of its topic itself.
         others = (p for p in self.all_partitions if p.topic != TRANSACTION_STATE)
         _report_unreadable(others, on_damage)
         return transaction_table(
             self._merged_partitions,
-            coordinators(coordinator_logs, report),
+            read_coordinators(coordinator_logs, report),
             Clock(time, now is not None, MAX_TIMEOUT_MS if limit is None else limit),
             report,
             states=set(selected_states),

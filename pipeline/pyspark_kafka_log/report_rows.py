@@ -84,7 +84,7 @@ def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     from kafka_log.inspect.statistics.options import Asked as AskedOfStat
     from kafka_log.inspect.statistics.table import stat_table
 
-    of = AskedOfStat.of(
+    of = AskedOfStat.from_keywords(
         _now_ms(),
         deep=asked.deep,
         offsets=asked.offsets,
@@ -103,13 +103,13 @@ def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     """Return a row for each transaction."""
-    from kafka_log.inspect.transactions.coordinator_states import coordinators
+    from kafka_log.inspect.transactions.coordinator_states import read_coordinators
     from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
     from kafka_log.inspect.transactions.table import transaction_table
 
     return transaction_table(
         asked.partitions,
-        coordinators(asked.beside, asked.on_damage),
+        read_coordinators(asked.beside, asked.on_damage),
         Clock(_now_ms(), False, MAX_TIMEOUT_MS),
         asked.on_damage,
         wanted=Selection(offsets=asked.offsets),

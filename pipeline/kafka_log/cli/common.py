@@ -14,7 +14,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.interruption import describe_on_interrupt
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import PLACES, add_selection
-from kafka_log.inspect.statistics.hidden_records import before_starts
+from kafka_log.inspect.statistics.hidden_records import list_before_log_start
 from kafka_log.logs.discovery import survey
 from kafka_log.logs.names import STATES
 from kafka_log.logs.partitions import (
@@ -70,7 +70,7 @@ def say_passed_over(found: Sequence[SkippedPath]) -> None:
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
     """Print one line to stderr about records below the log start offsets that the selection skips,
     if any."""
-    if not selection.deleted_records and (places := before_starts(partitions, selection)):
+    if not selection.deleted_records and (places := list_before_log_start(partitions, selection)):
         print_message(
             f"records left out that lie before the start of their log: {places}; --deleted-records takes them in"
         )

@@ -1,7 +1,7 @@
-"""One pass over the batches of many segments: their columns as arrays. Small segments are decoded together.
+"""Read the batch headers of many segments in one pass, as columns of NumPy arrays. Small segments are decoded together.
 
-A directory of ten thousand partitions has files of a few KiB: what a decoder costs is paid once for a thousand of them. Where
-anything is not as it should be in one of these, that one is read by itself.
+A directory of ten thousand partitions has files of a few KiB: the fixed cost of a decoder is paid once for up to 1,024 files. A file
+of such a group that is damaged or has an incomplete tail is read again by itself.
 """
 
 from __future__ import annotations
@@ -29,27 +29,28 @@ from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.skipping import part_of
 
 SMALL = 256 << 10
-"""Bytes of a segment up to which it is decoded together with others."""
+"""Maximum size in bytes of a segment that is decoded together with others."""
 
 GROUP_BYTES = 4 << 20
 GROUP_FILES = 1024
-"""Bytes, and files, that are decoded together at most."""
+"""Maximum number of bytes, and of files, that are decoded together."""
 
 ROWS = 4096
-"""Batches of the reference codecs that are kept as tuples at most."""
+"""Maximum number of batches of the reference codecs that are buffered as tuples."""
 
 FILE_BYTES = 32 << 10
-"""A file takes the reference codecs at least as long as so many bytes of batches."""
+"""Minimum cost of a file for the reference codecs, in bytes of batches that take as long."""
 
 Read = Callable[[Segment], SegmentReader | BlockReader]
-"""What opens a segment."""
+"""A function that opens a segment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some batches of a segment, in the order of the file. ``noted`` is what was noted of those that the reference codecs read;
-    ``done`` are the bytes that were read for it. After the last piece of a segment, ``end`` says how it ended, or ``error`` why there
-    is none."""
+    """Consecutive batches of a segment, in file order.
+
+    ``arrays`` are their columns, ``noted`` the notes on batches that the reference codecs decoded, ``done`` the number of bytes read
+    since the previous piece. The last piece of a segment has ``is_last``, and ``end`` or the ``error`` that stopped reading."""
 
     segment: Segment
     arrays: Arrays
@@ -60,15 +61,22 @@ class Piece:
     error: OSError | None = None
 
 
-def pays(segments: Sequence[Segment], engine: str, deep: bool) -> bool:
-    """Whether the kernels are to read so many segments."""
+def use_kernels_for(segments: Sequence[Segment], engine: str, deep: bool) -> bool:
+    """Return whether the segments are large enough together for compiled kernels. ``deep``: records are decoded too."""
     least = KERNEL_MIN_BYTES if deep else KERNEL_MIN_BYTES_OF_HEADERS
     return use_kernels(sum(max(s.size, FILE_BYTES) for s in segments if s.size), engine, least)
 
 
 class HeaderPass:
-    """``wanted`` are the columns, ``read`` opens a segment, ``note`` takes from a batch of the reference codecs what is to be
-    noted. Memory holds a chunk of a file, or :data:`GROUP_BYTES` of small ones, and their columns."""
+    """Reader of the batch headers of many segments. Call it with segments.
+
+    Memory holds a chunk of a file, or :data:`GROUP_BYTES` of small files, and their columns.
+
+    Args:
+        wanted: The columns to read.
+        read: Opens a segment.
+        note: Returns the notes on a batch; called for batches that the reference codecs decode.
+    """
 
     def __init__(self, wanted: Wanted, read: Read, note: Callable[[Batch], Iterable[Any]]) -> None:
         self.wanted = wanted
@@ -83,25 +91,26 @@ class HeaderPass:
         self.decoder: BlockDecoder | None = None
 
     def __call__(self, segments: Iterable[Segment]) -> Iterator[Piece]:
-        """The pieces of each segment, in the order of the segments."""
+        """Yield the pieces of each segment, in the order of ``segments``; every segment has a last piece."""
         group: list[Segment] = []
         size = 0
         for segment in segments:
             if size + segment.size > GROUP_BYTES or len(group) >= GROUP_FILES:
-                yield from self._group(group)
+                yield from self._read_group(group)
                 group, size = [], 0
             if segment.size <= SMALL:
                 group.append(segment)
                 size += segment.size
             else:
-                yield from self._group(group)
-                yield from self._single(segment)
+                yield from self._read_group(group)
+                yield from self._read_segment(segment)
                 group, size = [], 0
-        yield from self._group(group)
+        yield from self._read_group(group)
 
     # ------------------------------------------------------------ one by one
 
-    def _single(self, segment: Segment) -> Iterator[Piece]:
+    def _read_segment(self, segment: Segment) -> Iterator[Piece]:
+        """Yield the pieces of one segment. CodecError and OSError end it and are reported in its last piece."""
         reader = self.read(segment)
         if isinstance(reader, BlockReader):
             items: Iterable[Batch | Block] = reader.parts(self.columns, sizes=self.sizes)
@@ -125,7 +134,7 @@ class HeaderPass:
                     rows.append(self.wanted.row(item))
                     noted += self.note(item)
         except CodecError:
-            pass  # a strict reader's first error, which is in its end too
+            pass  # the first error of a strict reader, which its end reports too
         except OSError as error:
             failed = error
         left = max(segment.size - done, 0)
@@ -134,11 +143,12 @@ class HeaderPass:
 
     # ------------------------------------------------------------ together
 
-    def _group(self, group: Sequence[Segment]) -> Iterator[Piece]:
-        decoder = self._decoder(group)
+    def _read_group(self, group: Sequence[Segment]) -> Iterator[Piece]:
+        """Yield the pieces of small segments: one per file of whole batches; other files are read one by one."""
+        decoder = self._group_decoder(group)
         if decoder is None:
             for segment in group:
-                yield from self._single(segment)
+                yield from self._read_segment(segment)
             return
         if self.chunk is None:
             self.chunk = Chunk(GROUP_BYTES + SMALL)
@@ -150,16 +160,16 @@ class HeaderPass:
                 loaded.append(segment)
         found: dict[int, Arrays] = {}
         self._decode(decoder, edges, 0, len(loaded), found)
-        whole = {id(loaded[i]): arrays for i, arrays in found.items()}
+        decoded = {id(loaded[i]): arrays for i, arrays in found.items()}
         for segment in group:
-            arrays = whole.get(id(segment))
+            arrays = decoded.get(id(segment))
             if arrays is None:
-                yield from self._single(segment)
+                yield from self._read_segment(segment)
             else:
-                yield Piece(segment, arrays, (), segment.size, True, _whole(segment, arrays))
+                yield Piece(segment, arrays, (), segment.size, True, _complete_end(segment, arrays))
 
-    def _decoder(self, group: Sequence[Segment]) -> BlockDecoder | None:
-        """What decodes a group of files; None where they are read one by one."""
+    def _group_decoder(self, group: Sequence[Segment]) -> BlockDecoder | None:
+        """Return the decoder of a group of files; None if the files are to be read one by one."""
         if self.decoder is None and len(group) > 1:
             reader = self.read(group[0])
             if isinstance(reader, BlockReader):
@@ -167,7 +177,7 @@ class HeaderPass:
         return self.decoder if len(group) > 1 else None
 
     def _load(self, segment: Segment, at: int) -> int | None:
-        """Read a file to a place in memory. How many bytes it has; None if it is not as it was."""
+        """Read a file into the chunk at byte ``at``. Return its size; None if the size has changed or it cannot be read."""
         assert self.chunk is not None
         try:
             with open_segment(segment.path) as file:
@@ -184,7 +194,9 @@ class HeaderPass:
         high: int,
         found: dict[int, Arrays],
     ) -> None:
-        """The columns of the files from ``low`` up to ``high`` that are all right."""
+        """Put the columns of the undamaged files ``low`` (included) to ``high`` (excluded) into ``found``, by index.
+
+        If the files do not decode together, halve the range until the damaged files are isolated and left out."""
         if low == high:
             return
         arrays = self._columns(decoder, edges[low : high + 1])
@@ -200,7 +212,7 @@ class HeaderPass:
             self._decode(decoder, edges, middle, high, found)
 
     def _columns(self, decoder: BlockDecoder, edges: Sequence[int]) -> Arrays | None:
-        """The columns of files that lie one after the other, None if not all of them are whole batches."""
+        """Return the columns of adjacent files in the chunk; None if a file has anything but whole, valid batches."""
         assert self.chunk is not None
         start, stop = edges[0], edges[-1]
         at, parts = start, []
@@ -215,7 +227,7 @@ class HeaderPass:
         return arrays if at == stop and bool(np.isin(edges, begins).all()) else None
 
 
-def _whole(segment: Segment, arrays: Arrays) -> End:
-    """How a file ends that has whole batches only."""
+def _complete_end(segment: Segment, arrays: Arrays) -> End:
+    """Return the end of a file that consists of whole batches."""
     size = segment.size
     return End(len(arrays["position"]), 0, size, size, 0, "eof")

@@ -1,4 +1,4 @@
-"""The batch headers of a partition as a stream of Arrow record batches, also past damage."""
+"""Stream the batch headers of a partition as Arrow record batches, skipping damage."""
 
 from __future__ import annotations
 
@@ -17,24 +17,31 @@ from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import header_scanner
 
 OnDamage = Callable[[str], None]
-"""What is told of damage: a line with file and bytes."""
+"""Called with a line of text, with file and bytes, for each damage."""
 
 
 def raise_damage(line: str) -> None:
-    """Damage that nobody wants to be told of is an error."""
+    """Raise ParseError with ``line``: the callback for callers that do not accept damage."""
     raise ParseError(line)
 
 
 class PartitionHeaders:
-    """One pass over the batch headers of a partition, segment by segment, in columns of the view batches: all, or those that are
-    ``wanted``. No checksum is verified.
+    """Iterable over the batch headers of a partition: pairs of a segment and a record batch. No checksum is verified.
 
-    Bytes that are no batch are passed over, and ``on_damage`` is told, but for what a live or killed broker leaves at the end of the
-    segment that it writes to. After the pass ``end_offset`` is the offset that follows the
-    last batch that came (None: there is none), and ``is_cut`` says whether bytes between batches were lost, or a file
-    of the partition; at the very end of a partition bytes are not counted: a broker cuts them off.
+    Bytes that are not a batch are skipped and reported to ``on_damage``, except for the incomplete tail that a live or killed broker
+    leaves in its active segment. After the iteration ``end_offset`` is the offset after the last batch (None without a batch).
+    ``is_cut`` is True if a file, or bytes between batches, were lost. Bytes at the very end of a partition do not count, because a
+    broker truncates them.
 
-    Raises UnreadableError for a segment that retention removes meanwhile (see :func:`~kafka_log.logs.removed_segments.read_history`).
+    Args:
+        partition: The partition to read.
+        columns: Columns of the view ``batches``; ``next_offset`` is added.
+        on_damage: Called with a line for each lost range.
+        wanted: Selects batches; None selects all.
+        advance: Called with the size of each segment after it is read.
+
+    Raises:
+        UnreadableError: if retention removes a segment meanwhile (see :func:`~kafka_log.logs.removed_segments.read_history`).
     """
 
     def __init__(
@@ -66,7 +73,7 @@ class PartitionHeaders:
                 if batch.num_rows:
                     last = batch.column("next_offset")[batch.num_rows - 1].as_py()
                     self.end_offset = max(last, self.end_offset or 0)
-                    yield segment, _with_numbers(batch)
+                    yield segment, _timestamps_to_integers(batch)
             end = scanner.end
             for lost in () if end is None else end.lost:
                 is_tail = lost.before_offset is None and segment is self.partition.segments[-1]
@@ -79,8 +86,8 @@ class PartitionHeaders:
             self.advance(segment.size)
 
 
-def _with_numbers(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Timestamps as milliseconds: some are more than a datetime can hold."""
+def _timestamps_to_integers(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the batch with timestamps as int64 milliseconds: some are beyond the range of a datetime."""
     arrays = [
         column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
         for column in batch.columns

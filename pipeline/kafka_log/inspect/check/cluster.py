@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.inspect.metadata.answer import answer, metadata_replicas
-from kafka_log.inspect.metadata.image import TOPIC, topics
+from kafka_log.inspect.metadata.answer import answer_metadata, metadata_replicas
+from kafka_log.inspect.metadata.image import TOPIC, build_topics
 from kafka_log.inspect.metadata.metadata_log import Event
 from kafka_log.logs.broker_files import get_node_id, read_meta_properties
 from kafka_log.logs.discovery import discover
@@ -88,7 +88,7 @@ class Cluster:
         read."""
         try:
             return (
-                answer(self._replicas, views, rows, None, salvage=True).rows
+                answer_metadata(self._replicas, views, rows, None, salvage=True).rows
                 if self._replicas
                 else []
             )
@@ -100,7 +100,7 @@ class Cluster:
         """Return the ids of existing topics by name."""
 
         def rows(events: Iterable[Event]) -> list[Row]:
-            return [{"topic": name, "id": id} for id, name in topics(events).names.items()]
+            return [{"topic": name, "id": id} for id, name in build_topics(events).names.items()]
 
         return {row["topic"]: row["id"] for row in self._rows(("topics",), rows)}
 
@@ -119,7 +119,7 @@ class Cluster:
         """Return the state of each existing partition by topic and number."""
 
         def rows(events: Iterable[Event]) -> list[Row]:
-            found = topics(events)
+            found = build_topics(events)
             return [
                 row | {"topic": name, "partition": number}
                 for topic_id, name in found.names.items()

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from codecgen.runtime.errors import RuleBroken
-from kafka_log.inspect.header_pass import HeaderPass, Piece, pays
+from kafka_log.inspect.header_pass import HeaderPass, Piece, use_kernels_for
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_arrays import WANTED, Headers
@@ -121,7 +121,7 @@ class ScanOptions:
             segments: Segments in the order in which they are read.
             following: Base offset of the segment after each of them, None if there is none.
         """
-        fast = pays(segments, self.engine, self.deep)
+        fast = use_kernels_for(segments, self.engine, self.deep)
 
         def opened(segment: Segment) -> SegmentReader | BlockReader:
             options: dict[str, Any] = {"policy": Policy.SALVAGE, "records": self.deep}

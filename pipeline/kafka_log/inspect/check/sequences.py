@@ -18,7 +18,7 @@ from kafka_log.inspect.check.base import Check, Context, count_noun
 from kafka_log.inspect.check.catalog import CATALOG
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment
-from kafka_log.inspect.producers.table import SEQUENCES, distance
+from kafka_log.inspect.producers.table import SEQUENCES, sequence_distance
 from kafka_log.logs.names import LOG_START
 from kafka_log.read.internal_topics import COORDINATOR_TOPICS
 
@@ -74,7 +74,7 @@ class SequenceCheck(Check):
         for i, end in pairwise(starts):
             key = int(producer[i]), int(epoch[i])
             before = self.last.get(key)
-            follows = before is None or distance(before.sequence, int(first[i])) == 1
+            follows = before is None or sequence_distance(before.sequence, int(first[i])) == 1
             if follows and odds[end - 1] == odds[i]:
                 at = rows[end - 1]
                 time = int(headers.max_timestamp[at])
@@ -93,12 +93,12 @@ class SequenceCheck(Check):
             now = LastBatch(last, int(scanned.headers.max_timestamp[row]), int(missing[row]))
             before = self.last.get(key)
             if before is not None:
-                ahead = distance(before.sequence, first)
+                ahead = sequence_distance(before.sequence, first)
                 if ahead < 1:
                     yield from self._report_repeated(scanned, row, key, (first, last), before)
                 elif ahead > 1 and now.missing == before.missing:
                     yield from self._report_missing(scanned, row, key, (first, ahead - 1), before)
-                if distance(before.sequence, last) < 0:
+                if sequence_distance(before.sequence, last) < 0:
                     now = LastBatch(before.sequence, now.timestamp, now.missing)
             self.last[key] = now
 

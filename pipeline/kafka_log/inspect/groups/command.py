@@ -1,4 +1,4 @@
-"""``kafka-log groups``: the offsets that groups have committed, and how far behind they are, from __consumer_offsets."""
+"""``kafka-log groups``: show committed offsets of groups and their lag, from __consumer_offsets."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _COMMITS = (
 )
 _STATES = ("group", "group_type", "epoch", "members", "partitions", "lag", "last_commit_time")
 _SHORT = {"committed_offset": "committed", "log_end_offset": "log_end"}
-"""The columns that fit a screen, and shorter names for some."""
+"""Columns of text output, and shorter headings for some."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     helps = {
-        "offsets": "commits of an offset from A up to, but not with, B; A: and :B are open",
-        "time": f"commits made from time A up to, but not with, B; each is {TIMES}",
+        "offsets": "committed offsets from A (included) to B (excluded); A: and :B are open",
+        "time": f"commits made from time A (included) to B (excluded); each is {TIMES}",
     }
     add_table_arguments(command, (*CHOICE, *helps), helps)
     command.add_argument(
-        "--group", action="append", metavar="NAME", help="of this group only; may be repeated"
+        "--group", action="append", metavar="NAME", help="only this group; may be repeated"
     )
     command.add_argument(
         "--as-of",
@@ -56,15 +56,20 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help=f"state at this time: {TIMES} (default: the end of the log)",
     )
-    command.add_argument("--states", action="store_true", help="a line for each group")
+    command.add_argument(
+        "--states",
+        action="store_true",
+        help="one line per group instead of one per committed offset",
+    )
     add_salvage_policy(command, "__consumer_offsets: newer commits may be missing")
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 when a directory cannot be read, or the log is damaged."""
+    """Run the command and return the exit code: 1 if a directory cannot be read or the log is damaged."""
     damage: list[str] = []
 
     def table(log: LogDirectory, salvage: bool) -> pa.Table:
+        """Return the table to print."""
         found = log.groups(
             names=options.group,
             at=options.as_of,
@@ -81,6 +86,7 @@ def run_command(options: argparse.Namespace) -> int:
         return shown.rename_columns([_SHORT.get(name, name) for name in shown.column_names])
 
     def ask(salvage: bool) -> int:
+        """Print the table and return the exit code."""
         empty = "no groups" if options.states else "no committed offsets"
         filtered = [
             f"--{name.replace('_', '-')}"
@@ -94,22 +100,22 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool) -> None:
-    """Refuse names that are nowhere. Raises NotFoundError."""
+    """Raise NotFoundError for a group that does not exist at the end of the log, or a topic without commits and without a partition."""
 
     from kafka_log.log_directory import LogDirectory
 
     everything = LogDirectory(options.paths)
     if set(options.group or ()) - set(found.column("group").to_pylist()):
-        there = set(everything.groups(states=True, salvage=salvage).column("group").to_pylist())
-        if missing := set(options.group) - there:
-            raise make_not_found_error("group", missing, there)
-    if set(options.topic or ()) - _topics(found):
-        said = everything.groups(salvage=salvage).column("topic").to_pylist()
-        topics = {*said, *(partition.topic for partition in everything.all_partitions)}
+        groups = set(everything.groups(states=True, salvage=salvage).column("group").to_pylist())
+        if missing := set(options.group) - groups:
+            raise make_not_found_error("group", missing, groups)
+    if set(options.topic or ()) - _committed_topics(found):
+        committed = everything.groups(salvage=salvage).column("topic").to_pylist()
+        topics = {*committed, *(partition.topic for partition in everything.all_partitions)}
         if missing := set(options.topic) - topics:
             raise make_not_found_error("topic", missing, topics)
 
 
-def _topics(found: pa.Table) -> set[str]:
-    """The topics of commits; none where rows are groups."""
+def _committed_topics(found: pa.Table) -> set[str]:
+    """Return the topics of a table of commits; an empty set for a table of groups."""
     return set(found.column("topic").to_pylist()) if "topic" in found.column_names else set()

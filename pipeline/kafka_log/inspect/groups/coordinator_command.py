@@ -1,4 +1,4 @@
-"""``kafka-log coordinator``: the partition of Kafka's own topics that a group or a transactional id belongs to."""
+"""``kafka-log coordinator``: show which partition of the internal topics coordinates a group or a transactional id."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kafka_log.log_directory import LogDirectory
 
-HELP = "where a group or a transactional id is kept"
+HELP = "show which partition coordinates a group or transactional id"
 EXAMPLES = """\
   kafka-log coordinator billing --partitions 50
   kafka-log coordinator billing /var/lib/kafka
@@ -36,29 +36,30 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="one more group or transactional id; may be repeated",
+        help="another group or transactional id; may be repeated",
     )
     command.add_argument(
         "--partitions",
         type=int,
         metavar="N",
-        help="partitions of the topic (default: what __cluster_metadata says, if it is there, else 50)",
+        help="number of partitions of the topic (default: as in __cluster_metadata if PATH has it, else 50)",
     )
     add_output(command)
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 when the metadata log cannot be read."""
+    """Run the command and return the exit code: 1 if the metadata log cannot be read."""
     damage: list[str] = []
 
     def table(log: LogDirectory) -> pa.Table:
+        """Return the table to print; text without PATH has no columns about directories."""
         found = log.coordinator(
             [options.first_name, *options.more_names],
             partitions=options.partitions,
             on_damage=damage.append,
         )
-        none = not options.paths and options.format == "text"
-        return found.drop_columns(["known", "directories"]) if none else found
+        has_no_paths = not options.paths and options.format == "text"
+        return found.drop_columns(["known", "directories"]) if has_no_paths else found
 
     code = show(options, table, "no names")
     return say_damage(damage) or code

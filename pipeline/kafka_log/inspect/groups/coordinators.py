@@ -1,4 +1,4 @@
-"""Where brokers keep what they know of groups, transactional ids and share partitions."""
+"""Find the partitions of the internal topics that coordinate groups, transactional ids and share partitions."""
 
 from __future__ import annotations
 
@@ -54,32 +54,38 @@ COORDINATORS = pa.schema(
 MAX_PARTITIONS = (1 << 31) - 1
 
 _SHARE_PARTITION = re.compile(r".+:[A-Za-z0-9_-]{22}:[0-9]+", re.DOTALL)
-"""What a share partition is called there: the group, the id of the topic, and the partition."""
+"""Name of a share partition in ``__share_group_state``: group, topic id and partition, separated by colons."""
 
 
 def coordinator_table(
     names: Iterable[str], found: Sequence[Partition], count: int | None = None
 ) -> pa.Table:
-    """For each name the partition of each topic that it would be in, in the columns of :data:`COORDINATORS`.
+    """Return one row per name and internal topic with the partition of the name, in the columns of :data:`COORDINATORS`.
 
-    ``count`` is how many partitions each topic has; None: what the metadata log among ``found`` says, else 50. Raises NotFoundError (a ValueError)
-    for a name that is no text, a count that cannot be, and a partition among ``found`` that is beyond the count.
+    Args:
+        names: Groups, transactional ids or share partitions.
+        found: Partitions to look in for records of the names, and for the metadata log.
+        count: Number of partitions of each topic; None takes it from the metadata log among ``found``, else 50.
+
+    Raises:
+        NotFoundError: (a ValueError) if a name is not text, ``count`` is impossible, or ``found`` has a partition number
+            that is not below the count.
     """
     if count is not None and not 1 <= count <= MAX_PARTITIONS:
         raise NotFoundError(f"a topic cannot have {count} partitions")
-    said = {} if count is not None else _said(found)
+    counts = {} if count is not None else _partition_counts(found)
     rows = []
     known: dict[int, frozenset[str]] = {}
     for name in names:
-        for topic in _topics(name):
-            number, source = (count, "given") if count is not None else said.get(topic, (DEFAULT_PARTITIONS, "default"))  # fmt: skip
-            _refuse_more(topic, number, found)
+        for topic in _internal_topics(name):
+            number, source = (count, "given") if count is not None else counts.get(topic, (DEFAULT_PARTITIONS, "default"))  # fmt: skip
+            _check_partition_numbers(topic, number, found)
             partition = coordinator_partition(name, number)
             places = [p for p in found if (p.topic, p.partition) == (topic, partition)]
             readable = [p for p in places if p.error is None]
             for p in readable:
                 if id(p) not in known:
-                    known[id(p)] = frozenset(_names(p))
+                    known[id(p)] = frozenset(_live_names(p))
             rows.append(
                 {
                     "name": name,
@@ -94,13 +100,14 @@ def coordinator_table(
     return pa.Table.from_pylist(rows, COORDINATORS)
 
 
-def _topics(name: str) -> list[str]:
+def _internal_topics(name: str) -> list[str]:
+    """Return the internal topics that may have records of a name."""
     more = [SHARE_GROUP_STATE] if _SHARE_PARTITION.fullmatch(name) else []
     return [CONSUMER_OFFSETS, TRANSACTION_STATE, *more]
 
 
-def _names(partition: Partition) -> Iterator[str]:
-    """The names that the records of a partition are about, but for those of which the last record deletes it. What is damaged is passed over."""
+def _live_names(partition: Partition) -> Iterator[str]:
+    """Yield the groups, transactional ids or share partitions with records in a partition that are not deleted. Damage is skipped."""
     topic = own_topic(partition.topic)
     assert topic is not None
     last: dict[bytes, bool] = {}
@@ -108,16 +115,16 @@ def _names(partition: Partition) -> Iterator[str]:
         keys = rows.column("key").to_pylist()
         last |= dict(zip(keys, rows.column("value").is_valid().to_pylist(), strict=True))
     for key, is_there in last.items():
-        said = topic.decode(key, None).key if is_there else None
-        data = {} if said is None else said["data"]
+        decoded = topic.decode(key, None).key if is_there else None
+        data = {} if decoded is None else decoded["data"]
         if partition.topic == SHARE_GROUP_STATE and "topicId" in data:
             yield f"{data['groupId']}:{data['topicId']}:{data['partition']}"
         else:
             yield from (data[n] for n in ("group", "groupId", "transactionalId") if n in data)
 
 
-def _said(found: Sequence[Partition]) -> Mapping[str, tuple[int, str]]:
-    """How many partitions the topics have, as far as the metadata log is there and can be read."""
+def _partition_counts(found: Sequence[Partition]) -> Mapping[str, tuple[int, str]]:
+    """Return the number of partitions and the source ``metadata`` by topic, from the metadata log; {} if it is missing or unreadable."""
     logs = [p for p in found if p.topic == CLUSTER_METADATA and p.error is None]
     if not logs:
         return {}
@@ -130,7 +137,8 @@ def _said(found: Sequence[Partition]) -> Mapping[str, tuple[int, str]]:
     return {row["topic"]: (row["partitions"], "metadata") for row in rows if row["partitions"]}
 
 
-def _refuse_more(topic: str, count: int, found: Sequence[Partition]) -> None:
-    most = max((p.partition for p in found if p.topic == topic), default=-1)
-    if most >= count:
-        raise NotFoundError(f"{topic}-{most} is there: the topic has more than {count} partitions")
+def _check_partition_numbers(topic: str, count: int, found: Sequence[Partition]) -> None:
+    """Raise NotFoundError if ``found`` has a partition of ``topic`` whose number is not below ``count``."""
+    highest = max((p.partition for p in found if p.topic == topic), default=-1)
+    if highest >= count:
+        raise NotFoundError(f"{topic}-{highest} exists: the topic has more than {count} partitions")

@@ -1,4 +1,4 @@
-"""What consumer groups have committed, from ``__consumer_offsets``."""
+"""Committed offsets and states of groups, from ``__consumer_offsets``."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ COMMITS = pa.schema(
 )
 
 KEYS = ("group", "topic", "partition", "record_partition")
-"""What a commit is of. The partition that it lies in belongs to it: where offsets rise is within one alone."""
+"""Columns that identify a commit. ``record_partition`` is one of them: record offsets can be compared within a partition only."""
 
 _READ = ("committed_offset", "leader_epoch", "metadata", "commit_time", "topic_id", "is_deleted")
 _COMPACT_ROWS = 1 << 18
-"""Rows that are kept beyond the last one of each key, before they are thrown away."""
+"""Number of superseded rows that may be buffered before they are dropped."""
 
 _Place = tuple[str, int]
 """A topic and a partition."""
@@ -65,9 +65,17 @@ Ends = Mapping[_Place, Sequence[tuple[bytes | None, LogEnd]]]
 
 @dataclass(frozen=True)
 class Groups:
-    """Which rows are wanted: those of some groups, of some topics, of some partitions (None: of all), and what was written up to
-    and with a time ``at`` (milliseconds since the epoch, None: the end). Of the commits that count then those of ``offsets`` that
-    were made at ``timestamps`` (milliseconds). ``salvage`` goes on after damage."""
+    """Selection of groups and of their committed offsets.
+
+    Attributes:
+        names: Names of groups; None selects all.
+        topics: Topics of committed offsets; None selects all.
+        partitions: Partition numbers of committed offsets; None selects all.
+        at: Time (milliseconds since 1970, inclusive) whose state is shown; None is the end of the log.
+        offsets: Range of committed offsets, applied to the commits that are valid at ``at``.
+        timestamps: Range of commit times in milliseconds, applied likewise.
+        salvage: Continue after damage.
+    """
 
     names: Collection[str] | None = None
     topics: Collection[str] | None = None
@@ -79,13 +87,13 @@ class Groups:
 
     @property
     def chooses_commits(self) -> bool:
-        """Whether groups without a commit that is wanted are not wanted."""
+        """True if only groups with a selected commit are wanted."""
         places = self.topics is not None or self.partitions is not None
         return places or self.offsets != EVERYTHING or self.timestamps != EVERYTHING
 
 
 def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
-    """The partitions of ``__consumer_offsets``, of several replicas the one that goes furthest. Raises NotFoundError without any."""
+    """Return the partitions of ``__consumer_offsets``, of each the replica with the highest end offset. Raise NotFoundError if there are none."""
     found = [partition for partition in partitions if partition.topic == CONSUMER_OFFSETS]
     if not found:
         raise make_not_found_error(
@@ -95,13 +103,18 @@ def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
 
 
 def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """A row for each partition that a group has a committed offset for, in the columns of :data:`COMMITS`, by group, topic and
-    partition. Raises NotFoundError without ``__consumer_offsets``, CodecError for damage in it, OSError."""
+    """Return one row per committed offset, in the columns of :data:`COMMITS`, by group, topic and partition.
+
+    Raises:
+        NotFoundError: if no partition of ``__consumer_offsets`` is there.
+        CodecError: if it is damaged, unless ``wanted.salvage``.
+        OSError: if a file cannot be read.
+    """
     rows = to_rows(newest_commits(offsets_partitions(partitions), wanted))
     ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows})
     out = []
     for row in rows:
-        end = _end_for(row, ends)
+        end = _find_log_end(row, ends)
         committed = row["committed_offset"]
         lag = None if end is None or committed < 0 else end - committed
         out.append(row | {"log_end_offset": end, "lag": lag, "offsets_partition": row["record_partition"]})  # fmt: skip
@@ -110,7 +123,7 @@ def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
 
 
 def newest_commits(found: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """The rows of the view ``offsets`` that count: of each key the last one, where it is no deletion, and wanted."""
+    """Return the selected rows of the view ``offsets`` that are in force: the last one of each key, unless it is a deletion."""
     columns = ("group", "topic", "partition", *_READ)
     newest = last_rows(found, "offsets", columns, KEYS, wanted)
     keep = pc.invert(newest.column("is_deleted"))
@@ -131,29 +144,32 @@ def last_rows(
     keys: Sequence[str],
     wanted: Groups,
 ) -> pa.Table:
-    """Of each key the last row of a view that is wanted, with ``record_offset`` and ``record_partition``. Memory holds the keys."""
+    """Return the last selected row of each key (``keys``) of a view, with ``record_offset`` and ``record_partition``. Memory holds one row per key."""
     names = [*columns, "record_offset", "record_partition"]
     parts: list[pa.Table] = []
     rows = kept = 0
     for partition in found:
         if not partition.segments:
             continue
-        late = None if wanted.at is None else _ended_after(partition, wanted.at, wanted.salvage)
+        late = (
+            None if wanted.at is None else _find_open_ranges(partition, wanted.at, wanted.salvage)
+        )
         stream = _scan(partition, view, names, wanted)
         parts.append(stream.schema.empty_table())
         for batch in stream:
-            mine = _wanted(batch, wanted, late)
+            mine = _select_rows(batch, wanted, late)
             parts.append(pa.Table.from_batches([mine]))
             rows += mine.num_rows
             if rows > 2 * kept + _COMPACT_ROWS:
-                parts = [_last(parts, keys)]
+                parts = [_keep_last_rows(parts, keys)]
                 rows = kept = parts[0].num_rows
-    return _last(parts, keys) if parts else _nothing(view, names)
+    return _keep_last_rows(parts, keys) if parts else _empty_table(view, names)
 
 
 def _scan(
     partition: Partition, view: str, names: list[str], wanted: Groups
 ) -> pa.RecordBatchReader:
+    """Scan the columns ``names`` of a view in one partition, up to the time ``wanted.at``."""
     return scan(
         [partition],
         names,
@@ -164,12 +180,13 @@ def _scan(
     )
 
 
-def _nothing(view: str, names: list[str]) -> pa.Table:
+def _empty_table(view: str, names: list[str]) -> pa.Table:
+    """Return an empty table with the columns ``names`` of a view."""
     return topic_view(view, names).schema.empty_table()
 
 
-def _wanted(batch: pa.RecordBatch, wanted: Groups, late: Any) -> pa.RecordBatch:
-    """The rows that are wanted. ``late`` are ranges of offsets that are not."""
+def _select_rows(batch: pa.RecordBatch, wanted: Groups, late: Any) -> pa.RecordBatch:
+    """Return the selected rows of a batch. ``late``: ranges of record offsets (first, last) to leave out, sorted; None for none."""
     for column, values in (
         ("group", wanted.names),
         ("topic", wanted.topics),
@@ -186,17 +203,18 @@ def _wanted(batch: pa.RecordBatch, wanted: Groups, late: Any) -> pa.RecordBatch:
     return batch
 
 
-def _last(parts: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
-    """Of each key the last row, in the order in which these came."""
+def _keep_last_rows(parts: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
+    """Concatenate ``parts`` and keep the last row of each key, in their original order."""
     rows = pa.concat_tables(parts).combine_chunks()
     numbered = rows.select(list(keys)).append_column("row", pa.array(np.arange(rows.num_rows)))
     last = numbered.group_by(list(keys)).aggregate([("row", "max")]).column("row_max")
     return rows.take(np.sort(last.to_numpy()))
 
 
-def _ended_after(partition: Partition, at: int, salvage: bool) -> Any:
-    """Ranges of offsets (first, last), in order, of what transactions wrote whose marker has a later time: they were open then. Raises
-    CodecError for damage, or (``salvage``) passes over the rest of its segment."""
+def _find_open_ranges(partition: Partition, at: int, salvage: bool) -> Any:
+    """Return the offset ranges (first, last) of batches whose transaction ended after ``at``, sorted: it was still open then.
+
+    ``at`` is in milliseconds. Raise CodecError for damage; with ``salvage`` skip the rest of the damaged segment."""
     columns = ("last_offset", "base_offset", "producer_id", "is_control", "is_transactional", "max_timestamp")  # fmt: skip
     open_ranges: dict[int, list[tuple[int, int]]] = {}
     found: list[tuple[int, int]] = []
@@ -215,7 +233,7 @@ def _ended_after(partition: Partition, at: int, salvage: bool) -> Any:
 
 
 def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
-    """Where the logs of some topics' partitions end, and the ids of their topics; of each replica."""
+    """Return topic id and log end of each replica of the given topic-partitions (``places``); without those that have no log end."""
     ends: dict[_Place, list[tuple[bytes | None, LogEnd]]] = {}
     for partition in partitions:
         place = (utf8(partition.topic), partition.partition)
@@ -225,13 +243,14 @@ def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
     return ends
 
 
-def _end_for(row: Mapping[str, Any], ends: Ends) -> int | None:
-    """The end of the furthest log that a commit is of. A topic that was made anew has another id, and the log says nothing of
-    what was committed before."""
+def _find_log_end(row: Mapping[str, Any], ends: Ends) -> int | None:
+    """Return the highest log end offset of the replicas of a commit's partition, None if there are none.
+
+    A topic that was deleted and created again has a new id: its log does not count for commits with the old id."""
     mine = None if row["topic_id"] in (None, bytes(16)) else row["topic_id"]
     found = ends.get((row["topic"], row["partition"]), ())
-    fits = [end for other, end in found if mine is None or other in (None, mine)]
-    return max(fits).offset if fits else None
+    matching = [end for other, end in found if mine is None or other in (None, mine)]
+    return max(matching).offset if matching else None
 
 
 GROUPS = pa.schema(
@@ -259,18 +278,19 @@ GROUPS = pa.schema(
 _CLASSIC = 2
 _EPOCHS: Mapping[int, str] = {_CLASSIC: "classic", 3: "consumer", 11: "share", 17: "streams"}
 _MEMBERS: Mapping[int, str] = {5: "consumer", 10: "share", 19: "streams"}
-"""Types of records, and which groups they are of."""
+"""Type of group by record type."""
 
 _Key = tuple[str, int]
 """A group and the partition of ``__consumer_offsets``."""
 
 
 def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """A row for each group that there is or that has committed offsets, in the columns of :data:`GROUPS`, by name. ``lag`` is the sum
-    over the partitions whose logs are there, null without one. Raises as :func:`~kafka_log.inspect.groups.table.commit_table`."""
+    """Return one row per group that exists or has committed offsets, in the columns of :data:`GROUPS`, by name.
+
+    ``lag`` is the sum over the partitions whose logs are there, null if there are none. Raises the errors of :func:`commit_table`."""
     found = offsets_partitions(partitions)
-    kinds = _kinds(found, wanted)
-    members = _members(found, wanted, kinds)
+    kinds = _read_group_types(found, wanted)
+    members = _count_members(found, wanted, kinds)
     commits = defaultdict(list)
     for row in to_rows(commit_table(partitions, wanted)):
         commits[row["group"], row["offsets_partition"]].append(row)
@@ -297,9 +317,10 @@ def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     return pa.Table.from_pylist(rows, GROUPS)
 
 
-def _kinds(found: Sequence[Partition], wanted: Groups) -> dict[_Key, dict[str, Any]]:
-    """The row of the view ``group_epochs`` that says what a group is. A group that became one of another kind has a deletion of
-    what it was."""
+def _read_group_types(found: Sequence[Partition], wanted: Groups) -> dict[_Key, dict[str, Any]]:
+    """Return the newest row of the view ``group_epochs`` of each group that is not deleted, by group and partition.
+
+    A group that changed its type has a deletion record for the old type."""
     columns = ("record_type", "group", "epoch", "protocol_type", "state_time", "is_deleted")
     keys = ("record_type", "group", "record_partition")
     out = {}
@@ -310,11 +331,12 @@ def _kinds(found: Sequence[Partition], wanted: Groups) -> dict[_Key, dict[str, A
     return out
 
 
-def _members(
+def _count_members(
     found: Sequence[Partition], wanted: Groups, kinds: Mapping[_Key, Mapping[str, Any]]
 ) -> Counter[_Key]:
-    """How many members a group has: of a classic group those of the record that says what it is, of others those that are not
-    deleted."""
+    """Count the members of each group.
+
+    Members of a classic group come from its newest record (``kinds``), those of other groups are records that are not deleted."""
     columns = ("record_type", "group", "member_id", "is_deleted")
     keys = ("record_type", "group", "member_id", "record_partition")
     out: Counter[_Key] = Counter()

@@ -1,4 +1,4 @@
-"""``kafka-log keys``: what compaction would leave of a log, and all records of one key."""
+"""``kafka-log keys``: count the records that compaction would keep, or list all records of a key."""
 
 from __future__ import annotations
 
@@ -33,22 +33,24 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Run the command and return the exit code."""
     problems: list[str] = []
-    # The LogDirectory knows what is looked for.
+    # LogDirectory applies the removed states (include) and replicas itself.
     selection = selection_of(options).but(include=(), replicas=Selection().replicas)
 
     def answer(log: LogDirectory) -> pa.Table:
+        """Return the table to print, and note problems."""
         say_deleted(log.all_partitions, selection)
         with progress_of("reading", size_of(log)) as advance:
-            found = asked(log, advance)
+            found = read_keys(log, advance)
         if selection.keys is None and not sum(found.column("records").to_pylist()):
             say_unmatched(options)
         if selection.keys is not None:
             is_known = options.format == "text" and len(selection.keys) == 1
             return found.drop_columns("key") if is_known else found
         problems.extend(filter(None, found.column("problem").to_pylist()))
-        return _for_people(found) if options.format == "text" else found
+        return _drop_redundant_columns(found) if options.format == "text" else found
 
-    def asked(log: LogDirectory, advance: Callable[[int], None]) -> pa.Table:
+    def read_keys(log: LogDirectory, advance: Callable[[int], None]) -> pa.Table:
+        """Count keys; with ``--key`` list the records of the keys instead."""
         keys = selection.keys
         if keys is None:
             return log.keys(advance=advance, selection=selection)
@@ -63,8 +65,8 @@ def run_command(options: argparse.Namespace) -> int:
     return PROBLEMS if problems else code
 
 
-def _for_people(table: pa.Table) -> pa.Table:
-    """Without columns that say nothing: no problems, and directories where topic and partition say which."""
+def _drop_redundant_columns(table: pa.Table) -> pa.Table:
+    """Drop the column ``problem`` if it is all null, and ``directory`` if topic and partition identify every row."""
     if table.column("problem").null_count == table.num_rows:
         table = table.drop_columns("problem")
     places = set(zip(*(table.column(n).to_pylist() for n in ("topic", "partition")), strict=True))

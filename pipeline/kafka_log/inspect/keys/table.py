@@ -1,4 +1,4 @@
-"""Compaction seen from the disk: which records a newer one of the same key has made obsolete, and which are live."""
+"""Count the records that compaction would remove or keep: obsolete and live records by key."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RECORDS_OF_KEY = pa.schema(
 )
 
 MERGED = 1 << 18
-"""Records that are gathered at least before they are merged into what is known of their keys."""
+"""Minimum number of buffered keys before a merge into the known ones."""
 
 _HASH = np.dtype([("high", ">u8"), ("low", ">u8")])
 _TOMBSTONE = -1
@@ -65,7 +65,10 @@ Note = Callable[[str], None]
 
 
 def hashes_of(keys: Any) -> tuple[Any, Any]:
-    """128 bits of the hash of each key that differs, as NumPy's ``V16``, and which of them each key of an Arrow array has."""
+    """Return the hashes of an Arrow array of keys.
+
+    Returns:
+        For each key the index of its hash, and the 128-bit hash of each distinct key (NumPy ``V16``)."""
     encoded = keys.dictionary_encode()
     digests = b"".join(
         blake2b(key, digest_size=_HASH.itemsize).digest() for key in encoded.dictionary.to_pylist()
@@ -74,21 +77,23 @@ def hashes_of(keys: Any) -> tuple[Any, Any]:
     return codes, np.frombuffer(digests, f"V{_HASH.itemsize}")
 
 
-class Newest:
-    """The newest record of every key, as 128 bits of the key's hash and the record's size: 24 bytes a key, and up to six
-    times that while records are merged in."""
+class NewestSizes:
+    """The size of the newest record of every key, by the key's 128-bit hash.
+
+    Memory: 24 bytes a key, and up to six times that while records are merged."""
 
     def __init__(self) -> None:
-        self._known = _Sizes.none()
+        self._known = _Sizes.empty()
         self._pending: list[_Sizes] = []
         self._count = 0
 
     def add(self, keys: Any, sizes: Any) -> None:
-        """Records that are newer than all before, in their order: their keys (an Arrow array without nulls) and the bytes of key
-        and value, -1 for a tombstone."""
+        """Add records that are newer than all before, oldest first.
+
+        ``keys`` is an Arrow array without nulls; ``sizes`` has the bytes of key and value of each record, -1 for a tombstone."""
         codes, digests = hashes_of(keys)
         last = np.empty(len(digests), np.int64)
-        last[codes] = np.arange(len(codes))  # the last one of the same code stays
+        last[codes] = np.arange(len(codes))  # the last record of each key wins
         hashes = digests.view(_HASH)
         high, low = (hashes[name].astype(np.uint64) for name in ("high", "low"))
         self._pending.append(_Sizes(high, low, np.asarray(sizes)[last]))
@@ -97,31 +102,33 @@ class Newest:
             self._merge()
 
     def sizes(self) -> Any:
-        """The size of the newest record of each key, -1 for a tombstone, as a NumPy array."""
+        """Return the sizes of the newest records, one per key, -1 for a tombstone, as a NumPy array in the order of the hashes."""
         self._merge()
         return self._known.sizes
 
     def _merge(self) -> None:
+        """Merge the pending records into the known ones."""
         self._known = _Sizes.newest([self._known, *self._pending])
         self._pending, self._count = [], 0
 
 
 class _Sizes:
-    """The two halves of hashes, and sizes: one of each for a key."""
+    """Hashes of keys, as two 64-bit halves, and record sizes: arrays with one element per key."""
 
     def __init__(self, high: Any, low: Any, sizes: Any) -> None:
         self.high, self.low, self.sizes = high, low, sizes
 
     @staticmethod
-    def none() -> _Sizes:
+    def empty() -> _Sizes:
+        """Return arrays without a key."""
         return _Sizes(np.empty(0, np.uint64), np.empty(0, np.uint64), np.empty(0, np.int64))
 
     @staticmethod
     def newest(parts: Sequence[_Sizes]) -> _Sizes:
-        """Those of all keys; where a key comes twice, the last one."""
+        """Concatenate ``parts``, sort them by hash, and keep the last size of each key."""
         high = np.concatenate([part.high for part in parts])
         low = np.concatenate([part.low for part in parts])
-        order = np.lexsort((low, high))  # stable: the same keys stay in their order
+        order = np.lexsort((low, high))  # stable: records of a key stay in order
         high, low = high[order], low[order]
         last = np.ones(len(order), bool)
         last[:-1] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
@@ -134,21 +141,27 @@ def key_table(
     selection: Selection,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """A row for each partition, in the columns of :data:`KEYS`, of the records that a selection wants. What damaged bytes held is not
-    counted; ``problem`` says where they are, or why a directory cannot be read. Raises OSError."""
+    """Return one row of key counts per partition, in the columns of :data:`KEYS`, for the selected records.
+
+    Records in damaged bytes are not counted. The column ``problem`` describes the first damage, or why a directory cannot be read.
+
+    Raises:
+        OSError: if a file cannot be read.
+    """
     rows = []
     for partition in partitions:
-        rows.append(_row(partition, selection))
+        rows.append(_count_keys(partition, selection))
         advance(partition.size)
     return pa.Table.from_pylist(rows, KEYS)
 
 
-def _row(partition: Partition, selection: Selection) -> dict[str, Any]:
+def _count_keys(partition: Partition, selection: Selection) -> dict[str, Any]:
+    """Count the keys of one partition; count anew around damage."""
     problems: list[str] = []
-    newest, counts = Newest(), dict.fromkeys(("records", "no_key", "tombstones", "bytes"), 0)
-    for batch in _batches(partition, ["key", "value"], selection, problems.append):
-        if batch is None:  # read again, around the damage
-            newest, counts = Newest(), dict.fromkeys(counts, 0)
+    newest, counts = NewestSizes(), dict.fromkeys(("records", "no_key", "tombstones", "bytes"), 0)
+    for batch in _scan_again_on_damage(partition, ["key", "value"], selection, problems.append):
+        if batch is None:  # damage: the records come again, without the damaged ones
+            newest, counts = NewestSizes(), dict.fromkeys(counts, 0)
             continue
         key, value = batch.column("key"), batch.column("value")
         both = pc.add(_lengths(key), _lengths(value))
@@ -176,6 +189,7 @@ def _row(partition: Partition, selection: Selection) -> dict[str, Any]:
 
 
 def _lengths(column: Any) -> Any:
+    """Return the bytes of each value of a binary column, 0 for null."""
     return pc.fill_null(pc.binary_length(column).cast(pa.int64()), 0)
 
 
@@ -185,22 +199,30 @@ def records_of_keys(
     note: Note | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """A row for each record with the keys of a selection, in the columns of :data:`RECORDS_OF_KEY`.
+    """Return one row per record with a key of the selection, in the columns of :data:`RECORDS_OF_KEY`.
 
-    Raises :class:`CodecError` for damage, unless there is a ``note`` that takes its text: then what lies around it is read.
-    Raises OSError.
+    Args:
+        partitions: The partitions to read.
+        selection: Selects records; has the keys.
+        note: Called with a description of damage; the records around the damage are then returned.
+        advance: Called with the size of each partition after it is read.
+
+    Raises:
+        CodecError: for damage, if ``note`` is None.
+        OSError: if a file cannot be read.
     """
     tables = []
     for partition in partitions:
-        tables.append(_of_keys(partition, selection, note))
+        tables.append(_list_records(partition, selection, note))
         advance(partition.size)
     return pa.concat_tables([RECORDS_OF_KEY.empty_table(), *tables])
 
 
-def _of_keys(partition: Partition, selection: Selection, note: Note | None) -> pa.Table:
+def _list_records(partition: Partition, selection: Selection, note: Note | None) -> pa.Table:
+    """List the records of one partition that have a selected key; the newest one of each key is ``latest``."""
     rows: list[dict[str, Any]] = []
     columns = ["offset", "timestamp", "key", "value", "segment"]
-    for batch in _batches(partition, columns, selection, note):
+    for batch in _scan_again_on_damage(partition, columns, selection, note):
         if batch is None:
             rows = []
             continue
@@ -229,11 +251,13 @@ def _of_keys(partition: Partition, selection: Selection, note: Note | None) -> p
     return pa.Table.from_pylist(rows, RECORDS_OF_KEY)
 
 
-def _batches(
+def _scan_again_on_damage(
     partition: Partition, columns: list[str], selection: Selection, note: Note | None
 ) -> Iterator[pa.RecordBatch | None]:
-    """The data records of a partition. At damage, which is noted, None comes, and all from the first record on again, without what
-    the damage took."""
+    """Yield the selected data records of a partition.
+
+    At damage, call ``note``, yield None, and then yield all records again from the first one, without the damaged ones: the caller
+    has to forget what came before. Raise CodecError instead if ``note`` is None."""
     if not partition.segments and partition.error is None:
         return
     try:

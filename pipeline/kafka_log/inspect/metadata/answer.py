@@ -1,4 +1,4 @@
-"""Answers from ``__cluster_metadata`` out of what of it is whole, and what is said of the rest."""
+"""Answer questions from the undamaged part of ``__cluster_metadata``, and report the rest."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kafka_log.inspect.metadata.metadata_log import (
     MetadataLog,
     Reason,
     Unread,
-    last_offset,
-    metadata_log,
-    refused,
-    salvaged,
+    exclude_unreadable,
+    find_last_offset,
+    plan_metadata_log,
+    plan_salvage,
 )
 from kafka_log.inspect.partition_headers import OnDamage
 from kafka_log.logs.names import CLUSTER_METADATA
@@ -28,8 +28,10 @@ Rows = Callable[[Iterable[Event]], Iterable[Row]]
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows that say what there is after the record at ``as_of``. ``asked`` is the offset that was asked for, None for the end of the
-    log; where it is another one, ``reason`` says why. ``log`` is what was read."""
+    """The state after the record at offset ``as_of``, as rows.
+
+    ``asked`` is the requested offset, None for the end of the log. If records before it cannot be read, ``as_of`` is smaller or
+    (salvage) rows are missing, and ``reason`` is the error. ``log`` is the part of the metadata log that was read."""
 
     rows: list[Row]
     as_of: int
@@ -38,12 +40,12 @@ class Answer:
     log: MetadataLog
 
     def raise_for_reason(self) -> None:
-        """Raise the reason why this is not what was asked for, if it is not."""
+        """Raise ``reason`` if the answer is not complete as of the requested offset."""
         if self.reason is not None:
             raise self.reason
 
-    def said(self) -> list[str]:
-        """A line for each thing that was left out."""
+    def describe_gaps(self) -> list[str]:
+        """Return a line for each snapshot or range of records that was left out; [] if the answer is complete."""
         lines = []
         for path, why in self.log.passed:
             snapshot = self.log.snapshot
@@ -60,8 +62,14 @@ class Answer:
 
 
 def metadata_replicas(partitions: Sequence[Partition], on_damage: OnDamage | None) -> list[Partition]:  # fmt: skip
-    """The replicas of the metadata log, the one that goes furthest first. ``on_damage`` is told of those that cannot be read. Raises
-    NotFoundError; UnreadableError where none can be, or nobody wants to be told."""
+    """Return the replicas of the metadata log, highest end offset first.
+
+    ``on_damage`` is called with the error of each replica that cannot be read.
+
+    Raises:
+        NotFoundError: if ``partitions`` has no replica.
+        UnreadableError: if no replica can be read, or one cannot and ``on_damage`` is None.
+    """
     found = [partition for partition in partitions if partition.topic == CLUSTER_METADATA]
     if not found:
         raise make_not_found_error(
@@ -76,7 +84,7 @@ def metadata_replicas(partitions: Sequence[Partition], on_damage: OnDamage | Non
     return sorted(good, key=lambda p: read_log_end(p.segments) or (-2, -1), reverse=True)
 
 
-def answer(
+def answer_metadata(
     replicas: Sequence[Partition],
     views: Sequence[str],
     rows: Rows,
@@ -84,44 +92,55 @@ def answer(
     *,
     salvage: bool,
 ) -> Answer:
-    """What ``rows`` make of some views as of an offset (None: the end of the log). Of what cannot be read in one replica another one
-    may have more; what comes after it is left out, or (``salvage``) all that can be read is taken. Raises as
-    :func:`~kafka_log.inspect.metadata.metadata_log.metadata_log`, where nothing is whole."""
+    """Return the state as of an offset, from the replica that can be read furthest.
+
+    Args:
+        replicas: Replicas of the metadata log, not empty.
+        views: Names of the views to read.
+        rows: Builds the answer's rows from events of the views.
+        as_of: Offset whose record is the last one to count; None is the end of the log.
+        salvage: Skip records that cannot be read, instead of ending the answer before them.
+
+    Raises:
+        NotFoundError: if ``as_of`` is below -1 or beyond the end of the log.
+        CodecError, DirectoryError: if no replica has an answer (see
+            :func:`~kafka_log.inspect.metadata.metadata_log.plan_metadata_log`).
+    """
     best: Answer | None = None
     error: Reason | None = None
-    last = last_offset(replicas[0])
+    last = find_last_offset(replicas[0])
     if as_of is not None and not -1 <= as_of <= last:
         raise NotFoundError(f"there is no offset {as_of}: the log ends at {last}")
     wanted = last if as_of is None else as_of
     for replica in replicas:
         try:
-            found = _of(replica, views, rows, wanted, as_of)
-        except (CodecError, DirectoryError) as wrong:
-            error = error or wrong
+            found = _answer_from(replica, views, rows, wanted, as_of)
+        except (CodecError, DirectoryError) as refusal:
+            error = error or refusal
             continue
         if best is None or (best.reason is not None and found.as_of > best.as_of):
             best = found
         if best.reason is None:
             return best
     if salvage:
-        return _salvaged(replicas[0], views, rows, wanted, as_of, best, error)
+        return _answer_with_salvage(replicas[0], views, rows, wanted, as_of, best, error)
     if best is None:
         assert error is not None
         raise error
     return best
 
 
-def _of(
+def _answer_from(
     replica: Partition, views: Sequence[str], rows: Rows, wanted: int, asked: int | None
 ) -> Answer:
-    """The answer of one replica: what turns out not to be readable is left out, and it is asked again."""
+    """Return the answer of one replica; at an unreadable record or snapshot, leave it out and try again. Raise CodecError if that is impossible."""
     unread = Unread()
     while True:
-        log = metadata_log(replica, wanted, unread)
+        log = plan_metadata_log(replica, wanted, unread)
         try:
             made = list(rows(log.events(views)))
         except CodecError as error:
-            more = refused(log, error, unread)
+            more = exclude_unreadable(log, error, unread)
             if more is None:
                 raise
             unread = more
@@ -129,7 +148,7 @@ def _of(
         return Answer(made, log.as_of, asked, log.reason, log)
 
 
-def _salvaged(
+def _answer_with_salvage(
     replica: Partition,
     views: Sequence[str],
     rows: Rows,
@@ -138,7 +157,7 @@ def _salvaged(
     found: Answer | None,
     error: Reason | None,
 ) -> Answer:
-    """The answer of a replica from all of it that can be read."""
-    log = salvaged(replica, wanted, None if found is None else found.log)
+    """Return the answer of a replica from all its readable records, with the reason of ``found`` or ``error``."""
+    log = plan_salvage(replica, wanted, None if found is None else found.log)
     reason = error if found is None else found.reason
     return Answer(list(rows(log.events(views))), wanted, asked, reason, log)

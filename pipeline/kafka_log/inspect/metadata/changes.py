@@ -1,4 +1,4 @@
-"""What changed in the metadata of a cluster between two offsets."""
+"""Compare the metadata of a cluster at two offsets."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
-from kafka_log.inspect.metadata.answer import answer, metadata_replicas
-from kafka_log.inspect.metadata.metadata_log import earliest
-from kafka_log.inspect.metadata.table import Kind, Row, in_order, kind_of, table_of
+from kafka_log.inspect.metadata.answer import answer_metadata, metadata_replicas
+from kafka_log.inspect.metadata.metadata_log import find_earliest_offset
+from kafka_log.inspect.metadata.table import Kind, Row, find_kind, make_table, sort_by_key
 from kafka_log.inspect.partition_headers import OnDamage
 from kafka_log.logs.partitions import Partition
 from kafka_log.text.columns import format_rows_as_json
@@ -22,7 +22,7 @@ DIFFERENCES = pa.schema(
         pa.field("after", pa.string(), True, {"doc": "What these say, as JSON."}),
     ]
 )
-"""The columns of changes: after the first one come those that identify the thing."""
+"""Columns of changes. The key columns of the kind follow ``change``."""
 
 
 def change_table(
@@ -37,26 +37,42 @@ def change_table(
     on_damage: OnDamage | None = None,
     show_secrets: bool = False,
 ) -> pa.Table:
-    """What is not the same of a kind as of the offsets ``first`` (None: the earliest that can be told) and ``last`` (None: the end): a row for each thing that was added, removed or
-    changed. ``columns`` are those that differ; ``before`` and ``after`` what these say, as JSON.
+    """Return one row for each object of a kind that was added, removed or changed between two offsets.
 
-    Where one of the two cannot be told, the last offset before it that can be is compared in its place, and ``on_damage`` is told; None:
-    the reason is raised, as it is where nothing is left to compare. The rest is as of :func:`~kafka_log.inspect.metadata.table.state_table`.
+    The columns are :data:`DIFFERENCES` with the kind's key. If the state at an offset cannot be read, the last readable offset before
+    it takes its place, and ``on_damage`` is called.
+
+    Args:
+        partitions: Partitions with the metadata log among them.
+        what: One of :data:`~kafka_log.inspect.metadata.table.KINDS`.
+        first: Offset of the state before; None is the earliest offset whose state is known.
+        last: Offset of the state after; None is the end of the log.
+        topics: As for :func:`~kafka_log.inspect.metadata.table.state_table`.
+        numbers: Likewise.
+        salvage: Likewise.
+        on_damage: Called with a line for each problem; None raises the problem.
+        show_secrets: As for :func:`~kafka_log.inspect.metadata.table.state_table`.
+
+    Raises:
+        CodecError, DirectoryError: if the two readable states are not apart, or for damage if ``on_damage`` is None.
+        ValueError: if ``what`` is not a known kind.
     """
-    kind = kind_of(what)
+    kind = find_kind(what)
     replicas = metadata_replicas(partitions, on_damage)
-    asked = earliest(replicas[0]) if first is None else first, last
-    ends = [answer(replicas, kind.views, kind.rows, as_of, salvage=salvage) for as_of in asked]
+    asked = find_earliest_offset(replicas[0]) if first is None else first, last
+    ends = [
+        answer_metadata(replicas, kind.views, kind.rows, as_of, salvage=salvage) for as_of in asked
+    ]
     one_offset = last is not None and asked[0] >= last
     if ends[0].as_of >= ends[1].as_of and not one_offset:
         ends[1].raise_for_reason()
     for end, name in zip(ends, ("before", "after"), strict=True):
         if on_damage is not None:
-            for line in end.said():
+            for line in end.describe_gaps():
                 on_damage(f"{name}: {line}")
         elif not salvage:
             end.raise_for_reason()
-    was, now = (_by_key(kind, table_of(kind, end.rows, topics, numbers)) for end in ends)
+    was, now = (_index_rows(kind, make_table(kind, end.rows, topics, numbers)) for end in ends)
     rows = []
     for key, (identity, _) in {**was, **now}.items():
         found = _difference(
@@ -69,45 +85,52 @@ def change_table(
             rows.append(identity | found)
     own = [kind.schema.field(name) for name in kind.key]
     first, *rest = DIFFERENCES
-    return pa.Table.from_pylist(in_order(kind, rows), pa.schema([first, *own, *rest]))
+    return pa.Table.from_pylist(sort_by_key(kind, rows), pa.schema([first, *own, *rest]))
 
 
-def by_column(changes: pa.Table) -> pa.Table:
-    """The same for people: a row for each column that changed, and for each thing that was added or removed; what this said is there
-    where it is no more than a value."""
+def list_changed_columns(changes: pa.Table) -> pa.Table:
+    """Return a table of changes for text output: one row per changed column, and one per added or removed object.
+
+    Added and removed objects have values only if they have a single column."""
     rows = []
     for row in changes.to_pylist():
         before, after = (json.loads(row[name] or "{}") for name in ("before", "after"))
         each = row["change"] == "changed" or len(row["columns"]) == 1
         for name in row["columns"] if each else [None]:
-            said = {"column": name, "before": _shown(before, name), "after": _shown(after, name)}
-            rows.append(row | said)
+            cells = {
+                "column": name,
+                "before": _value_text(before, name),
+                "after": _value_text(after, name),
+            }
+            rows.append(row | cells)
     schema = pa.schema(
         [pa.field("column", pa.string()) if f.name == "columns" else f for f in changes.schema]
     )
     return pa.Table.from_pylist(rows, schema)
 
 
-def _shown(said: Row, name: str | None) -> str | None:
-    if name is None or not said:
+def _value_text(row: Row, name: str | None) -> str | None:
+    """Return the value of a column as text (JSON unless it is a string); None without a column or row."""
+    if name is None or not row:
         return None
-    value = said[name]
+    value = row[name]
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _by_key(kind: Kind, table: pa.Table) -> dict[str, tuple[Row, Row]]:
-    """Rows of a table by what identifies them: that, and all columns in the words of JSON."""
+def _index_rows(kind: Kind, table: pa.Table) -> dict[str, tuple[Row, Row]]:
+    """Return the key columns and the JSON values of each row, by the key as JSON."""
     out = {}
     keys = table.select(list(kind.key)).to_pylist() if kind.key else [{}] * table.num_rows
     for identity, line in zip(keys, format_rows_as_json(table), strict=True):
-        said = json.loads(line)
-        out[json.dumps([said[name] for name in kind.key])] = (identity, said)
+        values = json.loads(line)
+        out[json.dumps([values[name] for name in kind.key])] = (identity, values)
     return out
 
 
 def _difference(
     kind: Kind, before: Row | None, after: Row | None, show_secrets: bool
 ) -> Row | None:
+    """Return the columns of :data:`DIFFERENCES` for an object; None if both rows are equal. A missing object is None."""
     if before == after:
         return None
     names = [
@@ -116,11 +139,12 @@ def _difference(
         if name not in kind.key and (before or {}).get(name) != (after or {}).get(name)
     ]
 
-    def said(row: Row | None) -> str | None:
+    def to_json(row: Row | None) -> str | None:
+        """Return the changed columns of a row as JSON, secrets redacted; None for None."""
         if row is None:
             return None
         shown = row if show_secrets else next(kind.without_secrets([row]))
         return json.dumps({n: shown[n] for n in names}, ensure_ascii=False)
 
     change = "added" if before is None else "removed" if after is None else "changed"
-    return {"change": change, "columns": names, "before": said(before), "after": said(after)}
+    return {"change": change, "columns": names, "before": to_json(before), "after": to_json(after)}

@@ -1,4 +1,4 @@
-"""``kafka-log metadata``: what __cluster_metadata says there is as of an offset, and what changed between two."""
+"""``kafka-log metadata``: show the metadata of a cluster as of an offset, or its changes between two offsets."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ KINDS = (
 )
 
 _OF_TOPICS = ("topics", "partitions")
-"""Kinds whose every thing is of a topic."""
+"""Kinds whose rows all belong to a topic."""
 
 _IN_TEXT: Mapping[str, tuple[str, ...]] = {
     "partitions": ("topic", "partition", "leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas"),
     "brokers": ("broker_id", "broker_epoch", "rack", "is_fenced", "is_in_controlled_shutdown", "listeners"),
 }  # fmt: skip
-"""The columns that fit a screen, where there are more."""
+"""Columns of text output, for kinds that have more."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -55,26 +55,27 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--as-of",
         type=int,
         metavar="OFFSET",
-        help="state after the record at this offset (default: after the last one; -1: before the first one)",
+        help="state after the record at this offset; -1 is before the first record (default: after the last record)",
     )
     when.add_argument(
         "--changes",
         type=_offsets,
         metavar="FROM:TO",
-        help="what is not the same after the records at these two offsets (default: where the log begins, and its end)",
+        help="differences between the states after the records at two offsets (default: beginning and end of the log)",
     )
     add_salvage_policy(command, "the metadata log: what lost or unknown records said is missing")
     add_show_secrets(command)
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 when something was left out."""
-    if (wrong := _meaningless(options)) is not None:
-        print_message(wrong)
+    """Run the command and return the exit code: 1 if records or snapshots were left out."""
+    if (reason := _find_useless_filter(options)) is not None:
+        print_message(reason)
         return COULD_NOT_RUN
     damage: list[str] = []
 
     def table(log: LogDirectory) -> pa.Table:
+        """Return the table to print; note damage."""
         how: dict[str, Any] = {
             "salvage": options.policy == Policy.SALVAGE,
             "on_damage": damage.append,
@@ -90,11 +91,12 @@ def run_command(options: argparse.Namespace) -> int:
         return found.select(shown) if options.format == "text" else found
 
     def changes(found: pa.Table) -> pa.Table:
+        """Return changes in the form of the output format."""
         if options.format != "text":
             return found
-        from kafka_log.inspect.metadata.changes import by_column
+        from kafka_log.inspect.metadata.changes import list_changed_columns
 
-        rows = by_column(found)
+        rows = list_changed_columns(found)
         return rows.select([name for name in rows.column_names if name != "topic_id"])
 
     empty = f"no {options.what}" if options.changes is None else "no changes"
@@ -105,8 +107,8 @@ def run_command(options: argparse.Namespace) -> int:
     return PROBLEMS if damage else code
 
 
-def _meaningless(options: argparse.Namespace) -> str | None:
-    """Why what was asked for has no such filter."""
+def _find_useless_filter(options: argparse.Namespace) -> str | None:
+    """Return a message if ``--topic`` or ``--partition`` does not apply to the kind; None if all filters apply."""
     for name, kinds in (("topic", (*_OF_TOPICS, "configs")), ("partition", ("partitions",))):
         if getattr(options, name) and options.what not in kinds:
             return f"--{name} means nothing to --what {options.what}: it chooses among {', '.join(kinds)}"
@@ -114,19 +116,20 @@ def _meaningless(options: argparse.Namespace) -> str | None:
 
 
 def _refuse_unknown(options: argparse.Namespace, found: set[str]) -> None:
-    """Refuse topics that are not there as of the offset. Raises NotFoundError."""
+    """Raise NotFoundError for a topic of ``--topic`` that does not exist as of the offset."""
 
     if missing := set(options.topic) - found:
         from kafka_log.log_directory import LogDirectory
 
         everything = LogDirectory(options.paths)
         salvage = options.policy == Policy.SALVAGE
-        told = everything.metadata("topics", as_of=options.as_of, salvage=salvage, on_damage=lambda _: None)  # fmt: skip
-        if missing := missing - set(told.column("topic").to_pylist()):
-            raise make_not_found_error("topic", missing, told.column("topic").to_pylist())
+        topics = everything.metadata("topics", as_of=options.as_of, salvage=salvage, on_damage=lambda _: None)  # fmt: skip
+        if missing := missing - set(topics.column("topic").to_pylist()):
+            raise make_not_found_error("topic", missing, topics.column("topic").to_pylist())
 
 
 def _offsets(text: str) -> tuple[int | None, int | None]:
+    """Parse FROM:TO; a missing end is None. Raise ArgumentTypeError if the text is malformed or FROM is after TO."""
     found = re.fullmatch(r"(-?[0-9]{1,19})?:(-?[0-9]{1,19})?", text)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no FROM:TO, two offsets")

@@ -1,4 +1,4 @@
-"""What the records of ``__cluster_metadata`` add up to, one kind of thing at a time, by the rules of Kafka's own image of it."""
+"""Build the state of a cluster from events of ``__cluster_metadata``, one kind at a time, by the rules of Kafka's metadata image."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kafka_log.inspect.metadata.metadata_log import Event
 
 Row = dict[str, Any]
 Things = dict[Any, Row]
-"""What there is, by what identifies it."""
+"""Rows by their key."""
 
 TOPIC = 2
-"""A topic, among the types of resources that have settings."""
+"""Number of the resource type topic."""
 
-_AS_THEY_ARE = ("replicas", "isr", "removing_replicas", "adding_replicas", "directories")
+_COPIED = ("replicas", "isr", "removing_replicas", "adding_replicas", "directories")
 _ELR = ("eligible_leader_replicas", "last_known_elr")
 
 
@@ -27,20 +27,21 @@ class Topics:
     partitions: dict[bytes, dict[int, Row]] = field(default_factory=dict)
 
 
-def topics(events: Iterable[Event]) -> Topics:
-    """The topics and partitions after rows of the views ``topics``, ``partitions`` and ``metadata_events``."""
+def build_topics(events: Iterable[Event]) -> Topics:
+    """Return topics and partitions after all events of the views ``topics``, ``partitions`` and ``metadata_events``."""
     state = Topics()
     for view, row in events:
         if view == "topics":
-            _topic(state, row)
+            _apply_topic(state, row)
         elif view == "partitions":
-            _partition(state, row)
+            _apply_partition(state, row)
         elif row["topic"] is not None:
             _clear_elr(state, row["topic"])
     return state
 
 
-def _topic(state: Topics, row: Row) -> None:
+def _apply_topic(state: Topics, row: Row) -> None:
+    """Add a topic, or remove it with its partitions."""
     if row["is_deleted"]:
         state.names.pop(row["topic_id"], None)
         state.partitions.pop(row["topic_id"], None)
@@ -48,42 +49,43 @@ def _topic(state: Topics, row: Row) -> None:
         state.names[row["topic_id"]] = row["topic"]
 
 
-def _partition(state: Topics, row: Row) -> None:
+def _apply_partition(state: Topics, row: Row) -> None:
+    """Add or change a partition; a change of an unknown partition is ignored."""
     of_topic = state.partitions.setdefault(row["topic_id"], {})
     number = row["partition"]
     if not row["is_change"]:
         row = {name: value for name, value in row.items() if name != "is_change"}
-        of_topic[number] = row | {name: row[name] or [] for name in (*_AS_THEY_ARE, *_ELR)}
+        of_topic[number] = row | {name: row[name] or [] for name in (*_COPIED, *_ELR)}
     elif number in of_topic:
-        of_topic[number] = changed(of_topic[number], row)
+        of_topic[number] = apply_change(of_topic[number], row)
 
 
-def changed(before: Row, change: Row) -> Row:
-    """A partition after a change: what this does not say stays, and each leader that it says begins an epoch."""
-    given = {n: change[n] for n in (*_AS_THEY_ARE, *_ELR) if change.get(n) is not None}
+def apply_change(before: Row, change: Row) -> Row:
+    """Return a partition after a change: columns that are null in the change stay, and a leader in it starts a new leader epoch."""
+    given = {n: change[n] for n in (*_COPIED, *_ELR) if change.get(n) is not None}
     if change.get("leader") is not None:
-        given |= {"leader": change["leader"], "leader_epoch": _next(before["leader_epoch"])}
-    return before | given | {"partition_epoch": _next(before["partition_epoch"])}
+        given |= {"leader": change["leader"], "leader_epoch": _increment(before["leader_epoch"])}
+    return before | given | {"partition_epoch": _increment(before["partition_epoch"])}
 
 
-def _next(number: int) -> int:
-    """The next number, as 32 bits hold it."""
+def _increment(number: int) -> int:
+    """Return ``number + 1``, wrapped to a signed 32-bit integer."""
     return (number + 1 + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _clear_elr(state: Topics, name: str) -> None:
-    """Forget eligible leader replicas: of a topic, or of all where the name is empty."""
-    nothing: Row = {n: [] for n in _ELR}
+    """Clear the eligible leader replicas of the topic ``name``, or of all topics if ``name`` is empty."""
+    no_replicas: Row = {n: [] for n in _ELR}
     for topic_id, called in state.names.items():
         if name in ("", called):
             of_topic = state.partitions.get(topic_id, {})
             for number, row in of_topic.items():
                 if any(row[n] for n in _ELR):
-                    of_topic[number] = changed(row, nothing)
+                    of_topic[number] = apply_change(row, no_replicas)
 
 
-def brokers(events: Iterable[Event]) -> Things:
-    """The brokers that are registered, by id. A change of a registration that is no more changes nothing."""
+def build_brokers(events: Iterable[Event]) -> Things:
+    """Return the registered brokers by id. Ignore changes for brokers that are not registered with the same epoch."""
     out: Things = {}
     for _, row in events:
         broker = row["broker_id"]
@@ -102,8 +104,8 @@ def brokers(events: Iterable[Event]) -> Things:
     return out
 
 
-def configs(events: Iterable[Event]) -> Things:
-    """The settings, by type and name of the resource and their own name. Those of a topic go with it."""
+def build_configs(events: Iterable[Event]) -> Things:
+    """Return the configs by resource type, resource name and config name. A deleted topic loses its configs."""
     resources: dict[tuple[int, str], dict[str, Row]] = {}
     names: dict[bytes, str] = {}
     for view, row in events:
@@ -130,14 +132,16 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "delegation_tokens": ("token_id",),
     "producer_ids": (),
 }
-"""Views whose last row of a key counts, and the key. A feature is off at level 0."""
+"""Key columns of the views whose state is the last row of each key. A feature is off at level 0."""
 
 
-def last_ones(view: str, events: Iterable[Event]) -> Things:
-    """Of each key of a view the last row, where it is no deletion."""
+def last_rows_by_key(view: str, events: Iterable[Event]) -> Things:
+    """Return the last row of each key of a view in :data:`KEYS`, without deleted keys and features at level 0."""
     out: Things = {}
     for _, row in events:
-        key = tuple(_entity(row[name]) if name == "entity" else row[name] for name in KEYS[view])
+        key = tuple(
+            _entity_key(row[name]) if name == "entity" else row[name] for name in KEYS[view]
+        )
         if row.get("is_deleted") or row.get("level") == 0:
             out.pop(key, None)
         else:
@@ -145,7 +149,7 @@ def last_ones(view: str, events: Iterable[Event]) -> Things:
     return out
 
 
-def _entity(parts: list[dict[str, str | None]]) -> tuple[tuple[str, str | None], ...]:
-    """Whom a quota is for; the order in which it is said does not matter."""
+def _entity_key(parts: list[dict[str, str | None]]) -> tuple[tuple[str, str | None], ...]:
+    """Return the entity of a quota as pairs of type and name, sorted by type."""
     found = {str(part["entity_type"]): part["entity_name"] for part in parts}
     return tuple(sorted(found.items()))

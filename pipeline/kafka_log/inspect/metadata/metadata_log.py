@@ -1,4 +1,4 @@
-"""What of ``__cluster_metadata`` counts as of an offset: the newest whole snapshot up to it, and the records after that."""
+"""Choose what to read of ``__cluster_metadata`` as of an offset: the newest undamaged snapshot before it, and the records after the snapshot."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from kafka_log.segment.scanner import Scanner, header_scanner
 from kafka_log.text.json_values import to_rows
 
 _BEGIN, _END, _ABORT = 23, 24, 25
-"""Records about transactions of the metadata log."""
+"""Record types that begin, end and abort a transaction of the metadata log."""
 
 Event = tuple[str, dict[str, Any]]
-"""A view, and a row of it."""
+"""Name of a view, and a row of it."""
 
 Reason = CodecError | DirectoryError
-"""Why records are left out."""
+"""Error because of which records are left out."""
 
 
 @dataclass(frozen=True)
 class Unread:
-    """What has turned out not to be readable: snapshots, and the records from ``first`` to ``last``."""
+    """Snapshots, and ranges of records (first and last offset), that could not be read, with the errors."""
 
     snapshots: tuple[tuple[Path, Reason], ...] = ()
     records: tuple[tuple[int, int, Reason], ...] = ()
@@ -49,9 +49,18 @@ class Unread:
 
 @dataclass(frozen=True)
 class MetadataLog:
-    """What there is to read: a snapshot, and the records from its end (``start``) up to and with the offset ``as_of``, which was
-    asked for, or is the last one before what cannot be read, for the ``reason``.
-    ``passed`` are newer snapshots that are not whole, and why. With ``salvage`` all of it is read, and what cannot be is passed over."""
+    """A snapshot and the parts of segments that are read after it.
+
+    Attributes:
+        partition: The replica.
+        snapshot: The snapshot; None reads the log from its first record.
+        start: First offset after the snapshot.
+        as_of: Offset of the last record: the requested one, or the last one before unreadable records.
+        parts: The parts of segments to read.
+        reason: Why ``as_of`` is not the requested offset; None if it is.
+        passed: Newer snapshots that are damaged, and their errors.
+        salvage: Read everything and skip what cannot be read.
+    """
 
     partition: Partition
     snapshot: MetadataSnapshot | None
@@ -63,23 +72,32 @@ class MetadataLog:
     salvage: bool = False
 
     def events(self, views: Sequence[str]) -> Iterator[Event]:
-        """The rows of some views, in the order of the log, those of the snapshot first. What lies in a transaction of the metadata
-        log that was aborted or is open is left out. Raises CodecError for damage, and for records that are not known; OSError."""
+        """Yield the rows of some views in the order of the log, rows of the snapshot first.
+
+        Records in an aborted or open transaction of the metadata log are left out.
+
+        Raises:
+            CodecError: for damage and for unknown record types; with ``salvage`` these are skipped.
+            OSError: if a file cannot be read.
+        """
         wanted, salvage = (self.start, self.as_of + 1), self.salvage
-        whole = [] if self.snapshot is None else [_as_part(self.snapshot, self.partition)]
-        for _, view, row in merged({v: rows(v, whole, None, salvage) for v in views}):
+        whole = [] if self.snapshot is None else [_snapshot_part(self.snapshot, self.partition)]
+        for _, view, row in merge_by_offset({v: read_rows(v, whole, None, salvage) for v in views}):
             yield view, row
-        gone = without_effect(rows("metadata_events", self.parts, wanted, salvage))
+        gone = find_ineffective_ranges(read_rows("metadata_events", self.parts, wanted, salvage))
         firsts = [first for first, _ in gone]
-        for offset, view, row in merged({v: rows(v, self.parts, wanted, salvage) for v in views}):
+        for offset, view, row in merge_by_offset(
+            {v: read_rows(v, self.parts, wanted, salvage) for v in views}
+        ):
             i = bisect_right(firsts, offset) - 1
             if i < 0 or offset > gone[i][1]:
                 yield view, row
 
 
-def last_offset(partition: Partition) -> int:
-    """The last offset as of which a replica may tell something; more than a log can have where damage hides its end. Raises
-    DirectoryError where there is nothing, OSError."""
+def find_last_offset(partition: Partition) -> int:
+    """Return the last offset of a replica's segments and snapshots; ``MAX_OFFSET - 1`` if damage hides the end of the log.
+
+    Raise DirectoryError if the directory has neither a segment nor a snapshot, OSError if it cannot be read."""
     segments = _segments(partition)
     end = read_log_end(segments)
     if segments and end is None:
@@ -90,11 +108,16 @@ def last_offset(partition: Partition) -> int:
     return max([s.end_offset for s in there] + ([] if end is None else [end.offset]), default=0) - 1
 
 
-def metadata_log(partition: Partition, as_of: int, unread: Unread) -> MetadataLog:
-    """What to read of a replica of ``__cluster_metadata``, as of an offset: the newest snapshot that is whole with the records after
-    it, or, where these cannot be read or are not there, the one with which most can.
+def plan_metadata_log(partition: Partition, as_of: int, unread: Unread) -> MetadataLog:
+    """Choose the snapshot and the records of a replica from which the state as of an offset can be built.
 
-    Raises DirectoryError where what came before the first record is not known, CodecError where that is damaged; OSError.
+    This is the newest undamaged snapshot with the records after it. If some of these records are missing or unreadable, it is the
+    snapshot from which the readable records reach furthest. ``unread`` has what earlier attempts could not read.
+
+    Raises:
+        DirectoryError: if the records before the first readable one are missing.
+        CodecError: if they are damaged.
+        OSError: if a file cannot be read.
     """
     segments = _segments(partition)
     end = read_log_end(segments)
@@ -102,10 +125,10 @@ def metadata_log(partition: Partition, as_of: int, unread: Unread) -> MetadataLo
     passed: list[tuple[Path, Reason]] = []
     best: MetadataLog | None = None
     for snapshot in [*(s for s in there if s.end_offset <= as_of + 1), None]:
-        if snapshot is not None and (wrong := _wrong(snapshot, unread)) is not None:
-            passed.append((snapshot.path, wrong))
+        if snapshot is not None and (why := _snapshot_error(snapshot, unread)) is not None:
+            passed.append((snapshot.path, why))
             continue
-        found = _after(partition, segments, snapshot, as_of, unread, tuple(passed))
+        found = _plan_from_snapshot(partition, segments, snapshot, as_of, unread, tuple(passed))
         if best is None or (found.as_of, snapshot is not None) > (best.as_of, best.snapshot is not None):  # fmt: skip
             best = found
         if best.reason is None:
@@ -119,9 +142,10 @@ def metadata_log(partition: Partition, as_of: int, unread: Unread) -> MetadataLo
     return best
 
 
-def salvaged(partition: Partition, as_of: int, found: MetadataLog | None) -> MetadataLog:
-    """The same with what cannot be read passed over: from the snapshot that was ``found``, if the records go on up to a newer one, or
-    else from the newest one."""
+def plan_salvage(partition: Partition, as_of: int, found: MetadataLog | None) -> MetadataLog:
+    """Choose the snapshot and all segments after it, to be read with unreadable records skipped.
+
+    The snapshot is that of ``found`` if its readable records reach the newest snapshot, and else the newest one."""
     segments = _segments(partition)
     there = [s for s in _snapshots(partition, None) if s.end_offset <= as_of + 1]
     newest = next(iter(there), None)
@@ -129,13 +153,13 @@ def salvaged(partition: Partition, as_of: int, found: MetadataLog | None) -> Met
         start = 0 if newest is None else newest.end_offset
     else:
         newest, start = found.snapshot, found.start
-    parts = tuple(Part(segment, 0, segment.size) for segment in _from(segments, start))
+    parts = tuple(Part(segment, 0, segment.size) for segment in _segments_from(segments, start))
     passed = () if found is None else found.passed
     return MetadataLog(partition, newest, start, as_of, parts, None, passed, salvage=True)
 
 
-def refused(log: MetadataLog, error: CodecError, unread: Unread) -> Unread | None:
-    """What cannot be read, with that for which reading ``log`` has ended. None where nobody knows which records these are."""
+def exclude_unreadable(log: MetadataLog, error: CodecError, unread: Unread) -> Unread | None:
+    """Return ``unread`` with the snapshot or records that caused ``error`` while ``log`` was read; None if they cannot be located or are in it already."""
     file = error.where.file
     if log.snapshot is not None and file == str(log.snapshot.path):
         return replace(unread, snapshots=(*unread.snapshots, (log.snapshot.path, error)))
@@ -154,9 +178,11 @@ def refused(log: MetadataLog, error: CodecError, unread: Unread) -> Unread | Non
     return replace(unread, records=(*unread.records, known))
 
 
-def earliest(partition: Partition) -> int:
-    """The first offset as of which the metadata can be told: -1, before the first record, where the log has that, else the last one
-    of the oldest snapshot that is whole. Raises OSError."""
+def find_earliest_offset(partition: Partition) -> int:
+    """Return the earliest offset whose state is known.
+
+    This is -1 (before the first record) if the log begins at offset 0, and else the last offset of the oldest undamaged snapshot.
+    Raise OSError if a file cannot be read."""
     bases = [s.base_offset for s in _segments(partition)]
     if bases and min(bases) == 0:
         return -1
@@ -165,11 +191,12 @@ def earliest(partition: Partition) -> int:
 
 
 def _segments(partition: Partition) -> tuple[Segment, ...]:
+    """Return the segments whose names are offsets."""
     return tuple(s for s in partition.segments if s.has_canonical_name)
 
 
-def _wrong(snapshot: MetadataSnapshot, unread: Unread) -> Reason | None:
-    """Why a snapshot is not read."""
+def _snapshot_error(snapshot: MetadataSnapshot, unread: Unread) -> Reason | None:
+    """Return why a snapshot cannot be used; None if it is undamaged."""
     return next(
         (why for path, why in unread.snapshots if path == snapshot.path),
         find_snapshot_damage(snapshot),
@@ -177,10 +204,12 @@ def _wrong(snapshot: MetadataSnapshot, unread: Unread) -> Reason | None:
 
 
 def _snapshots(partition: Partition, end: int | None) -> list[MetadataSnapshot]:
-    """The snapshots of a directory, or the one that is asked for; beside a file that is asked for those that lie before its end."""
-    asked = [s for s in (parse_snapshot_path(segment.path) for segment in partition.segments) if s]
-    if asked:
-        return asked
+    """Return the snapshots of a partition directory, newest first.
+
+    If a snapshot was given as the path, return it alone. If a segment was given, return the snapshots up to ``end``, its end offset."""
+    given = [s for s in (parse_snapshot_path(segment.path) for segment in partition.segments) if s]
+    if given:
+        return given
     found = list_snapshots(partition.directory)
     there = {path.name for path in partition.directory.glob("*.log")}
     if end is not None and there != {segment.path.name for segment in partition.segments}:
@@ -188,13 +217,13 @@ def _snapshots(partition: Partition, end: int | None) -> list[MetadataSnapshot]:
     return found
 
 
-def _from(segments: tuple[Segment, ...], start: int) -> tuple[Segment, ...]:
-    """The segments that may have records from an offset on."""
+def _segments_from(segments: tuple[Segment, ...], start: int) -> tuple[Segment, ...]:
+    """Return the segments that may have records at or after the offset ``start``."""
     first = max((i for i, s in enumerate(segments) if s.base_offset <= start), default=0)
     return segments[first:]
 
 
-def _after(
+def _plan_from_snapshot(
     partition: Partition,
     segments: tuple[Segment, ...],
     snapshot: MetadataSnapshot | None,
@@ -202,46 +231,56 @@ def _after(
     unread: Unread,
     passed: tuple[tuple[Path, Reason], ...],
 ) -> MetadataLog:
-    """A snapshot with the records after it up to an offset, or to the first that cannot be read."""
+    """Return the snapshot (None: none) with the records after it, up to ``as_of`` or to the first unreadable record."""
     start = 0 if snapshot is None else snapshot.end_offset
     bad = min((r for r in unread.records if r[1] >= start and r[0] <= as_of), default=None, key=lambda r: r[0])  # fmt: skip
     until = as_of if bad is None else max(bad[0], start) - 1
     reason = None if bad is None else bad[2]
     parts: list[Part] = []
-    reach, why = _parts(partition, _from(segments, start), start, until, parts)
+    reach, why = _find_parts(partition, _segments_from(segments, start), start, until, parts)
     reason = why or reason
     return MetadataLog(partition, snapshot, start, reach, tuple(parts), reason, passed)
 
 
-def _parts(
+def _find_parts(
     partition: Partition, segments: Sequence[Segment], start: int, as_of: int, parts: list[Part]
 ) -> tuple[int, Reason | None]:
-    """Segments that have the records from ``start`` to ``as_of``; the last offset up to which they follow on each other, and why they
-    do not go on: nothing is ever removed from the middle of this log. What comes later is not read, nor is damage before a reason."""
+    """Append to ``parts`` the parts of segments with the records from ``start`` to ``as_of``, as far as they are contiguous.
+
+    Kafka never removes records from the middle of this log, so a gap is an error.
+
+    Returns:
+        The last contiguous offset, and the error that ends it (None: it is ``as_of`` or the end of the log).
+    """
     expected = start
     for segment in segments:
-        part, expected, why = _part(segment, expected, start, as_of)
+        part, expected, why = _find_part(segment, expected, start, as_of)
         if why is not None and part is None and isinstance(why, CodecError):
-            # The damage may lie before what is wanted.
-            part, expected, more = _part(segment, expected, start, as_of, Policy.SALVAGE)
+            # The damage may be before the wanted records.
+            part, expected, more = _find_part(segment, expected, start, as_of, Policy.SALVAGE)
             why = None if part is not None and more is None else why
         if part is not None:
             parts.append(part)
         if why is not None:
             return expected - 1, why
     if expected <= as_of and as_of < MAX_OFFSET - 1:
-        return expected - 1, _gap(partition.directory, expected, as_of, start)
+        return expected - 1, _gap_error(partition.directory, expected, as_of, start)
     return min(as_of, expected - 1), None
 
 
-def _part(
+def _find_part(
     segment: Segment, expected: int, start: int, as_of: int, policy: Policy = Policy.KAFKA
 ) -> tuple[Part | None, int, Reason | None]:
-    """What of a segment has the records from ``expected`` on; the offset after them, and why they do not go on."""
+    """Find the part of a segment that has the records from ``expected`` to ``as_of``.
+
+    Returns:
+        The part (None: no such records), the offset after its last record, and the error that ends it, if any.
+    """
     columns = ("base_offset", "last_offset", "position")
     begin = stop = -1
 
-    def part() -> Part | None:
+    def make_part() -> Part | None:
+        """Return the part that was found so far, None if there is none."""
         return None if begin < 0 else Part(segment, begin, stop)
 
     try:
@@ -251,18 +290,22 @@ def _part(
                     continue
                 base = last if first is None else first
                 if base > expected:
-                    return part(), expected, _gap(segment.path, expected, base - 1, start)
+                    return (
+                        make_part(),
+                        expected,
+                        _gap_error(segment.path, expected, base - 1, start),
+                    )
                 begin = position if begin < 0 else begin
                 expected, stop = last + 1, position + 1
                 if expected > as_of:
-                    return part(), expected, None
+                    return make_part(), expected, None
     except CodecError as error:
-        return part(), expected, error
-    return part(), expected, None
+        return make_part(), expected, error
+    return make_part(), expected, None
 
 
 def _batch_at(segment: Segment, position: int) -> tuple[int, int]:
-    """The offsets of the batch at a byte; without one the offset after those before."""
+    """Return first and last offset of the batch at a byte position; if no batch is there, the offset after the batches before it, twice."""
     columns = ("base_offset", "last_offset", "position", "size")
     after = segment.base_offset
     try:
@@ -277,13 +320,14 @@ def _batch_at(segment: Segment, position: int) -> tuple[int, int]:
     return after, after
 
 
-def _gap(path: Path, first: int, last: int, start: int) -> DirectoryError:
+def _gap_error(path: Path, first: int, last: int, start: int) -> DirectoryError:
+    """Build the error for missing records ``first`` to ``last``."""
     more = ", nor is a whole snapshot that has them" if first == start else ""
     return DirectoryError(path, f"the records from offset {first} to {last} are not there{more}")
 
 
-def without_effect(events: Iterator[tuple[int, dict[str, Any]]]) -> list[tuple[int, int]]:
-    """Ranges of offsets (first, last), in order, of transactions that were aborted or are open."""
+def find_ineffective_ranges(events: Iterator[tuple[int, dict[str, Any]]]) -> list[tuple[int, int]]:
+    """Return the offset ranges (first, last) of aborted and open transactions, in order. ``events`` are rows of the view ``metadata_events``."""
     begun: int | None = None
     out = []
     for offset, row in events:
@@ -297,14 +341,15 @@ def without_effect(events: Iterator[tuple[int, dict[str, Any]]]) -> list[tuple[i
     return out if begun is None else [*out, (begun, MAX_OFFSET)]
 
 
-def _as_part(snapshot: MetadataSnapshot, partition: Partition) -> Part:
+def _snapshot_part(snapshot: MetadataSnapshot, partition: Partition) -> Part:
+    """Return a snapshot file as a part to read."""
     size = snapshot.path.stat().st_size
     segment = Segment(snapshot.path, partition.topic, partition.partition, 0, size)
     return Part(segment, 0, size)
 
 
 class Part(NamedTuple):
-    """A file, the byte at which the first batch of it begins that is to be read, and the one before which the last one does."""
+    """A range of bytes of a segment or snapshot: batches that begin at or after ``start`` and before ``stop``."""
 
     segment: Segment
     start: int
@@ -312,16 +357,16 @@ class Part(NamedTuple):
 
 
 Offsets = tuple[int, int] | None
-"""The first is in, the second is not."""
+"""Half-open range of offsets; None is unlimited."""
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
 """Rows with their offsets."""
 
 
-def rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool) -> Rows:
-    """The rows of a view. Raises CodecError for damage and for records that are not known, or (``salvage``) passes over these."""
+def read_rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool) -> Rows:
+    """Yield the rows of a view with their offsets. Raise CodecError for damage and unknown record types; with ``salvage`` skip them."""
     columns = [field.name for field in topic_view(name, None).schema]
-    # Secrets are hidden in answers: before, two of them have to be told apart.
+    # Answers hide secrets. They are read here so that changes of them can be found.
     view = topic_view(name, [*columns, "record_offset"], show_secrets=True)
     size = sum(part.stop - part.start for part in parts)
     converter = ViewRows(
@@ -334,23 +379,27 @@ def rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool) -> R
         size=size,
     )
     for part in parts:
-        for records in _scanner(part, view.needed, offsets, salvage):
+        for records in _open_scanner(part, view.needed, offsets, salvage):
             for batch in converter.convert(records, part.segment):
                 for row in to_rows(pa.Table.from_batches([batch])):
                     yield row.pop("record_offset"), row
 
 
-def merged(streams: Mapping[str, Rows]) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """The rows of several views, by offset."""
+def merge_by_offset(streams: Mapping[str, Rows]) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Merge the rows of several views by offset."""
 
-    def named(view: str, found: Rows) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    def add_view(view: str, found: Rows) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """Yield offset, view and row."""
         for offset, row in found:
             yield offset, view, row
 
-    return heapq.merge(*(named(*stream) for stream in streams.items()), key=lambda event: event[0])
+    return heapq.merge(
+        *(add_view(*stream) for stream in streams.items()), key=lambda event: event[0]
+    )
 
 
-def _scanner(part: Part, columns: Sequence[str], offsets: Offsets, salvage: bool) -> Scanner:
+def _open_scanner(part: Part, columns: Sequence[str], offsets: Offsets, salvage: bool) -> Scanner:
+    """Open a scanner over the data records of a part."""
     return Scanner(
         part.segment.path,
         columns,

@@ -1,4 +1,4 @@
-"""The metadata of a cluster as tables: what there is as of an offset."""
+"""Tables of a cluster's metadata as of an offset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from codecgen.runtime.sensitive import REDACTED, Sensitive
 from kafka_log.inspect.metadata import image as state
-from kafka_log.inspect.metadata.answer import answer, metadata_replicas
+from kafka_log.inspect.metadata.answer import answer_metadata, metadata_replicas
 from kafka_log.inspect.metadata.metadata_log import Event
 from kafka_log.inspect.partition_headers import OnDamage
 from kafka_log.logs.partitions import Partition
@@ -26,7 +26,7 @@ _ENTITY = pa.list_(pa.struct([("entity_type", pa.string()), ("entity_name", pa.s
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of thing: its columns, which of them identify it, the views that say it, and its rows from theirs."""
+    """A kind of metadata: its columns, its key columns, the views that it is read from, and the function that builds its rows from their events."""
 
     schema: pa.Schema
     key: tuple[str, ...]
@@ -61,49 +61,61 @@ def state_table(
     on_damage: OnDamage | None = None,
     show_secrets: bool = False,
 ) -> pa.Table:
-    """What there is of a kind (one of :data:`KINDS`) as of an offset, its record included (None: the end of the log), by what
-    identifies it. ``topics`` and ``numbers`` choose among topics, their partitions, and their settings.
+    """Return the state of a kind of metadata as of an offset: one row per object, by key.
 
-    Where records cannot be read, are not known or are missing, the answer is as of the last offset before them, and ``on_damage`` is
-    told; None: that is raised. A snapshot that is not whole is told too where the log says the same, and then nothing is raised.
-    ``salvage`` passes over such records. Secrets are ``(redacted)`` unless ``show_secrets``.
+    If records are unreadable, unknown or missing, the answer is as of the last offset before them. A damaged snapshot is only
+    reported if the log has the same records.
 
-    Raises ValueError for a kind that is not known, and as :func:`~kafka_log.inspect.metadata.metadata_log.metadata_log`.
+    Args:
+        partitions: Partitions with the metadata log among them.
+        what: One of :data:`KINDS`.
+        as_of: Offset of the last record that counts; None is the end of the log.
+        topics: Selects topics, their partitions and configs; None selects all.
+        numbers: Selects partition numbers; None selects all.
+        salvage: Skip unreadable records instead of ending the answer before them.
+        on_damage: Called with a line for each problem; None raises the problem.
+        show_secrets: Show secrets instead of ``(redacted)``.
+
+    Raises:
+        ValueError: if ``what`` is not a known kind.
+        NotFoundError: if there is no metadata log, or ``as_of`` is outside of it.
+        CodecError, DirectoryError: if no state is readable, or for damage if ``on_damage`` is None.
     """
-    kind = kind_of(what)
+    kind = find_kind(what)
     replicas = metadata_replicas(partitions, on_damage)
-    found = answer(replicas, kind.views, kind.rows, as_of, salvage=salvage)
+    found = answer_metadata(replicas, kind.views, kind.rows, as_of, salvage=salvage)
     if on_damage is not None:
-        for line in found.said():
+        for line in found.describe_gaps():
             on_damage(line)
     elif not salvage:
         found.raise_for_reason()
     rows = found.rows if show_secrets else kind.without_secrets(found.rows)
-    return table_of(kind, rows, topics, numbers)
+    return make_table(kind, rows, topics, numbers)
 
 
-def table_of(
+def make_table(
     kind: Kind,
     rows: Iterable[Row],
     topics: Collection[str] | None,
     numbers: Collection[int] | None,
 ) -> pa.Table:
-    """Rows of a kind, those of some topics and partitions, by what identifies them."""
-    chosen = [row for row in in_order(kind, rows) if _is_wanted(row, topics, numbers)]
+    """Return rows of a kind as a table sorted by key; None for ``topics`` or ``numbers`` selects all."""
+    chosen = [row for row in sort_by_key(kind, rows) if _is_wanted(row, topics, numbers)]
     return pa.Table.from_pylist(chosen, kind.schema)
 
 
-def kind_of(what: str) -> Kind:
-    """A kind by its name. Raises ValueError."""
+def find_kind(what: str) -> Kind:
+    """Return the kind with a name. Raise ValueError if there is none."""
     if not isinstance(what, str) or what not in KINDS:
         raise ValueError(f"no kind is called {what!r}; known: {', '.join(KINDS)}")
     return KINDS[what]
 
 
-def in_order(kind: Kind, rows: Iterable[Row]) -> list[Row]:
-    """Rows by what identifies them, null last."""
+def sort_by_key(kind: Kind, rows: Iterable[Row]) -> list[Row]:
+    """Return rows sorted by the kind's key columns, null last."""
 
     def key(row: Row) -> list[tuple[bool, Any]]:
+        """Return the key of a row in a form that can be compared."""
         values = [row[name] for name in kind.key]
         return [
             (v is None, "" if v is None else str(v) if isinstance(v, list) else v) for v in values
@@ -113,7 +125,7 @@ def in_order(kind: Kind, rows: Iterable[Row]) -> list[Row]:
 
 
 def _is_wanted(row: Row, topics: Collection[str] | None, numbers: Collection[int] | None) -> bool:
-    """Whether a row is of one of the topics and partitions; what is of none always is."""
+    """Return whether a row is of a wanted topic and partition number; rows without a topic always are, except configs of other resources."""
     topic = row.get("topic")
     if "resource_name" in row and "principal" not in row:
         topic = row["resource_name"] if row["resource_type"] == RESOURCES[2] else None
@@ -128,7 +140,8 @@ def _is_wanted(row: Row, topics: Collection[str] | None, numbers: Collection[int
 
 
 def _topics(events: Iterable[Event]) -> Iterable[Row]:
-    found = state.topics(events)
+    """Yield a row per topic, with counts of its partitions."""
+    found = state.build_topics(events)
     for topic_id, name in found.names.items():
         of_topic = found.partitions.get(topic_id, {}).values()
         yield {
@@ -142,7 +155,8 @@ def _topics(events: Iterable[Event]) -> Iterable[Row]:
 
 
 def _partitions(events: Iterable[Event]) -> Iterable[Row]:
-    found = state.topics(events)
+    """Yield a row per partition; its topic is None if the topic's record is missing."""
+    found = state.build_topics(events)
     for topic_id, of_topic in found.partitions.items():
         name = found.names.get(topic_id)
         for row in of_topic.values():
@@ -150,31 +164,41 @@ def _partitions(events: Iterable[Event]) -> Iterable[Row]:
 
 
 def _brokers(events: Iterable[Event]) -> Iterable[Row]:
-    for row in state.brokers(events).values():
-        yield row | {"listeners": listeners(row["end_points"])}
+    """Yield a row per registered broker."""
+    for row in state.build_brokers(events).values():
+        yield row | {"listeners": format_listeners(row["end_points"])}
 
 
 def _configs(events: Iterable[Event]) -> Iterable[Row]:
-    for row in state.configs(events).values():
-        yield row | {"resource_type": word(RESOURCES, row["resource_type"])}
+    """Yield a row per config, with the name of its resource type."""
+    for row in state.build_configs(events).values():
+        yield row | {"resource_type": name_of_number(RESOURCES, row["resource_type"])}
 
 
-def _last_ones(view: str) -> Callable[[Iterable[Event]], Iterable[Row]]:
+def _last_rows_of(view: str) -> Callable[[Iterable[Event]], Iterable[Row]]:
+    """Return a function that yields the last row of each key of a view, with names for numbers."""
+
     def rows(events: Iterable[Event]) -> Iterable[Row]:
-        for row in state.last_ones(view, events).values():
+        """Yield the last row of each key."""
+        for row in state.last_rows_by_key(view, events).values():
             yield _WORDS.get(view, dict)(row)
 
     return rows
 
 
 _WORDS: Mapping[str, Callable[[Row], Row]] = {
-    "controllers": lambda row: row | {"listeners": listeners(row["end_points"])},
-    "scram_credentials": lambda row: row | {"mechanism": word(MECHANISMS, row["mechanism"])},
-    "acls": lambda row: row | {name: word(words, row[name]) for name, words in OF_ACLS.items()},
+    "controllers": lambda row: row | {"listeners": format_listeners(row["end_points"])},
+    "scram_credentials": lambda row: (
+        row | {"mechanism": name_of_number(MECHANISMS, row["mechanism"])}
+    ),
+    "acls": lambda row: (
+        row | {name: name_of_number(words, row[name]) for name, words in OF_ACLS.items()}
+    ),
 }
 
 
 def _columns(*columns: tuple[str, Any], optional: Collection[str] = ()) -> pa.Schema:
+    """Return a schema; only the columns in ``optional`` are nullable."""
     return pa.schema([pa.field(name, kind, name in optional) for name, kind in columns])
 
 
@@ -200,34 +224,34 @@ KINDS: Mapping[str, Kind] = {
     ),
     "controllers": Kind(
         _columns(("controller_id", _INT), ("listeners", _TEXTS), ("incarnation_id", _UUID)),
-        ("controller_id",), ("controllers",), _last_ones("controllers"),
+        ("controller_id",), ("controllers",), _last_rows_of("controllers"),
     ),
     "features": Kind(
         _columns(("feature", _TEXT), ("level", pa.int16())),
-        ("feature",), ("features",), _last_ones("features"),
+        ("feature",), ("features",), _last_rows_of("features"),
     ),
     "quotas": Kind(
         _columns(("entity", _ENTITY), ("name", _TEXT), ("value", pa.float64())),
-        ("entity", "name"), ("quotas",), _last_ones("quotas"),
+        ("entity", "name"), ("quotas",), _last_rows_of("quotas"),
     ),
     "acls": Kind(
         _columns(("acl_id", _UUID), ("resource_type", _TEXT), ("resource_name", _TEXT), ("pattern_type", _TEXT), ("principal", _TEXT), ("host", _TEXT), ("operation", _TEXT), ("permission_type", _TEXT)),
-        ("acl_id",), ("acls",), _last_ones("acls"),
+        ("acl_id",), ("acls",), _last_rows_of("acls"),
     ),
     "scram": Kind(
         _columns(("user", _TEXT), ("mechanism", _TEXT), ("iterations", _INT)),
-        ("user", "mechanism"), ("scram_credentials",), _last_ones("scram_credentials"),
+        ("user", "mechanism"), ("scram_credentials",), _last_rows_of("scram_credentials"),
     ),
     "tokens": Kind(
         _columns(("token_id", _TEXT), ("owner", _TEXT), ("requester", _TEXT), ("renewers", _TEXTS), ("issue_time", _TIME), ("max_time", _TIME), ("expire_time", _TIME)),
-        ("token_id",), ("delegation_tokens",), _last_ones("delegation_tokens"),
+        ("token_id",), ("delegation_tokens",), _last_rows_of("delegation_tokens"),
     ),
     "producer_ids": Kind(
         _columns(("next_producer_id", _LONG)),
-        (), ("producer_ids",), _last_ones("producer_ids"),
+        (), ("producer_ids",), _last_rows_of("producer_ids"),
     ),
 }  # fmt: skip
-"""The kinds of things, by name."""
+"""Kinds of metadata, by name."""
 
 
 RESOURCES: Mapping[int, str] = {
@@ -237,7 +261,7 @@ RESOURCES: Mapping[int, str] = {
     16: "client metrics",
     32: "group",
 }
-"""What settings are for."""
+"""Names of the resource types of configs."""
 
 MECHANISMS: Mapping[int, str] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
@@ -260,16 +284,16 @@ OF_ACLS: Mapping[str, Mapping[int, str]] = {
     "operation": dict(enumerate(_OPERATIONS)),
     "permission_type": {2: "DENY", 3: "ALLOW"},
 }
-"""Columns of rules of access."""
+"""Names of the numbers in columns of ACLs."""
 
 
-def word(words: Mapping[int, str], number: int) -> str:
-    """The word for a number, the number where there is none."""
+def name_of_number(words: Mapping[int, str], number: int) -> str:
+    """Return the name of a number, or the number as text if it has no name."""
     return words.get(number, str(number))
 
 
-def listeners(end_points: list[dict[str, Any]]) -> list[str]:
-    """Where a broker or a controller listens: name, host and port."""
+def format_listeners(end_points: list[dict[str, Any]]) -> list[str]:
+    """Return the listeners of a broker or controller as ``NAME://HOST:PORT``, IPv6 addresses in brackets."""
     return [
         f"{p['name']}://[{p['host']}]:{p['port']}"
         if ":" in p["host"]

@@ -30,21 +30,22 @@ OF_TEXT = (
     "gaps",
     "duplicates",
 )
-"""Columns of text unless all are asked for."""
+"""Columns of text output without ``--wide``."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     add_table_arguments(command, BATCHES)
-    command.add_argument("--wide", action="store_true", help="all columns, also as text")
+    command.add_argument("--wide", action="store_true", help="all columns in text output too")
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 when the log is damaged."""
+    """Run the command and return the exit code: 1 if the log is damaged."""
     damage: list[str] = []
     is_narrow = options.format == "text" and not options.wide
 
     def answer(log: LogDirectory) -> pa.Table:
+        """Return the table to print."""
         with progress_of("reading", size_of(log)) as advance:
             table = log.producers(
                 producers=options.producer,

@@ -1,4 +1,4 @@
-"""The idempotent and transactional producers of partitions, as a table: their sequence numbers, and what is missing of them."""
+"""Count the batches of idempotent and transactional producers, and the gaps and duplicates in their sequence numbers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.versions import absent
 
 SEQUENCES = 1 << 31
-"""How many sequence numbers there are: 0 follows the last one."""
+"""Number of sequence numbers: 0 follows the last one."""
 
 NO_SEQUENCE = absent("base_sequence")
-"""The sequence number of a batch that has none."""
+"""The sequence number of a batch without one."""
 
 _TIME = pa.timestamp("ms", "UTC")
 
@@ -94,8 +94,8 @@ _COLUMNS = (
 
 
 @dataclass(slots=True)
-class Run:
-    """What a partition has of one producer id and epoch, so far. Timestamps are in milliseconds."""
+class ProducerRun:
+    """Totals of the batches of one producer id and epoch in a partition. Timestamps are in milliseconds."""
 
     batches: int = 0
     records: int = 0
@@ -118,8 +118,8 @@ class Run:
         timestamp: int,
         records: int,
     ) -> None:
-        """Count a batch of data: ``sequences`` and ``offsets`` are its first and last ones."""
-        self._follow(*sequences)
+        """Count a data batch. ``sequences`` and ``offsets`` are its first and last ones; a negative timestamp means none."""
+        self._add_sequences(*sequences)
         if not self.batches:
             self.first_offset = offsets[0]
         self.batches += 1
@@ -131,27 +131,28 @@ class Run:
             self.first_timestamp = timestamp if first is None else min(first, timestamp)
             self.last_timestamp = timestamp if last is None else max(last, timestamp)
 
-    def _follow(self, first: int, last: int) -> None:
+    def _add_sequences(self, first: int, last: int) -> None:
+        """Compare a batch's sequence numbers with the previous ones: count a gap or a duplicate, and keep the highest one."""
         if first < 0:
             return  # a batch without sequence numbers
         if self.last_sequence < 0:
             self.first_sequence, self.last_sequence = first, last
             return
-        ahead = distance(self.last_sequence, first)
+        ahead = sequence_distance(self.last_sequence, first)
         if ahead > 0:
             self.gaps += ahead - 1
         else:
             self.duplicates += 1
-        if distance(self.last_sequence, last) > 0:
+        if sequence_distance(self.last_sequence, last) > 0:
             self.last_sequence = last
 
 
-Runs = dict[tuple[int, int], Run]
-"""What a partition has of its producers, by id and epoch."""
+ProducerRuns = dict[tuple[int, int], ProducerRun]
+"""Totals of a partition's producers, by producer id and epoch."""
 
 
-def distance(one: int, other: int) -> int:
-    """How far a sequence number is ahead of one, which is negative when it lies behind: of both ways round, the shorter."""
+def sequence_distance(one: int, other: int) -> int:
+    """Return ``other - one`` in the circle of sequence numbers, by the shorter way: negative if ``other`` comes before ``one``."""
     ahead = (other - one) % SEQUENCES
     return ahead if ahead < SEQUENCES // 2 else ahead - SEQUENCES
 
@@ -162,19 +163,32 @@ def producer_table(
     wanted: Selection,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """A row for each producer id and epoch of each partition, in the columns of :data:`PRODUCERS`, by id and epoch.
+    """Return one row per partition, producer id and epoch, in the columns of :data:`PRODUCERS`.
 
-    ``wanted`` says which batches count; in a range of it are no producers that only a snapshot knows. Memory holds the rows. Raises
-    OSError.
+    Rows are in the order of ``partitions``, then by id and epoch. Memory holds the rows.
+
+    Args:
+        partitions: The partitions to read.
+        on_damage: Called with a line for each lost range.
+        wanted: Selects batches. With a range of offsets or timestamps, producers that only the snapshot has are left out.
+        advance: Called with the size of each segment after it is read.
+
+    Raises:
+        OSError: if a file cannot be read.
     """
     rows = []
     whole = wanted.offsets == wanted.timestamps == EVERYTHING
     for partition in partitions:
 
-        def runs_of(segments: Sequence[Segment], partition: Partition = partition) -> Runs:
-            return _runs(replace(partition, segments=tuple(segments)), on_damage, wanted, advance)
+        def count_producers(
+            segments: Sequence[Segment], partition: Partition = partition
+        ) -> ProducerRuns:
+            """Count the producers of these segments."""
+            return _count_producers(
+                replace(partition, segments=tuple(segments)), on_damage, wanted, advance
+            )
 
-        runs = read_history(partition.segments, runs_of)
+        runs = read_history(partition.segments, count_producers)
         known: dict[tuple[int, int], ProducerSnapshotEntry] = {}
         for entry in (
             read_newest_producer_snapshot(listed_directory(partition.directory)) or ()
@@ -190,13 +204,14 @@ def producer_table(
     return pa.Table.from_pylist(rows, PRODUCERS)
 
 
-def _runs(
+def _count_producers(
     partition: Partition,
     on_damage: OnDamage,
     wanted: Selection,
     advance: Callable[[int], None],
-) -> Runs:
-    runs: Runs = {}
+) -> ProducerRuns:
+    """Count the wanted batches of a partition by producer id and epoch; sequence numbers of coordinators' topics are ignored."""
+    runs: ProducerRuns = {}
     has_sequences = partition.topic not in COORDINATOR_TOPICS
     wanted_rows = wanted.resolve_offsets(partition.segments).batches()
     for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage, wanted_rows, advance):
@@ -208,7 +223,7 @@ def _runs(
                 base = last = NO_SEQUENCE
             run = runs.get((number, epoch))
             if run is None:
-                run = runs[number, epoch] = Run()
+                run = runs[number, epoch] = ProducerRun()
             if control:
                 run.markers += 1
             else:
@@ -219,10 +234,11 @@ def _runs(
 def _row(
     partition: Partition,
     key: tuple[int, int],
-    runs: Mapping[tuple[int, int], Run],
+    runs: Mapping[tuple[int, int], ProducerRun],
     known: Mapping[tuple[int, int], ProducerSnapshotEntry],
 ) -> dict[str, Any]:
-    run = runs.get(key, Run())
+    """Build the row of a producer from its totals (``runs``) and its entry in the producer snapshot (``known``)."""
+    run = runs.get(key, ProducerRun())
     entry = None if partition.topic in COORDINATOR_TOPICS else known.get(key)
     return {
         "topic": utf8(partition.topic),
@@ -230,9 +246,9 @@ def _row(
         "producer_id": key[0],
         "producer_epoch": key[1],
         "is_transactional": run.is_transactional or run.markers > 0 if key in runs else None,
-        "first_sequence": _known(run.first_sequence),
-        "last_sequence": _known(run.last_sequence),
-        "snapshot_last_sequence": None if entry is None else _known(entry.last_sequence),
+        "first_sequence": _sequence_or_none(run.first_sequence),
+        "last_sequence": _sequence_or_none(run.last_sequence),
+        "snapshot_last_sequence": None if entry is None else _sequence_or_none(entry.last_sequence),
         "first_offset": run.first_offset,
         "last_offset": run.last_offset,
         "first_timestamp": run.first_timestamp,
@@ -246,5 +262,6 @@ def _row(
     }
 
 
-def _known(sequence: int) -> int | None:
+def _sequence_or_none(sequence: int) -> int | None:
+    """Return the sequence number, or None if it is negative (no sequence)."""
     return sequence if sequence >= 0 else None

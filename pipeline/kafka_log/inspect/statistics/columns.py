@@ -1,4 +1,4 @@
-"""The columns of ``stat``: what is summed up of batches, and what tables say."""
+"""Columns of ``stat``: the measures of batches, and the schemas of tables."""
 
 from __future__ import annotations
 
@@ -14,59 +14,62 @@ from kafka_log.segment.header_columns import Arrays
 By = Literal["topic", "partition", "producer", "codec", "hour"]
 BY: tuple[By, ...] = get_args(By)
 OF_FILES = ("topic", "partition")
-"""What files belong to as a whole."""
+"""Keys to which whole files belong."""
 
 IS_REST = "is_rest"
-"""Which rows of :func:`kafka_log.inspect.statistics.totals.by_hours` are of hours before the newest of their batch."""
+"""Column of :func:`kafka_log.inspect.statistics.totals.split_by_hour`: True for hours before the newest hour of their batch."""
 TIME = pa.timestamp("ms", "UTC")
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number of each batch, and how those of several batches become one. ``mask``: what is none of it."""
+    """A number per batch, and how the numbers of several batches are aggregated. ``mask`` marks batches without one."""
 
     how: Literal["sum", "min", "max"]
-    of: Callable[[Arrays], Any]
+    compute: Callable[[Arrays], Any]
     mask: Callable[[Arrays], Any] | None = None
 
 
-def _data(arrays: Arrays, name: str) -> Any:
-    """Of data, not of markers."""
+def _zero_for_control(arrays: Arrays, name: str) -> Any:
+    """Return a column with 0 for control batches."""
     return np.where(arrays["is_control"], 0, arrays[name])
 
 
-def _once(arrays: Arrays, values: Any) -> Any:
-    """Return values of whole batches where they count once: in the row of the newest record of each batch."""
+def _count_once(arrays: Arrays, values: Any) -> Any:
+    """Return values of whole batches with 0 in all rows but that of the newest hour, so that each batch counts once."""
     return np.where(arrays[IS_REST], 0, values).astype(np.int64)
 
 
-def _no_time(name: str) -> Callable[[Arrays], Any]:
+def _mask_no_timestamp(name: str) -> Callable[[Arrays], Any]:
+    """Return a mask function: True for control batches and for batches whose timestamp ``name`` is missing."""
     return lambda a: a["is_control"] | (a[name] < 0)
 
 
 MEASURES: dict[str, Measure] = {
-    "batches": Measure("sum", lambda a: _once(a, np.ones(len(a["size"]), np.int64))),
-    "records": Measure("sum", lambda a: _data(a, "records")),
+    "batches": Measure("sum", lambda a: _count_once(a, np.ones(len(a["size"]), np.int64))),
+    "records": Measure("sum", lambda a: _zero_for_control(a, "records")),
     "control_records": Measure("sum", lambda a: np.where(a["is_control"], a["records"], 0)),
-    "batch_bytes": Measure("sum", lambda a: _once(a, a["size"])),
+    "batch_bytes": Measure("sum", lambda a: _count_once(a, a["size"])),
     "smallest_batch": Measure("min", lambda a: a["size"], lambda a: a[IS_REST]),
     "largest_batch": Measure("max", lambda a: a["size"], lambda a: a[IS_REST]),
     "first_offset": Measure("min", lambda a: a["first"]),
     "last_offset": Measure("max", lambda a: a["last"]),
-    "first_timestamp": Measure("min", lambda a: a["least_timestamp"], _no_time("least_timestamp")),
+    "first_timestamp": Measure(
+        "min", lambda a: a["least_timestamp"], _mask_no_timestamp("least_timestamp")
+    ),
     "last_timestamp": Measure(
-        "max", lambda a: a["largest_timestamp"], _no_time("largest_timestamp")
+        "max", lambda a: a["largest_timestamp"], _mask_no_timestamp("largest_timestamp")
     ),
     "first_epoch": Measure("min", lambda a: a["leader_epoch"], lambda a: a["leader_epoch"] < 0),
     "last_epoch": Measure("max", lambda a: a["leader_epoch"], lambda a: a["leader_epoch"] < 0),
-    "transactional_batches": Measure("sum", lambda a: _once(a, a["is_transactional"])),
+    "transactional_batches": Measure("sum", lambda a: _count_once(a, a["is_transactional"])),
     "empty_batches": Measure("sum", lambda a: (a["records"] == 0).astype(np.int64)),
-    "invalid_batches": Measure("sum", lambda a: _once(a, a["is_invalid"])),
-    "future": Measure("sum", lambda a: _data(a, "late")),
-    "stored_bytes": Measure("sum", lambda a: _once(a, _data(a, "stored"))),
-    "record_bytes": Measure("sum", lambda a: _once(a, _data(a, "plain"))),
+    "invalid_batches": Measure("sum", lambda a: _count_once(a, a["is_invalid"])),
+    "future": Measure("sum", lambda a: _zero_for_control(a, "late")),
+    "stored_bytes": Measure("sum", lambda a: _count_once(a, _zero_for_control(a, "stored"))),
+    "record_bytes": Measure("sum", lambda a: _count_once(a, _zero_for_control(a, "plain"))),
 }
-"""What is summed up of batches, by the column of the table."""
+"""Measures of batches, by column of the table."""
 
 NEEDED = (
     "position",
@@ -90,7 +93,7 @@ NEEDED = (
     "is_invalid",
     "hours",
 )
-"""What that takes of :data:`kafka_log.segment.header_columns.COLUMNS`."""
+"""Columns of :data:`kafka_log.segment.header_columns.COLUMNS` that the measures and keys are computed from."""
 
 
 _MEANINGS = {
@@ -119,6 +122,7 @@ _MEANINGS = {
 
 
 def _numbers(*names: str, nullable: bool = False) -> list[pa.Field]:
+    """Return int64 fields with their documentation."""
     return [pa.field(name, pa.int64(), nullable, {"doc": _MEANINGS[name]}) for name in names]
 
 
@@ -149,7 +153,7 @@ BATCH_HOUR = pa.field(
         "doc": "Begin of the hour of the largest timestamp of batches, as headers say it: all their records count in it."
     },
 )
-"""What a row is by hours where records are not read."""
+"""Key column for hours if records are not decoded."""
 
 _FILES = [
     pa.field("problems", pa.int64(), False, {"doc": "Places of damage."}),
@@ -184,30 +188,32 @@ _SUMS = [
 ]
 
 _OF_ONE_LOG = ("first_offset", "last_offset", "first_epoch", "last_epoch")
-"""What has no meaning for several partitions."""
+"""Columns that have no meaning for several partitions."""
 
 
-def keys_of(by: Sequence[By], deep: bool = False) -> list[pa.Field]:
-    """The columns that say what a row is. ``deep``: records were read."""
+def key_fields(by: Sequence[By], deep: bool = False) -> list[pa.Field]:
+    """Return the key columns for ``by``. ``deep``: records were decoded, so hours are those of records."""
     kinds = _KEYS if deep else {**_KEYS, "hour": [BATCH_HOUR]}
     return list({f.name: f for name in by for f in kinds[name]}.values())
 
 
 def stat_schema(by: Sequence[By] = ("partition",), deep: bool = False) -> pa.Schema:
-    """The columns of a table by these; ``deep`` says whether records were read. ``bytes`` are those of the files, ``lost_bytes`` what ``salvage`` could not read, ``trailing_bytes``
-    what no reader takes at the ends of segments."""
+    """Return the schema of a table by the keys ``by``. ``deep``: records were decoded.
+
+    ``bytes`` are the sizes of the files, ``lost_bytes`` the ranges that ``salvage`` could not read, ``trailing_bytes`` the incomplete
+    tails of segments."""
     left_out = {*(() if "partition" in by else _OF_ONE_LOG)}
     left_out |= {"producers"} if "producer" in by else set()
     files = _FILES if has_files(by) else []
-    keys = keys_of(by, deep)
+    keys = key_fields(by, deep)
     left_out |= {f.name for f in keys} | ({"codecs"} if "codec" in by else set())
     return pa.schema([*keys, *files, *(f for f in _SUMS if f.name not in left_out)])
 
 
 def has_files(by: Sequence[By]) -> bool:
-    """Whether files belong to one row each."""
+    """Return whether every file belongs to exactly one row, so that the table has columns of files."""
     return bool(by) and set(by) <= set(OF_FILES)
 
 
 STAT = stat_schema()
-"""The columns of a table by partitions."""
+"""Schema of a table by partition."""

@@ -1,4 +1,4 @@
-"""``kafka-log stat``: logs in numbers, by partition, topic, producer, codec or hour."""
+"""``kafka-log stat``: sum up logs by partition, topic, producer, codec or hour."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--by",
         action="append",
-        metavar="THING,...",
-        help="a row for each: topic, partition, producer, codec, hour, or several of these (default partition);"
-        " with --largest so many rows for each (default: of all)",
+        metavar="KEY,...",
+        help="keys of the rows: topic, partition, producer, codec, hour, or several of these (default: partition);"
+        " with --largest N: N rows per key (default: N rows in all)",
     )
     command.add_argument(
-        "--top", type=_count, metavar="N", help="the N rows with the most bytes only"
+        "--top", type=_parse_count, metavar="N", help="only the N rows with the most bytes"
     )
     command.add_argument(
         "--largest",
-        type=_count,
+        type=_parse_count,
         metavar="N",
-        help="instead of sums: the N largest batches, or with --deep records",
+        help="the N largest batches (with --deep: records) instead of totals",
     )
     command.add_argument(
         "--deep",
         action="store_true",
-        help="decode every record too, not headers and checksums only",
+        help="decode every record, not only headers and checksums",
     )
     command.add_argument(
         "--now",
         type=argument_type(milliseconds),
         metavar="TIME",
-        help=f"what is later is in the future (default: the present); {TIMES}",
+        help=f"time after which timestamps are in the future (default: the present); {TIMES}",
     )
     add_reading(command)
 
@@ -75,29 +75,31 @@ def run_command(options: argparse.Namespace) -> int:
         return COULD_NOT_RUN
     problems = 0
     total: pa.Table | None = None
-    has_total = True  # of what lies in two directories it would count each record twice
+    has_total = True  # a total would count a partition in two directories twice
 
-    def told(line: str) -> None:
+    def report(line: str) -> None:
+        """Print a problem and count it."""
         nonlocal problems
         problems += 1
         print_message(line)
 
     def answer(log: LogDirectory) -> pa.Table:
+        """Return the table to print; set the total."""
         nonlocal total, has_total
         from kafka_log.inspect.statistics.largest import largest_table
-        from kafka_log.inspect.statistics.table import Stat, checked_by
+        from kafka_log.inspect.statistics.table import Stat, parse_by
 
         try:
-            by = checked_by([word for by in options.by or ["partition"] for word in by.split(",")])
-            of_whom = by if options.by else ()
+            by = parse_by([word for by in options.by or ["partition"] for word in by.split(",")])
+            largest_by = by if options.by else ()
         except ValueError as error:
             raise NotFoundError(str(error)) from None
         size = size_of(log)
         with progress_of("reading", size) as advance:
-            asked = _asked(options, told, advance)
+            asked = _make_options(options, report, advance)
             if options.largest is not None:
                 found = log.refuse_duplicates(log.all_partitions)
-                return largest_table(found, options.largest, of_whom, asked)
+                return largest_table(found, options.largest, largest_by, asked)
             found = (
                 log.all_partitions
                 if "partition" in by
@@ -111,6 +113,7 @@ def run_command(options: argparse.Namespace) -> int:
         return stat.table(options.top)
 
     def text(table: pa.Table, width: int | None) -> str:
+        """Return the table as text."""
         from kafka_log.inspect.statistics.text import stat_text
 
         return stat_text(table, total, width, has_total=has_total)
@@ -120,17 +123,19 @@ def run_command(options: argparse.Namespace) -> int:
     return PROBLEMS if problems else code
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
+    """Return a number of rows. Raise ArgumentTypeError unless the text has 1 to 18 decimal digits."""
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
     return int(text)
 
 
-def _asked(
-    options: argparse.Namespace, told: Callable[[str], None], advance: Callable[[int], None]
+def _make_options(
+    options: argparse.Namespace, report: Callable[[str], None], advance: Callable[[int], None]
 ) -> Asked:
+    """Return the options of the command line as options of ``stat``."""
     from kafka_log.inspect.statistics.options import Asked
 
     now = int(time.time() * 1000) if options.now is None else options.now
     limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
-    return Asked(options.deep, now, selection_of(options), options.engine, limits, told, advance)
+    return Asked(options.deep, now, selection_of(options), options.engine, limits, report, advance)

@@ -1,4 +1,4 @@
-"""What sums of batches count although consumers do not get it."""
+"""Warn about records that ``stat`` counts although consumers do not get them, or that it counts twice."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kafka_log.logs.tiers import find_tiered_partitions, merge_tiered_segments
 from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
 
-PLACES_SAID = 5
+MAX_LISTED = 5
 
 
-def warn_of_counted(partitions: Sequence[Partition], selection: Selection) -> None:
-    """Warn which batches are counted although they lie before the start of their log, and which are counted twice."""
-    if places := before_starts(partitions, selection):
+def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection) -> None:
+    """Warn about batches below the log start offset, and about batches in both tiered storage and live segments."""
+    if places := list_before_log_start(partitions, selection):
         warnings.warn(
             f"kafka-log: counted too, though consumers do not get what lies before the start of a log: {places}",
             stacklevel=2,
@@ -25,17 +25,17 @@ def warn_of_counted(partitions: Sequence[Partition], selection: Selection) -> No
         f"{utf8(p.topic)}-{p.partition} from {base}"
         for p, base in find_tiered_partitions(partitions)
     )
-    if places := _listed(copied):
+    if places := _join_first(copied):
         warnings.warn(
             f"kafka-log: counted twice, in tiered storage and in live segments: {places}",
             stacklevel=2,
         )
 
 
-def before_starts(partitions: Sequence[Partition], selection: Selection) -> str:
-    """Return partitions that have records before the start of their log, with these starts; "" if there are none."""
+def list_before_log_start(partitions: Sequence[Partition], selection: Selection) -> str:
+    """Return a list, as text, of partitions with records below their log start offset, with these offsets; "" if there are none."""
     starts = LogStarts()
-    return _listed(
+    return _join_first(
         f"{utf8(p.topic)}-{p.partition} before {start}"
         for p in merge_tiered_segments(partitions)
         if (start := starts.get(p)) is not None
@@ -43,8 +43,8 @@ def before_starts(partitions: Sequence[Partition], selection: Selection) -> str:
     )
 
 
-def _listed(found: Iterable[str]) -> str:
-    """Return the first places, and how many more there are."""
+def _join_first(found: Iterable[str]) -> str:
+    """Join the first 5 texts with commas, followed by the number of the remaining ones; "" if there are none."""
     places = list(found)
-    more = f" and {len(places) - PLACES_SAID} more" if len(places) > PLACES_SAID else ""
-    return f"{', '.join(places[:PLACES_SAID])}{more}"
+    more = f" and {len(places) - MAX_LISTED} more" if len(places) > MAX_LISTED else ""
+    return f"{', '.join(places[:MAX_LISTED])}{more}"

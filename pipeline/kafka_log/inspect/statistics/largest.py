@@ -1,4 +1,4 @@
-"""The largest batches, or records, of logs."""
+"""Find the largest batches or records of logs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.inspect.statistics.columns import TIME, By
-from kafka_log.inspect.statistics.options import Asked, problems_of_end
-from kafka_log.inspect.statistics.totals import codec_name
+from kafka_log.inspect.statistics.options import Asked, describe_end
+from kafka_log.inspect.statistics.totals import format_codec
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import read_options
 from kafka_log.read.selection import Selection
@@ -70,16 +70,22 @@ _BATCH = (
 )
 _RECORD = ("offset", "timestamp", "key", "value", "headers", "producer_id", "codec")
 
-_OF_WHOM: dict[By, str] = {"topic": "topic_number", "partition": "place", "producer": "producer_id", "codec": "codec_number", "hour": "hour"}  # fmt: skip
-"""The column that says of whom a row is; those that no table has stand beside it while rows are chosen."""
+_KEY_COLUMNS: dict[By, str] = {"topic": "topic_number", "partition": "place", "producer": "producer_id", "codec": "codec_number", "hour": "hour"}  # fmt: skip
+"""Column to group by. Columns of ``_HIDDEN`` are in the tables only while rows are chosen."""
 _HIDDEN = pa.schema([(name, pa.int64()) for name in ("place", "topic_number", "codec_number", "hour")])  # fmt: skip
 
 
 def largest_table(
     partitions: Sequence[Partition], count: int, by: Sequence[By], asked: Asked
 ) -> pa.Table:
-    """The largest batches, or records if it is ``deep``: the largest first, those of one size as they lie. ``by``: so many of each topic,
-    partition, ... or of each of several of these together, in their order. Raises ValueError."""
+    """Return the ``count`` largest batches, or records if ``asked.deep``, largest first; equal sizes in log order.
+
+    With ``by`` return ``count`` rows for each combination of these keys, in the order of the keys.
+
+    Raises:
+        ValueError: if ``count`` is negative.
+        OSError: if a file of records cannot be read.
+    """
     if count < 0:
         raise ValueError(f"{count} is no number of rows")
     for partition in partitions:
@@ -92,17 +98,19 @@ def largest_table(
         for wanted in [asked.selection.resolve_offsets(partition.segments)]
         for segment in partition.segments
     ]
-    parts = (_records if asked.deep else _batches)(owners, asked)
+    parts = (_scan_records if asked.deep else _scan_batches)(owners, asked)
     schema = LARGEST_RECORDS if asked.deep else LARGEST_BATCHES
     found = pa.schema([*schema, *_HIDDEN]).empty_table()
-    keys = [_OF_WHOM[name] for name in by]
+    keys = [_KEY_COLUMNS[name] for name in by]
     for part in parts:
-        found = _top(pa.concat_tables([found, _top(part, keys, count)]), keys, count)
+        found = _largest_rows(
+            pa.concat_tables([found, _largest_rows(part, keys, count)]), keys, count
+        )
     return found.select(schema.names)
 
 
 class _Owner(NamedTuple):
-    """A segment, whose it is, and the numbers of these."""
+    """A segment with its partition, the numbers of partition and topic, and the selection for the partition."""
 
     partition: Partition
     segment: Segment
@@ -111,20 +119,20 @@ class _Owner(NamedTuple):
     wanted: Selection
 
 
-def _top(table: pa.Table, keys: Sequence[str], count: int) -> pa.Table:
-    """The largest rows, so many of each of the ``keys``, in their order; null comes first."""
+def _largest_rows(table: pa.Table, keys: Sequence[str], count: int) -> pa.Table:
+    """Return the ``count`` largest rows for each combination of ``keys``, sorted by the keys, null first."""
     sizes = np.asarray(table.column("bytes"))
-    if not keys and len(sizes) > count:  # sorting all of them takes as long as reading them
+    if not keys and len(sizes) > count:  # sorting all rows takes as long as reading them
         smallest = np.partition(sizes, len(sizes) - count)[len(sizes) - count] if count else 0
         table = table.filter(pa.array(sizes >= smallest))
         sizes = sizes[sizes >= smallest]
     least = np.iinfo(np.int64).min
-    of_whom = [np.asarray(pc.fill_null(table.column(name).combine_chunks(), least)) for name in keys]  # fmt: skip
-    # The last one is what is sorted by first.
-    order = np.lexsort((-sizes, *reversed(of_whom)))
+    key_values = [np.asarray(pc.fill_null(table.column(name).combine_chunks(), least)) for name in keys]  # fmt: skip
+    # lexsort sorts by its last key first.
+    order = np.lexsort((-sizes, *reversed(key_values)))
     if keys and len(order):
         changes = np.zeros(len(order), np.bool_)
-        for values in of_whom:
+        for values in key_values:
             changes[1:] |= values[order][1:] != values[order][:-1]
         begins = np.maximum.accumulate(np.where(changes, np.arange(len(order)), 0))
         order = order[np.arange(len(order)) - begins < count]
@@ -133,12 +141,13 @@ def _top(table: pa.Table, keys: Sequence[str], count: int) -> pa.Table:
     return table.take(pa.array(order))
 
 
-def _batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
+def _scan_batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
+    """Yield tables of the selected batches, in the columns of :data:`LARGEST_BATCHES` and ``_HIDDEN``; report problems."""
     segments = [owner.segment for owner in owners]
     places = iter(owners)
     begins = True
     owner = owners[0] if owners else None
-    for piece in asked.pass_over(segments, _BATCH)(segments):
+    for piece in asked.header_pass(segments, _BATCH)(segments):
         if begins:
             owner = next(places)
         begins = piece.is_last
@@ -146,10 +155,10 @@ def _batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
         file = os.fspath(piece.segment.path)
         for line in chain(piece.noted, () if piece.error is None else [piece.error]):
             asked.on_problem(f"{file}: {line}")
-        for line in () if piece.end is None else problems_of_end(piece.end, file):
+        for line in () if piece.end is None else describe_end(piece.end, file):
             asked.on_problem(line)
         asked.advance(piece.done)
-        a = asked.chosen(piece.arrays, owner.wanted)
+        a = asked.select_batches(piece.arrays, owner.wanted)
         if not len(a["size"]):
             continue
         columns = {
@@ -161,10 +170,11 @@ def _batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
             "producer_id": pa.array(a["producer_id"], mask=a["producer_id"] < 0),
             "position": a["position"],
         }
-        yield _table(LARGEST_BATCHES, columns, owner, a["codec"])
+        yield _make_table(LARGEST_BATCHES, columns, owner, a["codec"])
 
 
-def _records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
+def _scan_records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
+    """Yield tables of the selected records, in the columns of :data:`LARGEST_RECORDS` and ``_HIDDEN``; report problems."""
     for owner in owners:
         segment, wanted = owner.segment, owner.wanted
         rows = Selection(
@@ -195,16 +205,16 @@ def _records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
                 "header_bytes": headers,
                 "producer_id": pc.if_else(pc.less(producers, 0), None, producers),
             }
-            yield _table(LARGEST_RECORDS, columns, owner, np.asarray(batch.column("codec")))
+            yield _make_table(LARGEST_RECORDS, columns, owner, np.asarray(batch.column("codec")))
         for line in (
-            () if scanner.end is None else problems_of_end(scanner.end, os.fspath(segment.path))
+            () if scanner.end is None else describe_end(scanner.end, os.fspath(segment.path))
         ):
             asked.on_problem(line)
         asked.advance(segment.size)
 
 
 def _header_bytes(headers: Any) -> Any:
-    """Bytes of the names and values of each record's headers."""
+    """Return the total bytes of names and values of each record's headers."""
     total = np.zeros(len(headers), np.int64)
     inner = headers.flatten()
     if len(inner):
@@ -215,13 +225,13 @@ def _header_bytes(headers: Any) -> Any:
     return total
 
 
-def _table(schema: pa.Schema, columns: dict[str, Any], owner: _Owner, codecs: Any) -> pa.Table:
-    """Rows of one segment, with what is hidden. ``codecs`` are the numbers of theirs."""
+def _make_table(schema: pa.Schema, columns: dict[str, Any], owner: _Owner, codecs: Any) -> pa.Table:
+    """Build a table with the columns of ``schema`` and ``_HIDDEN`` from rows of one segment. ``codecs`` are the rows' codec numbers."""
     rows = len(codecs)
     columns["topic"] = pa.repeat(utf8(owner.partition.topic), rows)
     columns["partition"] = pa.repeat(owner.partition.partition, rows)
     columns["segment"] = pa.repeat(utf8(os.fspath(owner.segment.path)), rows)
-    columns["codec"] = pa.array(list(map(codec_name, codecs.tolist())), pa.string())
+    columns["codec"] = pa.array(list(map(format_codec, codecs.tolist())), pa.string())
     columns["codec_number"] = codecs
     columns["place"] = pa.repeat(owner.place, rows)
     columns["topic_number"] = pa.repeat(owner.topic_number, rows)

@@ -1,4 +1,4 @@
-"""What is asked of logs that are summed up: how they are read, and which batches are chosen."""
+"""Options of ``stat``: how logs are read, and which batches are selected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.inspect.header_pass import HeaderPass, Read, pays
+from kafka_log.inspect.header_pass import HeaderPass, Read, use_kernels_for
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.removed_segments import read_options
 from kafka_log.read.arguments import one_of
@@ -22,7 +22,7 @@ from kafka_log.segment.ranges import Range
 from kafka_log.segment.reader import SegmentReader
 
 OnProblem = Callable[[str], None]
-"""What is told of each problem: a line with the file."""
+"""Called with a line of text, with the file, for each problem."""
 
 
 _CHOOSING = ("offsets", "timestamps", "producers", "policy")
@@ -31,11 +31,11 @@ _OFFSETS = ("first", "offset_bound")
 _TIMESTAMPS = ("least_timestamp", "timestamp_bound")
 _PRODUCER = "producer_id"
 _CHOSEN_BY = (*_OFFSETS, *_TIMESTAMPS, _PRODUCER)
-"""Columns of headers that choose batches: the smallest value of a batch and the bound of its values."""
+"""Header columns that select batches: smallest value of a batch, and upper bound of its values."""
 
 
 class StatOptions(TypedDict, total=False):
-    """The keywords of :meth:`~kafka_log.log_directory.LogDirectory.stat` that say what is read, and how."""
+    """Keyword arguments of :meth:`~kafka_log.log_directory.LogDirectory.stat` that select batches and set how they are read."""
 
     deep: bool
     policy: Policy | str
@@ -50,9 +50,17 @@ class StatOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked for. ``deep``: every record is decoded, not headers and checksums only. ``now`` is in milliseconds since 1970.
-    ``selection`` chooses batches by offsets, timestamps and producers, and has the policy. ``on_problem`` is told of problems,
-    ``advance`` of bytes that are done."""
+    """Options of ``stat`` after parsing.
+
+    Attributes:
+        deep: Decode every record, not only headers and checksums.
+        now: Time in milliseconds since 1970; later timestamps are in the future.
+        selection: Selects batches by offsets, timestamps and producers; has the policy for damage.
+        engine: The decoder to use.
+        limits: Limits for decompression and element counts.
+        on_problem: Called with a line for each problem.
+        advance: Called with numbers of bytes that have been read.
+    """
 
     deep: bool = False
     now: int = (1 << 63) - 1
@@ -63,55 +71,59 @@ class Asked:
     advance: Callable[[int], None] = lambda _: None
 
     @classmethod
-    def of(cls, now: int, **options: Unpack[StatOptions]) -> Asked:
-        """What such keywords ask for. Raises ValueError for what cannot be."""
+    def from_keywords(cls, now: int, **options: Unpack[StatOptions]) -> Asked:
+        """Build the options from keyword arguments. Raise ValueError if a value is not allowed."""
         rest: dict[str, Any] = dict(options)
         one_of(ENGINES)("engine", rest.get("engine"))
         chosen = {name: rest.pop(name) for name in _CHOOSING if name in rest}
         return cls(now=now, selection=Selection(**chosen), **rest)
 
-    def read(self, segments: Sequence[Segment]) -> Read:
-        """What opens each of them."""
-        fast = pays(segments, self.engine, self.deep)
+    def make_opener(self, segments: Sequence[Segment]) -> Read:
+        """Return a function that opens one of ``segments``; their total size decides whether compiled kernels are used."""
+        fast = use_kernels_for(segments, self.engine, self.deep)
 
-        def opened(segment: Segment) -> SegmentReader | BlockReader:
+        def open_reader(segment: Segment) -> SegmentReader | BlockReader:
+            """Open a segment with the options."""
             options: dict[str, Any] = {"policy": self.selection.policy, "limits": self.limits}
             options |= {"records": self.deep, **read_options(segment)}
             if not fast:
                 return SegmentReader(segment.path, **options)
             return BlockReader(segment.path, engine=self.engine, **options)
 
-        return opened
+        return open_reader
 
-    def pass_over(self, segments: Sequence[Segment], names: tuple[str, ...]) -> HeaderPass:
-        """Return what reads these columns of their batches, and those that :meth:`chosen` looks at. It notes what is wrong."""
+    def header_pass(self, segments: Sequence[Segment], names: tuple[str, ...]) -> HeaderPass:
+        """Return the header pass for ``segments`` with the columns ``names`` and those of :meth:`select_batches`. Its notes are problems."""
         columns = tuple(dict.fromkeys((*names, *_CHOSEN_BY)))
-        return HeaderPass(Wanted(columns, self.deep, self.now), self.read(segments), _problems)
+        return HeaderPass(
+            Wanted(columns, self.deep, self.now), self.make_opener(segments), _describe_batch
+        )
 
-    def chosen(self, arrays: Arrays, wanted: Selection) -> Arrays:
-        """The batches that may have records that are chosen, by their headers. ``wanted`` is the selection as of their partition."""
+    def select_batches(self, arrays: Arrays, wanted: Selection) -> Arrays:
+        """Return the batches that may have selected records, judged by their headers. ``wanted`` is the selection for their partition."""
         mask = None
         for (low, high), first, bound in (
             (wanted.offsets, *_OFFSETS),
             (wanted.timestamps, *_TIMESTAMPS),
         ):
             if low is not None:
-                mask = _and(mask, arrays[bound] >= low)
+                mask = _and_masks(mask, arrays[bound] >= low)
             if high is not None:
-                mask = _and(mask, (arrays[first] < high) | (arrays[bound] == UNBOUNDED))
+                mask = _and_masks(mask, (arrays[first] < high) | (arrays[bound] == UNBOUNDED))
         if wanted.producers is not None:
-            mask = _and(mask, np.isin(arrays[_PRODUCER], wanted.producers))
+            mask = _and_masks(mask, np.isin(arrays[_PRODUCER], wanted.producers))
         if mask is None:
             return arrays
         return {name: array[mask] for name, array in arrays.items()}
 
 
-def _and(mask: Any, other: Any) -> Any:
+def _and_masks(mask: Any, other: Any) -> Any:
+    """Combine two masks with AND; ``mask`` None is all True."""
     return other if mask is None else mask & other
 
 
-def problems_of_end(end: End, file: str) -> Iterator[str]:
-    """Yield a line for each problem in how a file ended."""
+def describe_end(end: End, file: str) -> Iterator[str]:
+    """Yield a line for each lost range, the error, or the incomplete tail at the end of a pass over a file."""
     for lost in end.lost:
         yield f"{file}: bytes {lost.start} to {lost.end} are lost: {lost.reason}"
     if end.error is not None:
@@ -120,8 +132,8 @@ def problems_of_end(end: End, file: str) -> Iterator[str]:
         yield f"{file}: {end.trailing_bytes} bytes at the end are no whole batch"
 
 
-def _problems(batch: Batch) -> Iterator[str]:
-    """What is wrong with a batch."""
+def _describe_batch(batch: Batch) -> Iterator[str]:
+    """Yield a line for each problem of a batch, and for its checksum if it is wrong."""
     for problem in batch.problems:
         yield f"batch at byte {batch.position}: {problem.at}: {problem.error}"
     if not batch.is_valid:

@@ -1,4 +1,4 @@
-"""Logs in numbers, in one pass over their batches."""
+"""Sum up logs in one pass over their batches."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from kafka_log.inspect.statistics.columns import (
     has_files,
     stat_schema,
 )
-from kafka_log.inspect.statistics.hidden_records import warn_of_counted
-from kafka_log.inspect.statistics.options import Asked, OnProblem, problems_of_end
-from kafka_log.inspect.statistics.totals import Sums, codec_name
+from kafka_log.inspect.statistics.hidden_records import warn_of_hidden_records
+from kafka_log.inspect.statistics.options import Asked, OnProblem, describe_end
+from kafka_log.inspect.statistics.totals import Sums, format_codec
 from kafka_log.logs.names import State
 from kafka_log.logs.partitions import Partition, Segment, group_by_state
 from kafka_log.read.arguments import several
@@ -34,7 +34,7 @@ from kafka_log.segment.model import End
 
 @dataclass(slots=True)
 class _Place:
-    """A partition, or what it has in one state: its files."""
+    """Segments of a partition in one state, with the totals of their files."""
 
     partition: Partition
     state: State
@@ -47,23 +47,25 @@ class _Place:
 
     @property
     def size(self) -> int:
+        """Bytes of the files."""
         return sum(segment.size for segment in self.segments)
 
-    def wrong(self, line: str) -> None:
+    def report(self, line: str) -> None:
+        """Count a problem, keep the first one, and pass it on."""
         self.problems += 1
         self.first_problem = self.first_problem or line
         self.lines(line)
 
     def close(self, end: End, file: str) -> None:
-        """Note how a file ended."""
+        """Add the lost and trailing bytes of a file, and report its problems."""
         self.lost_bytes += sum(lost.end - lost.start for lost in end.lost)
         self.trailing_bytes += end.trailing_bytes
-        for line in problems_of_end(end, file):
-            self.wrong(line)
+        for line in describe_end(end, file):
+            self.report(line)
 
 
 class Stat:
-    """The sums over partitions, in one pass. ``by`` says what a row is."""
+    """Totals of partitions, read in one pass when the object is created. ``by`` are the keys of the rows."""
 
     def __init__(
         self, partitions: Sequence[Partition], by: Sequence[By] = ("partition",), *, asked: Asked
@@ -81,42 +83,47 @@ class Stat:
         self.wanted = [of_partition[id(place.partition)] for place in self.places]
         for partition in partitions:
             if partition.error is not None:
-                next(p for p in self.places if p.partition is partition).wrong(str(partition.error))
+                next(p for p in self.places if p.partition is partition).report(
+                    str(partition.error)
+                )
         self._read()
-        warn_of_counted(partitions, asked.selection)
+        warn_of_hidden_records(partitions, asked.selection)
 
     def _read(self) -> None:
+        """Read all segments and add up their batches."""
         segments = [segment for place in self.places for segment in place.segments]
         owners = chain.from_iterable([i] * len(p.segments) for i, p in enumerate(self.places))
-        pieces = self.asked.pass_over(segments, NEEDED)
+        pieces = self.asked.header_pass(segments, NEEDED)
         owner = -1
         begins = True
         for piece in pieces(segments):
             if begins:
                 owner = next(owners)
             begins = piece.is_last
-            self.sums.add(owner, self.asked.chosen(piece.arrays, self.wanted[owner]))
-            self._note(self.places[owner], piece)
+            self.sums.add(owner, self.asked.select_batches(piece.arrays, self.wanted[owner]))
+            self._report_piece(self.places[owner], piece)
             self.asked.advance(piece.done)
 
-    def _note(self, place: _Place, piece: Piece) -> None:
+    def _report_piece(self, place: _Place, piece: Piece) -> None:
+        """Report the problems of a piece and, at the end of a file, its totals."""
         file = os.fspath(piece.segment.path)
         for line in piece.noted:
-            place.wrong(f"{file}: {line}")
+            place.report(f"{file}: {line}")
         if piece.end is not None:
             place.close(piece.end, file)
         if piece.error is not None:
-            place.wrong(f"{file}: {piece.error.strerror or piece.error}")
+            place.report(f"{file}: {piece.error.strerror or piece.error}")
 
     @property
     def problems(self) -> int:
-        """How many there are."""
+        """Number of problems in all partitions."""
         return sum(place.problems for place in self.places)
 
     def table(self, top: int | None = None) -> pa.Table:
-        """A row for each, in the columns of :func:`~kafka_log.inspect.statistics.columns.stat_schema`. ``top``: those with the most bytes
-        only, the largest first."""
-        found = self._finished(self.sums.table(), self.by)
+        """Return one row per combination of keys, in the columns of :func:`~kafka_log.inspect.statistics.columns.stat_schema`.
+
+        ``top``: only this number of rows with the most bytes, largest first."""
+        found = self._make_table(self.sums.table(), self.by)
         if top is None:
             return found
         size = "bytes" if has_files(self.by) else "batch_bytes"
@@ -124,15 +131,16 @@ class Stat:
         return found.take(pa.array(order))
 
     def total(self) -> pa.Table:
-        """One row for all, in the same columns. Keys are null, as are offsets and epochs."""
-        return self._finished(self.sums.table(()), ()).select(
+        """Return one row for all batches, without the columns of keys, offsets and epochs."""
+        return self._make_table(self.sums.table(()), ()).select(
             [n for n in stat_schema(self.by, self.asked.deep).names if n in stat_schema(()).names]
             + [f for f in _FILE_COLUMNS if has_files(self.by)]
         )
 
     # ------------------------------------------------------------ from sums to rows
 
-    def _finished(self, sums: pa.Table, by: Sequence[By]) -> pa.Table:
+    def _make_table(self, sums: pa.Table, by: Sequence[By]) -> pa.Table:
+        """Build the table by ``by`` from sums: add columns of files and keys, means and ratios."""
         columns = {name: sums.column(name) for name in sums.column_names}
         rows = len(sums)
         if has_files(by) or not by:
@@ -162,9 +170,10 @@ class Stat:
             schema = pa.schema(
                 [*schema, *(f for f in stat_schema(("topic",)) if f.name in _FILE_COLUMNS)]
             )
-        return pa.table([_as(columns[f.name], f) for f in schema], schema)
+        return pa.table([_cast_column(columns[f.name], f) for f in schema], schema)
 
     def _files(self, numbers: Sequence[int], rows: int) -> dict[str, Any]:
+        """Return the columns about files; ``numbers`` has the row number of each place."""
         found: dict[str, Any] = {name: [0] * rows for name in _FILE_COLUMNS}
         first: list[str | None] = [None] * rows
         for i, place in zip(numbers, self.places, strict=True):
@@ -179,6 +188,7 @@ class Stat:
         return {name: pa.array(values) for name, values in found.items()}
 
     def _keys(self, columns: dict[str, Any], by: Sequence[By], rows: int) -> dict[str, Any]:
+        """Return the key columns that are computed from numbers."""
         made: dict[str, Any] = {}
         places = None
         if "partition" in by:
@@ -194,7 +204,7 @@ class Stat:
             numbers = range(rows) if alone else columns["topic_number"].to_pylist()
             made["topic"] = [self.topics[i] for i in numbers]
         if "codec" in by:
-            made["codec"] = list(map(codec_name, columns["codec_key"].to_pylist()))
+            made["codec"] = list(map(format_codec, columns["codec_key"].to_pylist()))
         if "hour" in by and not self.asked.deep:
             made[BATCH_HOUR.name] = columns["hour"].to_pylist()
         return {name: pa.array(values) for name, values in made.items()}
@@ -203,8 +213,8 @@ class Stat:
 _FILE_COLUMNS = ("problems", "first_problem", "segments", "bytes", "trailing_bytes", "lost_bytes")
 
 
-def _as(column: Any, wanted: pa.Field) -> Any:
-    """A column as the schema has it: what is summed up is 0 where there was nothing."""
+def _cast_column(column: Any, wanted: pa.Field) -> Any:
+    """Cast a column to the type of a field; null becomes 0 or "" if the field is not nullable."""
     found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if not wanted.nullable and found.null_count:
         found = found.fill_null("" if pa.types.is_string(found.type) else 0)
@@ -220,20 +230,21 @@ def stat_table(
     top: int | None = None,
     asked: Asked | None = None,
 ) -> pa.Table:
-    """Partitions in numbers. Raises ValueError for what there is no sum by."""
-    wanted = checked_by(by)
+    """Return the totals of partitions by ``by``, the ``top`` rows only. Raise ValueError for an unknown key."""
+    wanted = parse_by(by)
     return Stat(partitions, wanted, asked=asked or Asked()).table(top)
 
 
-def _kind(_: str, name: Any) -> Any:
+def _check_key(_: str, name: Any) -> Any:
+    """Return the key. Raise ValueError if it is not one of :data:`BY`."""
     if not (isinstance(name, str) and name in BY):
         raise ValueError(f"there is no sum by {name!r}; known: {', '.join(BY)}")
     return name
 
 
-def checked_by(by: By | Iterable[By]) -> tuple[By, ...]:
-    """What to sum up by, each once. Raises ValueError."""
-    wanted: tuple[By, ...] = several(str, _kind)("by", by) or ()
+def parse_by(by: By | Iterable[By]) -> tuple[By, ...]:
+    """Return the keys, each once. Raise ValueError if one is unknown or there are none."""
+    wanted: tuple[By, ...] = several(str, _check_key)("by", by) or ()
     if not wanted:
         raise ValueError(f"by is empty; known: {', '.join(BY)}")
     return wanted

@@ -1,4 +1,4 @@
-"""The numbers of ``stat`` as text."""
+"""Text output of ``stat``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from itertools import takewhile
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.inspect.statistics.columns import BY, keys_of
+from kafka_log.inspect.statistics.columns import BY, key_fields
 from kafka_log.text.text_table import TextColumn, format_columns, lay_out, make_column
 
-_KEYS = frozenset(f.name for deep in (True, False) for f in keys_of(BY, deep))
+_KEYS = frozenset(f.name for deep in (True, False) for f in key_fields(BY, deep))
 _SELDOM = (
     "first_problem",
     "trailing_bytes",
@@ -23,24 +23,30 @@ _SELDOM = (
     "producers",
     "stored_bytes",
 )
-"""Columns that people see only where there is something in them, if at all."""
+"""Columns that text output shows only if they have a value other than 0."""
 
 _JOINED = (
     ("offsets", "..", ("first_offset", "last_offset")),
     ("epochs", "..", ("first_epoch", "last_epoch")),
     ("batch_sizes", "/", ("smallest_batch", "mean_batch", "largest_batch")),
 )
-"""Columns that are one for people."""
+"""Columns of numbers that text output joins into one."""
 
 
 def stat_text(
     table: pa.Table, total: pa.Table | None, width: int | None, *, has_total: bool = True
 ) -> str:
-    """A table in columns; where there are several rows that are summed up, with a last one for ``total`` if it ``has_total``. Columns in which there is
-    nothing are left out. Problems have lines of their own."""
+    """Return a table as text in columns, without columns that have nothing to show.
+
+    Args:
+        table: The table of ``stat``, or of the largest batches or records.
+        total: One row of totals; None if the rows are not sums.
+        width: Width of the terminal; None for unlimited.
+        has_total: Append ``total`` as the last row if the table has several rows.
+    """
     if total is not None and has_total and table.num_rows > 1:
-        table = _with_total(table, total)
-    shown = [name for name in table.column_names if _says_something(table, name)]
+        table = _append_total(table, total)
+    shown = [name for name in table.column_names if _is_shown(table, name)]
     if "ratio" in shown:
         at = table.column_names.index("ratio")
         table = table.set_column(at, "ratio", pc.round(table.column("ratio"), 2))
@@ -48,14 +54,14 @@ def stat_text(
     columns = format_columns(table.select(shown), keys)
     if total is not None:
         for name, mark, parts in _JOINED:
-            columns = _joined(columns, table, name, mark, parts)
+            columns = _join_columns(columns, table, name, mark, parts)
     return lay_out(columns, width, keys)
 
 
-def _joined(
+def _join_columns(
     columns: list[TextColumn], table: pa.Table, name: str, mark: str, parts: tuple[str, ...]
 ) -> list[TextColumn]:
-    """Several columns of numbers as one, in the place of the first."""
+    """Join the columns ``parts`` into one at the position of the first; ``mark`` separates their rounded numbers. Return ``columns`` if it is not shown."""
     names = [column.name for column in columns]
     if parts[0] not in names:
         return columns
@@ -69,8 +75,8 @@ def _joined(
     return [*rest[:at], make_column(name, cells, right=True, whole=True), *rest[at:]]
 
 
-def _with_total(table: pa.Table, total: pa.Table) -> pa.Table:
-    """The table with one more row; as it is where the first column cannot say that it is the total."""
+def _append_total(table: pa.Table, total: pa.Table) -> pa.Table:
+    """Append the row ``total``; return the table unchanged if its first column cannot hold the word ``total``."""
     first = table.schema.field(0)
     if pa.types.is_integer(first.type):
         table = table.set_column(0, first.name, table.column(0).cast(pa.string()))
@@ -84,7 +90,8 @@ def _with_total(table: pa.Table, total: pa.Table) -> pa.Table:
     return pa.concat_tables([t.select(schema.names).cast(schema) for t in (table, total)])
 
 
-def _says_something(table: pa.Table, name: str) -> bool:
+def _is_shown(table: pa.Table, name: str) -> bool:
+    """Return whether text output shows a column."""
     column = table.column(name)
     if name == "first_problem":
         return False

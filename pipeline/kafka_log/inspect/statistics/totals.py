@@ -1,4 +1,4 @@
-"""Sums over batches by what they belong to: column by column, some ten thousand batches at a time."""
+"""Sum up batches by topic, partition, producer, codec or hour, 65,536 batches at a time."""
 
 from __future__ import annotations
 
@@ -14,18 +14,25 @@ from kafka_log.segment.header_columns import HOUR, Arrays
 from kafka_log.segment.model import codec_label, timestamp_type_label
 
 ROWS = 1 << 16
-"""Batches that are summed up at a time."""
+"""Number of buffered batches that are summed up together."""
 
 GROUPS = 1 << 17
-"""Rows of sums after which those of the same thing become one."""
+"""Number of rows of sums after which rows with the same keys are added up."""
 
 FACETS = ("magic", "codec_number", "timestamp_type")
-"""Of these all that there are is told."""
+"""Columns whose distinct values are listed."""
 
 
 class Sums:
-    """What :data:`MEASURES` say of all batches that were added, by ``by``. Memory grows with what they are by, not with
-    batches. ``topics`` says for each place, a number that the caller gives, the number of its topic."""
+    """Totals (:data:`MEASURES`) of all batches that were added, by the keys ``by``.
+
+    Memory grows with the number of key values, not with batches.
+
+    Args:
+        by: The keys.
+        topics: Topic number of each place. Places are numbers that the caller assigns to partitions.
+        deep: Whether records are decoded; hours are then those of records.
+    """
 
     def __init__(self, by: Sequence[By], topics: Sequence[int], deep: bool = False) -> None:
         self.by = tuple(by)
@@ -39,8 +46,8 @@ class Sums:
         self._producers: list[pa.Table] = []
 
     def add(self, place: int, arrays: Arrays) -> None:
-        """Batches of a place."""
-        arrays = by_hours(arrays, splits=self.splits)
+        """Add the batches of a place (index into ``topics``)."""
+        arrays = split_by_hour(arrays, splits=self.splits)
         rows = len(arrays["size"])
         if rows:
             self._held.append((place, arrays))
@@ -49,6 +56,7 @@ class Sums:
             self._flush()
 
     def _flush(self) -> None:
+        """Sum up the buffered batches, if any."""
         if not self._held:
             return
         names = self._held[0][1]
@@ -58,10 +66,10 @@ class Sums:
         self._held, self._rows = [], 0
         keys = {name: _KEYS[name](self, places, arrays) for name in self.keys}
         measures = {
-            name: pa.array(m.of(arrays), mask=None if m.mask is None else m.mask(arrays))
+            name: pa.array(m.compute(arrays), mask=None if m.mask is None else m.mask(arrays))
             for name, m in MEASURES.items()
         }
-        self._sums.append(_summed(pa.table({**keys, **measures}), self.keys))
+        self._sums.append(_add_up(pa.table({**keys, **measures}), self.keys))
         facets = {
             "magic": arrays["magic"],
             "codec_number": arrays["codec"],
@@ -72,21 +80,23 @@ class Sums:
         own = (*self.keys, "a_producer")
         self._producers.append(_distinct(pa.table({**keys, "a_producer": producer}), own))
         if sum(len(t) for t in (*self._sums, *self._facets, *self._producers)) > GROUPS:
-            self._join()
+            self._compact()
 
-    def _join(self) -> None:
-        """Make one table of those of several stretches."""
+    def _compact(self) -> None:
+        """Add up the tables of sums, and remove duplicates from the tables of distinct values."""
         if self._sums:
-            self._sums = [_summed(pa.concat_tables(self._sums), self.keys)]
+            self._sums = [_add_up(pa.concat_tables(self._sums), self.keys)]
             self._facets = [_distinct(pa.concat_tables(self._facets), (*self.keys, *FACETS))]
             own = (*self.keys, "a_producer")
             self._producers = [_distinct(pa.concat_tables(self._producers), own)]
 
     def table(self, keys: Sequence[str] | None = None) -> pa.Table:
-        """A row for each group in the order of the keys, with these, :data:`MEASURES`, ``magics``, ``codecs``, ``timestamp_types``
-        and how many ``producers``. ``keys``: less than those that were summed up by; none of them: one row for all."""
+        """Return one row per combination of keys, sorted by the keys.
+
+        Its columns are the keys, :data:`MEASURES`, the texts ``magics``, ``codecs`` and ``timestamp_types``, and the number of
+        ``producers``. ``keys`` is a subset of the keys of this object; empty returns one row for all batches, None uses all keys."""
         self._flush()
-        self._join()
+        self._compact()
         wanted = self.keys if keys is None else tuple(keys) or ("all",)
         if not self._sums:
             kinds = {n: pa.array([], pa.int64()) for n in (*wanted, *MEASURES, "producers")}
@@ -97,21 +107,21 @@ class Sums:
             tables = tuple(
                 t.append_column("all", pa.array(np.zeros(len(t), np.int64))) for t in tables
             )
-        sums = _summed(tables[0], wanted).sort_by([(name, "ascending") for name in wanted])
-        places = {row: i for i, row in enumerate(_rows(sums, wanted))}
-        texts = _texts(_distinct(tables[1], (*wanted, *FACETS)), wanted, places)
+        sums = _add_up(tables[0], wanted).sort_by([(name, "ascending") for name in wanted])
+        places = {row: i for i, row in enumerate(_row_tuples(sums, wanted))}
+        texts = _list_facets(_distinct(tables[1], (*wanted, *FACETS)), wanted, places)
         producers = np.zeros(len(sums), np.int64)
         counted = _distinct(tables[2], (*wanted, "a_producer"))
         counted = counted.filter(pc.is_valid(counted.column("a_producer")))
-        for row in _rows(counted, wanted):
+        for row in _row_tuples(counted, wanted):
             producers[places[row]] += 1
         for name, values in texts.items():
             sums = sums.append_column(name, pa.array(values, pa.string()))
         return sums.append_column("producers", pa.array(producers))
 
 
-def _summed(table: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Rows with the same keys as one."""
+def _add_up(table: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Add up the measures of rows with the same keys."""
     made = table.group_by(list(keys), use_threads=False).aggregate(
         [(name, measure.how) for name, measure in MEASURES.items()]
     )
@@ -120,23 +130,27 @@ def _summed(table: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 
 def _distinct(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return the distinct rows of some columns."""
     return table.select(list(names)).group_by(list(names), use_threads=False).aggregate([])
 
 
-def _rows(table: pa.Table, names: Sequence[str]) -> Any:
+def _row_tuples(table: pa.Table, names: Sequence[str]) -> Any:
+    """Iterate over the values of some columns as tuples."""
     return zip(*(table.column(name).to_pylist() for name in names), strict=True)
 
 
-def _texts(facets: pa.Table, keys: Sequence[str], places: dict[Any, int]) -> dict[str, list[str]]:
-    """What there is of each facet, by the row that it belongs to."""
+def _list_facets(
+    facets: pa.Table, keys: Sequence[str], places: dict[Any, int]
+) -> dict[str, list[str]]:
+    """Return, for each facet, a text with its distinct values per row; ``places`` has the row number of each combination of keys."""
     found: list[tuple[set[int], ...]] = [tuple(set() for _ in FACETS) for _ in places]
-    values = _rows(facets, FACETS)
-    for row, said in zip(_rows(facets, keys), values, strict=True):
-        for kept, value in zip(found[places[row]], said, strict=True):
-            kept.add(value)
+    values = _row_tuples(facets, FACETS)
+    for row, facet_values in zip(_row_tuples(facets, keys), values, strict=True):
+        for distinct, value in zip(found[places[row]], facet_values, strict=True):
+            distinct.add(value)
     words: list[tuple[str, Callable[[int], str]]] = [
         ("magics", lambda n: f"v{n}"),
-        ("codecs", codec_name),
+        ("codecs", format_codec),
         ("timestamp_types", lambda n: timestamp_type_label(n) or "none"),
     ]
     return {
@@ -145,13 +159,13 @@ def _texts(facets: pa.Table, keys: Sequence[str], places: dict[Any, int]) -> dic
     }
 
 
-def codec_name(number: int) -> str:
-    """The name of a codec by its number."""
+def format_codec(number: int) -> str:
+    """Return the name of a codec, ``unknown(N)`` for an unknown number."""
     return codec_label(number) or f"unknown({number})"
 
 
-def by_hours(arrays: Arrays, *, splits: bool) -> Arrays:
-    """Return batches with the column :data:`IS_REST`; if ``splits``, one whose records are of several hours as a row for each of them."""
+def split_by_hour(arrays: Arrays, *, splits: bool) -> Arrays:
+    """Return batches with the column :data:`IS_REST`; if ``splits``, a batch with records of several hours has one row per hour, newest last."""
     made = {name: array for name, array in arrays.items() if name != "hours"}
     several = [i for i, one in enumerate(arrays["hours"]) if one is not None] if splits else []
     if not several:
@@ -173,11 +187,13 @@ def by_hours(arrays: Arrays, *, splits: bool) -> Arrays:
 
 
 def _hours(sums: Sums, _: Any, arrays: Arrays) -> Any:
+    """Return the start of the hour of each row in milliseconds, null without a timestamp."""
     times = arrays["largest_timestamp" if sums.splits else "max_timestamp"]
     return pa.array(times // HOUR * HOUR, mask=times < 0)
 
 
 def _producer_ids(_: Sums, __: Any, arrays: Arrays) -> Any:
+    """Return the producer ids, null for batches without one."""
     return pa.array(arrays["producer_id"], mask=arrays["producer_id"] < 0)
 
 
@@ -197,4 +213,4 @@ _KEYS: dict[str, Callable[[Sums, Any, Arrays], Any]] = {
     "hour": _hours,
     "all": lambda _, places, __: pa.array(np.zeros(len(places), np.int64)),
 }
-"""The numbers that things to sum up by have here."""
+"""Functions that compute the key columns."""

@@ -1,4 +1,4 @@
-"""``kafka-log txn``: transactions: which are open, how the others ended, and which nobody will end."""
+"""``kafka-log txn``: list open, committed, aborted and hanging transactions."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ OF_TEXT = (
     "first_offset",
     "hides",
 )
-"""Columns of text unless all are asked for."""
+"""Columns of text output without ``--wide``."""
 
 _RANGES = {
-    "offsets": "with an offset from A up to, but not with, B; A: and :B are open",
-    "time": f"that lasted at some time from A up to, but not with, B; each is {TIMES}",
+    "offsets": "transactions with an offset from A (included) to B (excluded); A: and :B are open",
+    "time": f"transactions open at some time from A (included) to B (excluded); each is {TIMES}",
 }
 
 
@@ -48,32 +48,36 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     add_table_arguments(command, BATCHES, but=_RANGES)
     command.add_argument(
-        "--state", action="append", choices=STATES, help="those only; may be repeated"
+        "--state",
+        action="append",
+        choices=STATES,
+        help="only transactions in this state; may be repeated",
     )
     command.add_argument(
         "--now",
         type=argument_type(milliseconds),
         metavar="TIME",
-        help=f"when the log stood as it is: {TIMES}; only then a transaction may hang for its age alone (default: the present)",
+        help=f"time at which the log was in this state: {TIMES}; with it, age alone can make a transaction hanging (default: the present)",
     )
     command.add_argument(
         "--max-transaction-timeout",
         type=int,
         default=MINUTES,
         metavar="MINUTES",
-        help="timeout of transactions whose own is not known (default %(default)s)",
+        help="timeout of transactions whose own timeout is unknown (default %(default)s)",
     )
-    command.add_argument("--wide", action="store_true", help="all columns, also as text")
+    command.add_argument("--wide", action="store_true", help="all columns in text output too")
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 when a transaction hangs, or the log is damaged."""
+    """Run the command and return the exit code: 1 if a transaction hangs or the log is damaged."""
     damage: list[str] = []
     notes: list[str] = []
     found: list[bool] = []
     is_text = options.format == "text"
 
     def answer(log: LogDirectory) -> pa.Table:
+        """Return the table to print; note damage, reasons and whether any transaction hangs."""
         with progress_of("reading", size_of(log)) as advance:
             table = log.txn(
                 states=options.state or (),
@@ -105,7 +109,7 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _reasons(table: pa.Table) -> list[str]:
-    """A line for each open transaction: whether it hangs, and why."""
+    """Return an empty line and then a line per open transaction: whether it hangs, and why; [] if none is open."""
     columns = ("directory", "first_offset", "hanging", "reason", "state")
     lines = []
     # Open ones come first.

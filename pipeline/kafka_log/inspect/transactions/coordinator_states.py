@@ -1,4 +1,4 @@
-"""What transaction coordinators know: the latest state of each transactional id, from the topic __transaction_state."""
+"""States of transaction coordinators: the latest record of each transactional id in the topic __transaction_state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafka_log.read.selection import Isolation
 from kafka_log.segment.model import OnDamage, Policy
 
 DEFAULT_PARTITIONS = 50
-"""Partitions of the topic unless ``transaction.state.log.num.partitions`` says otherwise."""
+"""Number of partitions of ``__transaction_state``: the default of ``transaction.state.log.num.partitions``."""
 
 _COLUMNS = (
     "transactional_id",
@@ -54,7 +54,7 @@ class IdState:
 
     @property
     def status_name(self) -> str | None:
-        """The status as Kafka spells it, or its number; None when the id is forgotten."""
+        """Name of the status as Kafka spells it, or its number as text if the number is unknown; None if the id is forgotten."""
         if self.status is None:
             return None
         known = TransactionStatus.find(self.status)
@@ -62,34 +62,41 @@ class IdState:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the coordinator has markers to write, now or when the transaction ends."""
+        """True if the coordinator has markers to write, now or when the transaction ends."""
         return any(self.status == status for status in _UNFINISHED)
 
     @property
     def is_ongoing(self) -> bool:
-        """Whether it has not been decided yet how the transaction ends."""
+        """True if neither commit nor abort has been decided."""
         return self.status == int(TransactionStatus.ONGOING)
 
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """What is known of transactional ids. ``is_there``: some of the topic is here; ``is_whole``: all of it, as far as can be told."""
+    """Latest states of transactional ids, by id and by producer id.
+
+    ``is_there``: at least one partition of ``__transaction_state`` was found. ``is_whole``: every partition was found and is
+    undamaged, as far as the ids show (see :func:`is_whole`)."""
 
     states: Mapping[str, IdState] = field(default_factory=dict)
     by_producer: Mapping[int, str] = field(default_factory=dict)
     is_there: bool = False
     is_whole: bool = False
 
-    def of(self, producer_id: int) -> IdState | None:
-        """The state of the transactional id that a producer id belongs or belonged to."""
+    def find_state(self, producer_id: int) -> IdState | None:
+        """Return the state of the transactional id that uses or used a producer id; None if no id is known to."""
         name = self.by_producer.get(producer_id)
         return None if name is None else self.states[name]
 
 
-def coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coordinators:
-    """What the partitions of the topic say that are among these. Of copies of a partition the latest record of each id counts.
+def read_coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coordinators:
+    """Read the latest state of each transactional id from the partitions of ``__transaction_state`` among ``partitions``.
 
-    What cannot be read is told to ``on_damage``. Raises OSError.
+    If a partition has several copies, the record with the highest offset counts. ``on_damage`` is called with a line for each
+    partition that is damaged or unreadable; its undamaged batches are still used.
+
+    Raises:
+        OSError: if a file cannot be read.
     """
     states: dict[str, IdState] = {}
     by_producer: dict[int, str] = {}
@@ -119,22 +126,28 @@ def coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coordinato
 
 
 def is_whole(homes: Mapping[int, set[str]]) -> bool:
-    """Whether partitions with these transactional ids are all of the topic: the hash of an id says in which of so many it is.
+    """Return whether ``homes`` (transactional ids by partition number) has every partition of ``__transaction_state``.
 
-    Partitions that could as well be the first of the usual 50 are not taken for all.
+    The hash of an id determines its partition for a given number of partitions. The answer is False if the ids also fit a topic of
+    50 partitions (the default) of which only the first ones are here.
     """
     count = len(homes)
-    if set(homes) != set(range(count)) or not _fits(homes, count):
+    if set(homes) != set(range(count)) or not _matches_hashes(homes, count):
         return False
-    return count >= DEFAULT_PARTITIONS or not _fits(homes, DEFAULT_PARTITIONS)
+    return count >= DEFAULT_PARTITIONS or not _matches_hashes(homes, DEFAULT_PARTITIONS)
 
 
-def _fits(homes: Mapping[int, set[str]], count: int) -> bool:
-    return all(home_of(name, count) == number for number in homes for name in homes[number])
+def _matches_hashes(homes: Mapping[int, set[str]], count: int) -> bool:
+    """Return whether every id is in the partition that its hash selects in a topic of ``count`` partitions."""
+    return all(
+        transaction_state_partition(name, count) == number
+        for number in homes
+        for name in homes[number]
+    )
 
 
-def home_of(transactional_id: str, count: int) -> int:
-    """The partition of the topic that a transactional id belongs to, when there are ``count``: by Java's hash of a string."""
+def transaction_state_partition(transactional_id: str, count: int) -> int:
+    """Return the partition of ``__transaction_state`` for an id if the topic has ``count`` partitions: Java's string hash modulo ``count``."""
     number = 0
     units = transactional_id.encode("utf-16-be", "surrogatepass")
     for i in range(0, len(units), 2):
@@ -150,16 +163,16 @@ def _read(
     by_producer: dict[int, str],
     names: set[str],
 ) -> None:
-    """Take what one partition says, whose latest records count."""
+    """Update ``states``, ``by_producer`` and ``names`` from the records of one partition; an older record never replaces a newer one."""
     on_damage: OnDamage | None = "keep" if policy is Policy.SALVAGE else None
-    found = [replace(partition, error=None)]  # the caller has told of it
-    # The coordinators write outside of transactions: no marker has to be looked for.
+    found = [replace(partition, error=None)]  # the caller has reported it
+    # Coordinators write outside of transactions: no markers are needed.
     isolation: Isolation = "read_uncommitted"
     rows = scan(
         found, _COLUMNS, policy, view="transactions", isolation=isolation, on_damage=on_damage
     )
     for batch in rows:
-        for row in _rows(batch):
+        for row in _to_rows(batch):
             name, offset = row["transactional_id"], row["record_offset"]
             names.add(name)
             old = states.get(name)
@@ -171,7 +184,8 @@ def _read(
                     by_producer[producer] = name
 
 
-def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+def _to_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Return a batch as a list of dictionaries, with timestamps as milliseconds."""
     arrays = [
         column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
         for column in batch.columns
@@ -183,8 +197,11 @@ def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _state(row: Mapping[str, Any]) -> IdState:
+    """Build the state from a row of the view ``transactions``."""
     partitions = frozenset(
-        (of["topic"], number) for of in row["partitions"] or () for number in of["partition_ids"]
+        (entry["topic"], number)
+        for entry in row["partitions"] or ()
+        for number in entry["partition_ids"]
     )
     return IdState(
         row["transactional_id"],

@@ -1,4 +1,4 @@
-"""Whether an open transaction hangs: whether nobody is left who would end it."""
+"""Decide whether an open transaction hangs, that is, whether nobody is left to write its marker."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from kafka_log.inspect.transactions.coordinator_states import Coordinators, IdSt
 from kafka_log.logs.transactions import ObservedTransaction
 
 MAX_TIMEOUT_MS = 15 * 60 * 1000
-"""How long a transaction may be open where its own timeout is not known: what brokers allow (``transaction.max.timeout.ms``)."""
+"""Timeout of transactions whose own timeout is unknown: the default of the broker setting ``transaction.max.timeout.ms``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The time at which the log is looked at, in milliseconds since 1970. ``is_given``: somebody vouches that the log stood so at
-    that time; otherwise it is the present, and the log may be a copy from long ago."""
+    """The time at which the log is judged, in milliseconds since 1970.
+
+    ``is_given``: the caller states that the log was in this condition at ``now``. Otherwise ``now`` is the present, and the log may
+    be an old copy: age alone then proves nothing. ``max_timeout_ms`` applies to transactions whose own timeout is unknown."""
 
     now: int
     is_given: bool
@@ -23,13 +25,13 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an open transaction hangs, and why, or why not."""
+    """The answer whether an open transaction hangs, and its reason."""
 
     is_hanging: bool
     reason: str
 
 
-def verdict(
+def judge_transaction(
     one: ObservedTransaction,
     place: tuple[str, int],
     known: Coordinators,
@@ -37,13 +39,18 @@ def verdict(
     *,
     is_cut: bool,
 ) -> Verdict:
-    """What is to be said of a transaction that is open in a partition (``place``: topic and number).
+    """Decide whether a transaction that is open in a partition hangs, and return the decision with its reason.
 
-    ``is_cut``: some bytes of the partition cannot be read.
+    Args:
+        one: The open transaction.
+        place: Topic and number of the partition.
+        known: The states from ``__transaction_state``.
+        clock: The time at which the log is judged.
+        is_cut: Whether bytes of the partition cannot be read. The marker may be there, so the transaction does not hang.
     """
     if is_cut:
         return Verdict(False, "its marker may be in bytes of the partition that cannot be read")
-    state = known.of(one.producer_id)
+    state = known.find_state(one.producer_id)
     limit = clock.max_timeout_ms
     if state is not None and state.timeout_ms is not None and state.timeout_ms > 0:
         limit = state.timeout_ms
@@ -51,22 +58,23 @@ def verdict(
     is_old = since is None or clock.now - since > limit
     if state is None and not known.is_whole:
         return _without_coordinator(known, clock, limit, is_old=is_old)
-    if state is not None and _expects(state, one, place):
+    if state is not None and _has_marker_to_write(state, one, place):
         return _with_coordinator(state, clock, limit)
-    reason = _no_marker(state, one, place)
+    reason = _no_marker_reason(state, one, place)
     if is_old:
         return Verdict(True, f"{reason}: no marker will come")
     return Verdict(False, f"{reason}, but its last batch is not older than {limit} ms")
 
 
-def _expects(state: IdState, one: ObservedTransaction, place: tuple[str, int]) -> bool:
-    """Whether the coordinator has a marker to write to the partition."""
+def _has_marker_to_write(state: IdState, one: ObservedTransaction, place: tuple[str, int]) -> bool:
+    """Return whether the coordinator still has to write a marker of this transaction to the partition."""
     return (
         state.is_unfinished and state.producer_id == one.producer_id and place in state.partitions
     )
 
 
 def _without_coordinator(known: Coordinators, clock: Clock, limit: int, *, is_old: bool) -> Verdict:
+    """Judge by age a transaction whose producer is not in ``__transaction_state``; without a given clock it does not hang."""
     here = "what is here of __transaction_state does not know the producer"
     reason = here if known.is_there else "__transaction_state is not here"
     if clock.is_given and is_old:
@@ -75,6 +83,7 @@ def _without_coordinator(known: Coordinators, clock: Clock, limit: int, *, is_ol
 
 
 def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
+    """Judge a transaction that its coordinator will end: it hangs if the clock is given and it is ongoing beyond ``limit`` ms."""
     begun = state.start_time
     is_over = begun is not None and clock.now - begun > limit
     if clock.is_given and state.is_ongoing and is_over:
@@ -82,7 +91,10 @@ def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
     return Verdict(False, f"the coordinator has to end it: {state.status_name}")
 
 
-def _no_marker(state: IdState | None, one: ObservedTransaction, place: tuple[str, int]) -> str:
+def _no_marker_reason(
+    state: IdState | None, one: ObservedTransaction, place: tuple[str, int]
+) -> str:
+    """Return the reason why the coordinator will not write a marker for the transaction."""
     if state is None:
         return "no transactional id has the producer"
     if state.status is None:

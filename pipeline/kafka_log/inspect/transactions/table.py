@@ -1,4 +1,4 @@
-"""The transactions that are found in partitions, as a table."""
+"""Find transactions in partitions and return them as an Arrow table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kafka_log.inspect.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.inspect.transactions.coordinator_states import Coordinators
-from kafka_log.inspect.transactions.hanging import Clock, verdict
+from kafka_log.inspect.transactions.hanging import Clock, judge_transaction
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import read_history
 from kafka_log.logs.transactions import (
@@ -93,12 +93,22 @@ def transaction_table(
     wanted: Selection,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """A row for each transaction, in the columns of :data:`TRANSACTIONS`: open ones first, those that hang before the others, then
-    the rest in the order of their markers.
+    """Return one row per transaction and partition, in the columns of :data:`TRANSACTIONS`.
 
-    ``states`` are those of :data:`WANTED` that are wanted; empty: all. ``wanted`` has the producers, and the ranges that they lie in, if
-    in part. ``advance`` is told of bytes of segments that are done. Memory holds the rows.
-    Raises OSError, and ValueError for a state that there is not.
+    Open transactions come first, hanging ones before others; then ended ones in the order of their markers. Memory holds the rows.
+
+    Args:
+        partitions: The partitions to search.
+        known: The coordinators' states.
+        clock: The time at which open transactions are judged.
+        on_damage: Called with a line for each lost range.
+        states: Wanted states out of :data:`WANTED`; empty selects all.
+        wanted: Producers, and the ranges of offsets and timestamps that a transaction has to overlap.
+        advance: Called with the size of each segment after it is read.
+
+    Raises:
+        OSError: if a file cannot be read.
+        ValueError: if a state is not in :data:`WANTED`.
     """
     unknown = sorted(set(states) - set(WANTED))
     if unknown:
@@ -107,14 +117,15 @@ def transaction_table(
     ended = _Rows()
     unread = {partition.key for partition in partitions if partition.error is not None}
     for partition in partitions:
-        # What follows on the segments of a tier lies in the partition's own directory.
+        # The records after the segments of a tier are in the partition's own directory.
         is_cut = partition.state == "remote" and partition.key in unread
 
         def rows_of(
             segments: Sequence[Segment], partition: Partition = partition, is_cut: bool = is_cut
         ) -> list[tuple[Any, ...]]:
+            """Return the rows of the partition's transactions in these segments."""
             left = replace(partition, segments=tuple(segments))
-            return list(_of_partition(left, known, clock, on_damage, advance, is_cut=is_cut))
+            return list(_partition_rows(left, known, clock, on_damage, advance, is_cut=is_cut))
 
         for row in read_history(partition.segments, rows_of):
             state, is_hanging = row[2], row[3]
@@ -132,7 +143,7 @@ def transaction_table(
 
 
 def _is_wanted(row: tuple[Any, ...], wanted: Selection) -> bool:
-    """Whether a transaction is of a producer, and lies in ranges, that are wanted."""
+    """Return whether a row is of a wanted producer and overlaps the wanted offsets and timestamps."""
     producer, first, last, begin, end = (
         row[TRANSACTIONS.get_field_index(name)]
         for name in (
@@ -146,13 +157,15 @@ def _is_wanted(row: tuple[Any, ...], wanted: Selection) -> bool:
     of_producer = wanted.producers is None or producer in wanted.producers
     return (
         of_producer
-        and _meets(first, last, wanted.offsets)
-        and _meets(begin, end, wanted.timestamps)
+        and _overlaps(first, last, wanted.offsets)
+        and _overlaps(begin, end, wanted.timestamps)
     )
 
 
-def _meets(first: int | None, last: int | None, bounds: Range) -> bool:
-    """Whether what goes from ``first`` to ``last``, as far as is known, lies in a range in part."""
+def _overlaps(first: int | None, last: int | None, bounds: Range) -> bool:
+    """Return whether the closed interval ``first`` to ``last`` overlaps the half-open range ``bounds``.
+
+    If one end is None, the other one stands for both. If both are None, the answer is False unless ``bounds`` is unlimited."""
     if bounds == EVERYTHING:
         return True
     first, last = last if first is None else first, first if last is None else last
@@ -162,7 +175,7 @@ def _meets(first: int | None, last: int | None, bounds: Range) -> bool:
     return (low is None or last >= low) and (high is None or first < high)
 
 
-def _of_partition(
+def _partition_rows(
     partition: Partition,
     known: Coordinators,
     clock: Clock,
@@ -171,6 +184,7 @@ def _of_partition(
     *,
     is_cut: bool,
 ) -> Iterator[tuple[Any, ...]]:
+    """Yield a row of :data:`TRANSACTIONS` for each transaction of one partition."""
     headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance)
     begun = read_open_transactions(partition.segments[0]) if partition.segments else {}
     place = utf8(partition.topic), partition.partition
@@ -180,10 +194,10 @@ def _of_partition(
         is_hanging, reason = False, None
         if one.state is TransactionState.OPEN:
             # All of the partition has been read, and the first of the open ones comes first.
-            hides = _hidden(partition, headers, one) if hides is None else hides
-            said = verdict(one, place, known, clock, is_cut=is_cut or headers.is_cut)
-            is_hanging, reason = said.is_hanging, said.reason
-        state = known.of(one.producer_id)
+            hides = _count_hidden_offsets(partition, headers, one) if hides is None else hides
+            verdict = judge_transaction(one, place, known, clock, is_cut=is_cut or headers.is_cut)
+            is_hanging, reason = verdict.is_hanging, verdict.reason
+        state = known.find_state(one.producer_id)
         yield (
             *place,
             one.state.value,
@@ -197,7 +211,7 @@ def _of_partition(
             one.first_timestamp,
             one.last_timestamp,
             one.records,
-            _duration(one, clock),
+            _duration_ms(one, clock),
             hides if one.state is TransactionState.OPEN else None,
             reason,
             directory,
@@ -205,6 +219,7 @@ def _of_partition(
 
 
 def _steps(headers: PartitionHeaders) -> Iterator[Step]:
+    """Yield each transactional batch of a partition, control batches paired with the kind of their marker."""
     known: MarkerCache = {}
     for segment, batches in groupby(headers, key=lambda pair: pair[0]):
         with MarkerReader(segment, known) as markers:
@@ -215,14 +230,17 @@ def _steps(headers: PartitionHeaders) -> Iterator[Step]:
                     yield pair_with_marker_kind(TransactionalBatch(*values), markers)
 
 
-def _hidden(partition: Partition, headers: PartitionHeaders, one: ObservedTransaction) -> int:
-    """How many offsets of a log lie behind the first one of its earliest open transaction."""
+def _count_hidden_offsets(
+    partition: Partition, headers: PartitionHeaders, one: ObservedTransaction
+) -> int:
+    """Return the number of offsets from the start of the partition's earliest open transaction ``one`` to the log end: hidden from read_committed."""
     first = partition.segments[0]
     start = first.base_offset if first.has_canonical_name else 0
     return max((headers.end_offset or 0) - max(one.first_offset or 0, start), 0)
 
 
-def _duration(one: ObservedTransaction, clock: Clock) -> int | None:
+def _duration_ms(one: ObservedTransaction, clock: Clock) -> int | None:
+    """Return the milliseconds from the first record to the marker, or to now if open; None if a time is unknown."""
     end = clock.now if one.state is TransactionState.OPEN else one.last_timestamp
     if end is None or one.first_timestamp is None:
         return None
@@ -231,21 +249,24 @@ def _duration(one: ObservedTransaction, clock: Clock) -> int | None:
 
 @dataclass
 class _Rows:
-    """Rows that become Arrow as they come: they take less memory so."""
+    """Buffer of rows that converts every 65,536 rows to Arrow, which takes less memory."""
 
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     done: list[pa.RecordBatch] = field(default_factory=list)
 
     def add(self, row: tuple[Any, ...]) -> None:
+        """Append a row; convert the buffered rows if there are enough."""
         self.rows.append(row)
         if len(self.rows) >= _ROWS:
             self._flush()
 
     def batches(self) -> list[pa.RecordBatch]:
+        """Return all rows as record batches, in the order in which they were added."""
         self._flush()
         return self.done
 
     def _flush(self) -> None:
+        """Convert the buffered rows, if any, to a record batch."""
         if self.rows:
             arrays = [
                 pa.array(values, field.type)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory
-from kafka_log.inspect.producers.table import SEQUENCES, distance
+from kafka_log.inspect.producers.table import SEQUENCES, sequence_distance
 from tests.paths import SAMPLES
 from tests.support.check_plants import pieces, renumbered
 from tests.support.made_topics import entry
@@ -197,11 +197,11 @@ def expected_of(sent: Sequence[Sent]) -> Any:
         where = offset, offset + count - 1
         offset += count
         if key in last:
-            ahead = distance(last[key], first)
+            ahead = sequence_distance(last[key], first)
             if ahead > 1:
                 yield "warning", "sequences_missing", *where, ahead - 1
             elif ahead < 1:
                 yield "warning", "sequences_twice", *where, count
-            if distance(last[key], end) < 0:
+            if sequence_distance(last[key], end) < 0:
                 continue
         last[key] = end

@@ -123,7 +123,7 @@ def test_any_records(rows: list[Any], form: tuple[int, str]) -> None:
 @examples(200)
 @given(st.lists(st.lists(st.tuples(st.binary(max_size=1), st.integers(-1, 9)), max_size=12)))
 def test_newest_of_many_pieces(pieces: list[list[tuple[bytes, int]]]) -> None:
-    newest, known = keys.Newest(), dict[bytes, int]()
+    newest, known = keys.NewestSizes(), dict[bytes, int]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keys, "MERGED", 5)
         for piece in pieces:
@@ -137,7 +137,7 @@ def test_newest_of_many_pieces(pieces: list[list[tuple[bytes, int]]]) -> None:
 def test_memory_is_what_the_page_says() -> None:
     number, step = 600_000, 1 << 16
     tracemalloc.start()
-    newest = keys.Newest()
+    newest = keys.NewestSizes()
     for first in range(0, number, step):
         names = [b"%d" % i for i in range(first, min(first + step, number))]
         newest.add(pa.array(names), np.ones(len(names), np.int64))

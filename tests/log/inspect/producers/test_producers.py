@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafka_codecs import LOG_ENTRY, PRODUCER_SNAPSHOT
 from kafka_log import LogDirectory, SegmentReader, discover
 from kafka_log.cli import main
-from kafka_log.inspect.producers.table import PRODUCERS, SEQUENCES, distance
+from kafka_log.inspect.producers.table import PRODUCERS, SEQUENCES, sequence_distance
 from tests.paths import SAMPLES
 from tests.shares import examples
 from tests.support.histories import TIME
@@ -146,8 +146,13 @@ def test_gaps_and_duplicates(
 
 
 def test_distance_goes_the_shorter_way_round() -> None:
-    assert [distance(a, b) for a, b in pairwise([0, 1, 0, SEQUENCES - 1, 0])] == [1, -1, -1, 1]
-    assert distance(SEQUENCES - 2, 3) == 5
+    assert [sequence_distance(a, b) for a, b in pairwise([0, 1, 0, SEQUENCES - 1, 0])] == [
+        1,
+        -1,
+        -1,
+        1,
+    ]
+    assert sequence_distance(SEQUENCES - 2, 3) == 5
 
 
 def test_epochs_begin_anew(tmp_path: Path) -> None:

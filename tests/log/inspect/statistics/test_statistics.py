@@ -416,13 +416,13 @@ def test_small_segments_are_read_together(tmp_path: Path, monkeypatch: pytest.Mo
         data = good[:-1] + bytes([good[-1] ^ 1]) if i == 17 else good * (i % 3)
         (directory / f"{0:020d}.log").write_bytes(data)
     alone: list[str] = []
-    single = header_pass.HeaderPass._single
+    single = header_pass.HeaderPass._read_segment
 
     def noted(self: Any, segment: Any) -> Any:
         alone.append(segment.path.parent.name)
         return single(self, segment)
 
-    monkeypatch.setattr(header_pass.HeaderPass, "_single", noted)
+    monkeypatch.setattr(header_pass.HeaderPass, "_read_segment", noted)
     rows = LogDirectory(tmp_path).stat(engine="arrow").to_pylist()
     assert alone == ["orders-17"]
     assert [row["partition"] for row in rows if row["problems"]] == [17]

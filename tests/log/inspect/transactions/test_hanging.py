@@ -14,10 +14,10 @@ from kafka_log import LogDirectory
 from kafka_log.inspect.transactions.coordinator_states import (
     Coordinators,
     IdState,
-    home_of,
     is_whole,
+    transaction_state_partition,
 )
-from kafka_log.inspect.transactions.hanging import Clock, verdict
+from kafka_log.inspect.transactions.hanging import Clock, judge_transaction
 from kafka_log.logs.transactions import ObservedTransaction, TransactionState
 from tests.shares import examples
 from tests.support.coordinator_logs import TIME, data_of, log, marker_of, state_of, states
@@ -53,7 +53,7 @@ def test_as_kafkas_own_tool_finds_them(
     state = IdState("tx", 0, producer, number, MINUTE, TIME, frozenset(places))
     known = Coordinators({"tx": state}, {7: "tx"} if is_known else {}, True, True)
     one = ObservedTransaction(TransactionState.OPEN, 7, 0, 5, 9, TIME, TIME, 5)
-    said = verdict(one, PLACE, known, Clock(TIME + age, False, MINUTE), is_cut=False)
+    said = judge_transaction(one, PLACE, known, Clock(TIME + age, False, MINUTE), is_cut=False)
     # find-hanging: candidates are old; it looks the id up by the producer, and describes it.
     is_candidate = age > MINUTE
     described = (
@@ -175,19 +175,26 @@ def test_a_damaged_coordinators_log_is_read_on_and_named(tmp_path: Path) -> None
 
 def test_hashes_are_javas() -> None:
     many = 1 << 40
-    assert home_of("hello", many) == 99162322
-    assert home_of("Aa", many) == home_of("BB", many) == 2112
-    assert home_of("", many) == 0
-    assert home_of("polygenelubricants", 7) == 0, "the smallest number has no absolute value"
-    assert home_of("\U0001f600", many) == 31 * 0xD83D + 0xDE00
+    assert transaction_state_partition("hello", many) == 99162322
+    assert (
+        transaction_state_partition("Aa", many) == transaction_state_partition("BB", many) == 2112
+    )
+    assert transaction_state_partition("", many) == 0
+    assert transaction_state_partition("polygenelubricants", 7) == 0, (
+        "the smallest number has no absolute value"
+    )
+    assert transaction_state_partition("\U0001f600", many) == 31 * 0xD83D + 0xDE00
 
 
 @given(st.sets(st.text(max_size=12), min_size=12, max_size=40), st.integers(1, 60))
 def test_all_partitions_are_whole_and_fewer_are_not(names: set[str], count: int) -> None:
     homes: dict[int, set[str]] = {number: set() for number in range(count)}
     for name in names:
-        homes[home_of(name, count)].add(name)
-    fits_usual = all(home_of(name, 50) == home_of(name, count) for name in names)
+        homes[transaction_state_partition(name, count)].add(name)
+    fits_usual = all(
+        transaction_state_partition(name, 50) == transaction_state_partition(name, count)
+        for name in names
+    )
     assert is_whole(homes) == (count >= 50 or not fits_usual)
     without = {number: of for number, of in homes.items() if number != count // 2}
     if count // 2 < count - 1:
