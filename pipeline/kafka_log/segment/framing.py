@@ -63,7 +63,7 @@ class Entry(NamedTuple):
 
 
 class HeaderColumns:
-    """Reads columns of the view batches from one batch header after the other. Nothing is verified."""
+    """Reader of columns of the view batches from single batch headers, without verification."""
 
     def __init__(self, names: Sequence[str], file: str) -> None:
         self.header = BATCHES.header(names)

@@ -1,7 +1,7 @@
-r"""Patterns of names and paths, as Hadoop's file systems and so Spark's file sources have them.
+"""Patterns of names and paths with the syntax of Hadoop's file systems and Spark's file sources.
 
-``*`` is any characters, ``?`` one, ``[abc]`` and ``[a-c]`` one of these, ``[^a]`` and ``[!a]`` one that is none of these, ``{a,b}`` either; ``\``
-takes its meaning from the next character. A name matches as a whole.
+``*`` matches any characters, ``?`` one character, ``[abc]`` and ``[a-c]`` one of a class, ``[^a]`` and ``[!a]`` one outside of a
+class, ``{a,b}`` either alternative. A backslash escapes the next character. A pattern matches the whole name.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _escaped(pattern: str, at: int) -> str:
+    """Return the character after a backslash, which is at ``at``. Raises PatternError at the end of the pattern."""
     if at == len(pattern):
         raise PatternError(f"{pattern}: nothing follows the last \\")
     return pattern[at]
@@ -92,6 +93,11 @@ def _class(pattern: str, start: int) -> tuple[str, int]:
 
 
 def _of_class(pattern: str, at: int) -> tuple[str, int]:
+    """Return the next character of a bracket expression at ``at`` without its escape, and the position after it.
+
+    Raises:
+        PatternError: If the pattern ends there.
+    """
     if at >= len(pattern):
         raise PatternError(f"{pattern}: a [ has no ]")
     if pattern[at] == "\\":

@@ -1,4 +1,4 @@
-"""Batch headers of a file as arrays, from whatever has read them."""
+"""Batch headers of a file as NumPy arrays, from blocks and from batches of the reference codecs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kafka_log.segment.model import Batch
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """Columns of the headers of batches that are whole, as arrays, in the order of the file.
+    """Columns of the headers of complete batches as arrays of one length, in file order.
 
-    ``first`` is the base offset, or the first offset in a compressed message of the older formats. ``count`` is -1 where
-    the header does not say it. ``offset_bound`` is ``last``, or :data:`~kafka_log.segment.header_columns.UNBOUNDED` where the header
+    ``first`` is the base offset, or for a compressed legacy message the offset of its first record. ``count`` is -1 if
+    the header does not state it. ``offset_bound`` equals ``last``, or :data:`~kafka_log.segment.header_columns.UNBOUNDED` if the header
     contradicts itself. Timestamps are in milliseconds, -1 for none.
     """
 
@@ -39,7 +39,7 @@ class Headers:
         return len(self.position)
 
     def take(self, rows: Any) -> Headers:
-        """Return the headers in some rows."""
+        """Return the headers of the rows that ``rows`` selects: a mask, an array of indexes or a slice."""
         return Headers(*(getattr(self, name)[rows] for name in _NAMES))
 
 
@@ -53,7 +53,7 @@ def row_of(batch: Batch) -> tuple[Any, ...]:
 
 
 def of_rows(rows: list[tuple[Any, ...]]) -> Headers:
-    """Headers of single batches."""
+    """Return the headers of single batches, from rows made by :func:`row_of`."""
     return Headers(**WANTED.of_rows(rows))
 
 
@@ -63,5 +63,5 @@ def of_block(block: Block) -> Headers:
 
 
 def joined(parts: list[Headers]) -> Headers:
-    """Several, one after the other."""
+    """Return the concatenation of several Headers, in the given order."""
     return Headers(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))

@@ -1,4 +1,4 @@
-"""Which batches lie where their offsets belong."""
+"""Checks of the offsets of batches: within the range of their segment, and in ascending order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns that tell what is wrong with a row. They are of the log, not of its formats: no view has them."""
+"""The damage columns ``crc_ok`` and ``damage`` of the view records, on request. The schemas do not define them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafka_log.segment.reader import batch_damage
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A column: its values for records that the reference codecs read, and that of records with which nothing is wrong."""
+    """A damage column: its field, the function that computes it for a record of the reference codecs, and its value for good records."""
 
     field: pa.Field
     of: Callable[[Batch, Record | None], Any]

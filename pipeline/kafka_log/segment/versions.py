@@ -1,4 +1,4 @@
-"""What each version of the log format can say: from the choice of entries, and the view of their headers."""
+"""Capabilities of the versions of the log format, taken from the choice of entries and the view of batch headers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERSIONS = tuple(
 """The versions whose entries hold records, oldest first."""
 
 NEWEST = VERSIONS[-1]
-"""The newest of them: what is written unless something else is asked for."""
+"""The newest version, which is written by default."""
 
 
 def version_of(magic: int) -> int:
@@ -29,7 +29,10 @@ def version_of(magic: int) -> int:
 
 
 def has(version: int, column: str) -> bool:
-    """Return whether headers of a version have a field for a column of the view ``batches``: others have one value for all."""
+    """Return whether headers of a version have a field for a column of the view ``batches``.
+
+    Without a field the column has the same value in all batches of the version.
+    """
     case = _case(version)
     return case is not None and bool(case.columns[column].paths)
 
@@ -99,6 +102,7 @@ def codecs_of(version: int) -> frozenset[str]:
 
 @cache
 def _table(column: str) -> Any:
+    """Return an array of 256 booleans, indexed by magic byte (negative ones from the end): :func:`has` for the version it is read as."""
     import numpy as np
 
     # A negative byte indexes from the end, where it stands.
@@ -107,6 +111,7 @@ def _table(column: str) -> Any:
 
 
 def _case(version: int) -> Case | None:
+    """Return the case of the view batches for a version, None if its entries are no batches."""
     layout = LOG_ENTRY.cases[version]
     return next((case for case in BATCHES.cases if case.layout is layout), None)
 
