@@ -1,4 +1,4 @@
-"""Where batches lie in a segment, by their headers, from where the index says; and what they tell of a log's history."""
+"""Positions of batches in segments, found by index and headers, and facts about a log's history: leader epochs and open transactions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafka_log.segment.row_values import bounds_of
 from kafka_log.segment.versions import absent
 
 SMALL = 1 << 18
-"""Bytes of a segment up to which its headers are read without its index."""
+"""Maximum size of a segment whose headers are read without its index."""
 
 NO_EPOCH = absent("leader_epoch")
 
@@ -28,7 +28,10 @@ _COLUMNS = ("base_offset", "last_offset", "offset_bound", "leader_epoch")
 
 
 class Placed(NamedTuple):
-    """A whole batch: its bytes, its offsets, and its leader epoch (-1: none). ``first`` is None where the header does not say it."""
+    """A complete batch: its range of bytes, its offsets and its leader epoch (-1: none).
+
+    ``first`` is None if the header does not state the first offset.
+    """
 
     position: int
     end: int
@@ -96,7 +99,7 @@ def split_positions(segment: Segment, offset: int, wanted: Selection) -> tuple[i
 def _split_positions(
     segment: Segment, offset: int, wanted: Selection, seen: list[int]
 ) -> tuple[int, int]:
-    """Return the positions of :func:`place`.
+    """Return the positions of :func:`split_positions`.
 
     ``seen`` holds the start position, and gets the end of the last batch before the offset. Raises CodecError for damage.
     """
@@ -160,8 +163,8 @@ def needed_segments(
 ) -> tuple[Segment, ...]:
     """Return the segments that a reader of the offsets ``start`` to ``end`` (excluded) needs.
 
-    The segment before them is included if something may lie at its end. With ``transactions`` they begin where a producer
-    snapshot says which transactions were open, and reach to where a snapshot says that none of these is.
+    The last segment that begins before ``start`` is included. With ``transactions`` the segments begin where a producer snapshot states the open
+    transactions, and end where a snapshot shows that none of the transactions before ``end`` is open.
     """
     low = 0
     for i, segment in enumerate(segments):

@@ -1,4 +1,4 @@
-"""The records of Kafka's own topics: what their keys and values mean, by the name of the topic."""
+"""Decoders of the records of Kafka's internal topics, by the name of the topic."""
 
 from __future__ import annotations
 
@@ -35,20 +35,23 @@ _VALUES: Mapping[str, str] = {
     "metadata_record": CLUSTER_METADATA,
     "remote_log_metadata_record": REMOTE_LOG_METADATA,
 }
-"""What the values of the topics are, in the schemas."""
+"""Topics by the name that the schemas give to their values."""
 
 VIEWS: Mapping[str, str] = {
     view: _VALUES[parts["value"]]
     for view, parts in PAYLOAD_VIEWS.items()
     if parts.get("value") in _VALUES
 }
-"""The views of what the topics say (:mod:`kafka_log.read.topic_views`), each with its topic."""
+"""Topics by the names of their views (:mod:`kafka_log.read.topic_views`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What a record says. ``key`` and ``value`` are as Kafka's tools print them, each with the type or the version beside its
-    ``data``; None where there is none. ``error`` says what of it cannot be read."""
+    """A decoded record.
+
+    ``key`` and ``value`` are JSON objects as Kafka's tools print them, each with ``type`` or ``version`` next to ``data``; None if the record has
+    none. ``error`` says which part cannot be read, None if all can.
+    """
 
     key: Json | None = None
     value: Json | None = None
@@ -56,7 +59,7 @@ class Decoded:
 
 
 class OwnTopic:
-    """How the records of one topic are read. Get one from :func:`own_topic`."""
+    """Decoder of the records of one internal topic. Use :func:`own_topic` to get one."""
 
     def __init__(
         self,
@@ -65,6 +68,7 @@ class OwnTopic:
         *,
         has_secrets: bool = False,
     ) -> None:
+        """Store the function that decodes a key and a value."""
         self.name = name
         self.has_secrets = has_secrets
         """Whether records of the topic may hold secrets."""
@@ -80,13 +84,16 @@ class OwnTopic:
         position: int = 0,
         show_secrets: bool = False,
     ) -> Decoded:
-        """Return what a record says, without secrets unless ``show_secrets``. Never raises: the error is in the result, beside what could be read."""
+        """Return the key and value of a record, with secrets only if ``show_secrets``.
+
+        It never raises: an error is in the result, with the part that could be read.
+        """
         return self._read(key, value, _Bytes(strict, file, position, show_secrets))
 
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """How bytes are parsed and shown, and where they lie."""
+    """Options for parsing and showing a key or value, and the place of its bytes for errors."""
 
     strict: bool
     file: str
@@ -112,6 +119,7 @@ class _Bytes:
         return layout, fields
 
     def _number(self, choice: Choice, source: Source) -> int:
+        """Return the type or version number that ``choice`` reads next. Raises ValueRefused if it is unknown."""
         number = choice.peek(source)
         if number not in choice.cases:
             known = ", ".join(map(str, choice.cases))
@@ -119,14 +127,16 @@ class _Bytes:
         return number
 
     def plain(self, layout: Layout, fields: Any, without: Container[str] = ()) -> Json:
+        """Return the fields of a layout as JSON values, without the fields named in ``without``."""
         return to_json(layout, fields, without, show_secrets=self.show_secrets)
 
     def refused(self, part: str, reason: str) -> CodecError:
+        """Return the error that the ``part`` of the record cannot be read for this reason."""
         return ValueRefused(reason, Where(path=part, position=self.position, file=self.file))
 
 
 def own_topic(name: str) -> OwnTopic | None:
-    """Return how the records of an internal topic are decoded, None for any other topic."""
+    """Return the decoder of an internal topic, None for any other topic."""
     make = _TOPICS.get(name)
     return None if make is None else make()
 
@@ -140,9 +150,10 @@ def one_line(part: Json) -> str:
 
 
 def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) -> OwnTopic:
-    """Return the decoder of a topic whose keys say the type of a record, and whose values say its version."""
+    """Return the decoder of a topic whose keys state the type of the record, and whose values state their version."""
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
+        """Return a decoded record. Its error says which of key and value cannot be parsed, or that the key is null."""
         if key_bytes is None:
             return Decoded(error=how.refused("key", "a record of this topic has a key"))
         try:
@@ -165,7 +176,7 @@ def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) 
 
 
 def _name_status(data: Json, fields: Any) -> None:
-    """Kafka's tools print the name of a transaction's status."""
+    """Replace the number of a transaction's status in ``data`` by its name, as Kafka's tools print it."""
     status = fields.get("transaction_status")
     if status is not None:
         data["transactionStatus"] = str(getattr(status, "label", int(status)))
@@ -213,9 +224,10 @@ def _in_newest(codec: Choice, content: bytes) -> Json | None:
 
 
 def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> OwnTopic:
-    """Return the decoder of a topic with null keys, whose values begin with a frame that says the type and version of the record."""
+    """Return the decoder of a topic with null keys, whose values begin with a frame: type and version of the record."""
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
+        """Return a decoded record. Its error says that the value is null, cannot be parsed, or has an unknown type or version."""
         if value_bytes is None:
             return Decoded(error=how.refused("value", "a record of this topic has a value"))
         try:
@@ -245,30 +257,35 @@ def _has_secrets(case: Any) -> bool:
 
 
 def _consumer_offsets() -> OwnTopic:
+    """Return the decoder of ``__consumer_offsets``."""
     from kafka_codecs import CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE
 
     return _coordinator(CONSUMER_OFFSETS, CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE)
 
 
 def _transaction_state() -> OwnTopic:
+    """Return the decoder of ``__transaction_state``."""
     from kafka_codecs import TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE
 
     return _coordinator(TRANSACTION_STATE, TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE)
 
 
 def _share_group_state() -> OwnTopic:
+    """Return the decoder of ``__share_group_state``."""
     from kafka_codecs import SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE
 
     return _coordinator(SHARE_GROUP_STATE, SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE)
 
 
 def _cluster_metadata() -> OwnTopic:
+    """Return the decoder of ``__cluster_metadata``."""
     from kafka_codecs import METADATA_BODY, METADATA_RECORD
 
     return _framed(CLUSTER_METADATA, METADATA_RECORD, METADATA_BODY)
 
 
 def _remote_log_metadata() -> OwnTopic:
+    """Return the decoder of ``__remote_log_metadata``."""
     from kafka_codecs import REMOTE_LOG_METADATA_BODY, REMOTE_LOG_METADATA_RECORD
 
     return _framed(REMOTE_LOG_METADATA, REMOTE_LOG_METADATA_RECORD, REMOTE_LOG_METADATA_BODY)
@@ -289,9 +306,10 @@ OWN_TOPICS = tuple(_TOPICS)
 def to_json(
     layout: Layout, fields: Any, without: Container[str] = (), *, show_secrets: bool = False
 ) -> dict[str, Any]:
-    """Return the fields of a layout as JSON values, with the names of Kafka's JSON of messages. Leave out hidden fields, and tagged ones that hold their default, as they have no bytes.
+    """Return the fields of a layout as JSON values, with the names of Kafka's JSON messages.
 
-    Secrets are :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``.
+    Hidden fields, those named in ``without``, and tagged fields with their default value, which have no bytes, are left out. Secrets are
+    :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``.
     """
     out: dict[str, Any] = {}
     for f in layout.fields:

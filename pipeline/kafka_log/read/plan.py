@@ -1,4 +1,4 @@
-"""What is read of logs, and how: the plan of a :class:`~kafka_log.read.reader.PlanReader`."""
+"""Read plans: which bytes of which segments are read, how, and in which row format."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Bytes of a segment that one pass reads, from the first byte of a batch (``start``) to ``stop`` (None: the end),
-    and the ``rows`` of them that are selected."""
+    """Bytes of a segment that one pass reads, from the first byte of a batch (``start``) to ``stop`` (None: the end of the file).
+
+    ``rows`` selects among their records.
+    """
 
     segment: Segment
     start: int = 0

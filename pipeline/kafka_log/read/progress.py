@@ -1,4 +1,4 @@
-"""How far logs go that brokers are writing: asked again and again, of many partitions."""
+"""End offsets of logs that brokers are writing, for pollers that ask again and again about many partitions."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 
 FINGERPRINT = 61
-"""Bytes of a batch by which it is known again: those of a header, with its checksum."""
+"""Number of first bytes of a batch that identify it: its header with the checksum."""
 
 KEPT = 8
-"""Positions of a partition that are kept in mind."""
+"""Number of remembered positions for each partition."""
 
 Key = tuple[str, int]
 """Topic and partition."""
 
 
 class Position(NamedTuple):
-    """An offset that is read next, and the leader epoch of the last batch before it; -1 where that is not known."""
+    """The next offset to read, and the leader epoch of the last batch before it (-1: unknown)."""
 
     offset: int
     leader_epoch: int = NO_EPOCH
@@ -52,7 +52,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was found of a partition, as long as its last file is what it was."""
+    """State of a partition at its last poll. It holds as long as size and modification time of the last file are equal."""
 
     path: str
     size: int
@@ -61,17 +61,20 @@ class _Known:
     fingerprint: bytes
     end: Position
     kept: tuple[Position, ...] = ()
-    """Positions before which the log is known to be what it was."""
+    """Positions before which the log is known to be unchanged."""
     stable: int | None = None
 
 
 class Ends:
-    """The ends of logs, poll by poll: what did not change since is not read again.
-
-    ``wanted`` says what damage is and what becomes of it, and whether transactions hold back what is undecided.
-    """
+    """End offsets of logs at each poll. Unchanged parts of a log are not read again."""
 
     def __init__(self, wanted: Selection, engine: Engine = "auto") -> None:
+        """Prepare polls.
+
+        Args:
+            wanted: The policy, the handling of damage, and the isolation level, which says whether open transactions hold records back.
+            engine: Codecs that read batch headers.
+        """
         self._wanted = wanted
         self._engine = engine
         self._known: dict[Key, _Known] = {}
@@ -126,9 +129,10 @@ class Ends:
         return made
 
     def diverged(self, key: Key, log: Log, position: Position, end: Position) -> int | None:
-        """Return the offset, at most that of ``position``, from which on a log was truncated and written again. None if it was not, as far as batches say.
+        """Return the offset from which on a log was truncated and written again, None if batches do not show that.
 
-        A leader that did not have all records truncates a log. ``end`` is the end of the log now.
+        A new leader that lacks records truncates a log. The result is at most the offset of ``position``, which was read before. ``end`` is the
+        current end of the log.
         """
         now = self.at(key, log, position.offset).leader_epoch
         known = position.leader_epoch
@@ -143,6 +147,7 @@ class Ends:
         return min(end.offset, position.offset, position.offset if later is None else later)
 
     def _keep(self, key: Key, position: Position) -> None:
+        """Remember a position of a partition for :meth:`at`. Of more than KEPT positions the oldest is dropped."""
         known = self._known.get(key)
         if known is not None:
             self._known[key] = replace(known, kept=(*known.kept[1 - KEPT :], position))
@@ -150,6 +155,13 @@ class Ends:
     # ------------------------------------------------------------ one partition
 
     def _refreshed(self, key: Key, log: Log) -> _Known:
+        """Return the state of a partition, read again if its last file changed.
+
+        Raises:
+            CodecError: For damage that is an error.
+            ValueRefused: If the last offset is the largest possible one.
+            OSError: If a file is gone.
+        """
         last = log.segments[-1]
         said = last.path.stat()
         known = self._known.get(key)
@@ -207,6 +219,7 @@ class Ends:
         return found
 
     def _stable(self, log: Log, end: int) -> int:
+        """Return the last stable offset of a log, ``end`` if no transaction is open. Raises CodecError for damage that is an error."""
         from kafka_log.logs.transactions import (
             read_transactions,  # the codecs: not for other isolations
         )
@@ -234,6 +247,7 @@ def _is_there_still(log: Log, known: _Known) -> bool:
 
 
 def _fingerprint(segment: Segment, batch: Placed) -> bytes:
+    """Return the first bytes of a batch, which identify it: they include its checksum."""
     with open_segment(segment.path) as file:
         length = min(FINGERPRINT, batch.end - batch.position)
         return read_what_there_is(file, batch.position, length, 0)

@@ -166,6 +166,7 @@ def scan(
     segments = [(partition, rows.segments(partition)) for partition in found]
 
     def splits() -> Iterator[Split]:
+        """Yield the splits in reading order. Errors of directories, and of the search for transactions, come when their partition does."""
         for partition, selected in segments:
             report_partition(partition)
             for segment in selected:
@@ -181,6 +182,7 @@ def scan(
                 yield Split(segment, start, None, of_segment, following.get(segment))
 
     def report_partition(partition: Partition) -> None:
+        """Report a partition directory that cannot be read to ``watch``, or else raise its error or report it as lost."""
         if watch is not None and partition.error is not None:
             watch.unreadable(partition.error)
         else:
@@ -250,6 +252,7 @@ def scan_batches(
     output = Output(BATCHES, found, columns, False)
 
     def splits() -> Iterator[Split]:
+        """Yield the splits in reading order. Raises the error of a directory that cannot be read, if damage is an error."""
         for partition, selection in resolved:
             _check_partition(partition, wanted, on_lost)
             for segment in within_offsets(partition.segments, selection.offsets):
@@ -276,6 +279,11 @@ def _pop_options(options: Any, *names: str) -> Any:
 
 
 def _find(path: Paths, wanted: Selection) -> list[Partition]:
+    """Return the selected partitions of the paths, with tiers merged and replicas selected. Warn about skipped paths.
+
+    Raises:
+        DirectoryError: If there is no log, or none is selected.
+    """
     places = [path] if isinstance(path, str | os.PathLike) else list(path)
     found = [place for place in places if isinstance(place, Partition)]
     rest = [place for place in places if not isinstance(place, Partition)]
@@ -308,6 +316,7 @@ def _stream(
     reader = PlanReader(plan)
 
     def batches() -> Iterator[pa.RecordBatch]:
+        """Yield the rows, and report lost ranges, flagged batches and ends of files between them."""
         for event in reader:
             if isinstance(event, pa.RecordBatch):
                 yield event

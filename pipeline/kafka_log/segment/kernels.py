@@ -1,4 +1,4 @@
-"""Selection of the decoder: whether the Arrow kernels are installed, and whether loading them is worth it. Importing this module loads nothing."""
+"""Selection of the decoder: whether the Arrow kernels are installed and worth loading. Importing this module loads nothing."""
 
 from __future__ import annotations
 
