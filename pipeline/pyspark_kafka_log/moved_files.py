@@ -51,6 +51,7 @@ def make_locator(options: Options) -> Located:
     """Return a function that locates a split when its turn comes; it returns None for a missing file if ``ignoreMissingFiles`` is set."""
 
     def locate(part: Split) -> Split | None:
+        """Return the split with the present path of its file, None if the file is missing and may be ignored."""
         return next(
             iter(locate_splits((part,), options, fails=not options.files.ignore_missing)), None
         )

@@ -57,7 +57,7 @@ class ReportRequest:
 
 
 Tables = Callable[[ReportRequest, tuple[str, ...]], pa.RecordBatchReader]
-"""What makes rows: of all columns, or those that are asked for."""
+"""Function that returns the rows of a report, with all columns or at least the requested ones."""
 
 
 def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchReader:

@@ -31,6 +31,7 @@ class SparkRows:
     """Row format of records in the columns and types of a :class:`~pyspark_kafka_log.task_reader.Scan`."""
 
     def __init__(self, scan: Scan) -> None:
+        """Determine the columns to decode for the columns of ``scan``."""
         self.scan = scan
         self._checks_times = TIMESTAMP in scan.columns and scan.timestamp_unit == "us"
         self._shows_unread = scan.on_damage == "keep" and _PROBLEM in scan.columns
@@ -145,7 +146,7 @@ def _cut(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
 
 
 def _timestamps(values: Any, kind: Any) -> Any:
-    """Timestamps in the unit of the column, null where that cannot hold them."""
+    """Return timestamps in the unit of the column, null if they do not fit into microseconds."""
     if values.type == kind:
         return values
     times = values.view(pa.int64()).to_numpy()
@@ -156,7 +157,7 @@ def _timestamps(values: Any, kind: Any) -> Any:
 
 
 def _control_types(batch: pa.RecordBatch, kind: Any) -> Any:
-    """The types of control records, of which there are few."""
+    """Return the type name of each control record, null for data."""
     types: list[str | None] = [None] * batch.num_rows
     keys = batch.column("key")
     for i in np.flatnonzero(numbers(batch, "is_control")).tolist():
@@ -166,7 +167,7 @@ def _control_types(batch: pa.RecordBatch, kind: Any) -> Any:
 
 
 def _headers(values: Any) -> Any:
-    """The lists with null in the place of empty ones, and every part of them nullable."""
+    """Return lists of record headers with null for an empty list, and with all nested fields nullable."""
     if values.offset:
         values = pa.concat_arrays([values])  # without the rows in front
     inner = values.values

@@ -29,6 +29,7 @@ class DeltaTarget:
     in_files = False
 
     def __init__(self, name: str, out: Location) -> None:
+        """Prepare access to the table at ``out``, which messages call ``name``. Raises ImportError without deltalake."""
         import deltalake
 
         self._delta = deltalake

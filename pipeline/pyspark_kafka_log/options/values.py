@@ -40,11 +40,13 @@ class OptionError(ValueError):
     """An option is unknown or its value is invalid. ``option`` is its name."""
 
     def __init__(self, option: str, reason: str) -> None:
+        """Store the name of the option and the reason."""
         super().__init__(option, reason)
         self.option = option
         self.reason = reason
 
     def __str__(self) -> str:
+        """Return the message with the option and the reason."""
         return f"kafka-log: option {self.option}: {self.reason}"
 
 
@@ -79,6 +81,7 @@ def one_of(*allowed: S) -> Callable[[str, str], S]:
     """Return a reader that takes one of ``allowed`` in any case, and raises OptionError for other values."""
 
     def read(name: str, value: str) -> S:
+        """Return the allowed value that equals ``value`` without case. Raises OptionError if there is none."""
         for one in allowed:
             if one.lower() == value.lower():
                 return one
@@ -177,9 +180,10 @@ def paths(name: str, value: str) -> tuple[str, ...]:
 
 
 def read_json(name: str, value: str, example: str) -> object:
-    """Return the value of JSON without duplicate keys."""
+    """Return the value of JSON without duplicate keys. Raises OptionError for other texts."""
 
     def reject_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        """Return the pairs of an object as a dict. Raises OptionError if a key repeats."""
         if len(dict(pairs)) < len(pairs):
             raise OptionError(name, f"a key stands there twice in {value!r}")
         return dict(pairs)

@@ -77,13 +77,14 @@ class PlanCache:
     """A thread-safe cache of the most recent plans."""
 
     def __init__(self, kept: int = MAX_PLANS, splits: int = MAX_CACHED_SPLITS) -> None:
+        """Limit the cache to ``kept`` plans with ``splits`` splits in total."""
         self._kept = kept
         self._most = splits
         self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: str, make: Callable[[], Plan]) -> Plan:
-        """The plan of a key, made where it is not kept. What ``make`` raises is raised."""
+        """Return the plan of a key from the cache, or from ``make``, which is called outside of the lock. Raises what ``make`` raises."""
         with self._lock:
             found = self._plans.get(key)
             if found is not None:
@@ -98,7 +99,7 @@ class PlanCache:
         return made
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all plans."""
         with self._lock:
             self._plans.clear()
 
@@ -107,7 +108,7 @@ class PlanCache:
 
 
 PLAN_CACHE = PlanCache()
-"""What this process has planned: the next action on a DataFrame asks for the same."""
+"""Plans of this process: the next action on the same DataFrame needs the same plan."""
 
 
 class Sized(Protocol):

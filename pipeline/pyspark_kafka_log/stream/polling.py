@@ -36,22 +36,24 @@ from pyspark_kafka_log.stream.offsets import (
 from pyspark_kafka_log.stream.options import StreamOptions
 
 TRIES = 5
-"""How often directories are listed when something in them was deleted meanwhile."""
+"""Maximum number of listings of a directory if files in it are deleted meanwhile."""
 
 T = TypeVar("T")
 
 NAMED = 10
-"""Losses that a message names; the others are counted."""
+"""Maximum number of losses in a message."""
 
 
 class DataLossError(Exception):
-    """Records are gone, or were replaced by others, that a stream has not read or has read."""
+    """A stream has not read records that are gone, or has read records that were replaced by others."""
 
     def __init__(self, losses: Iterable[str]) -> None:
+        """Store the descriptions of the losses."""
         self.losses = tuple(losses)
         super().__init__(self.losses)
 
     def __str__(self) -> str:
+        """Return the first NAMED losses, the number of others, and what ``failOnDataLoss`` does."""
         more = len(self.losses) - NAMED
         listed = "; ".join(self.losses[:NAMED]) + (f"; and {more} more" if more > 0 else "")
         return (
@@ -64,6 +66,7 @@ class LogStream:
     """The logs of one streaming query. Offsets are JSON; a restart needs nothing but those in its checkpoint."""
 
     def __init__(self, options: StreamOptions, parallelism: int | None = None) -> None:
+        """Prepare polls with the options of a stream; nothing is read yet. ``parallelism`` is the number of tasks that run at once."""
         self._options = options
         self._reading = options.reading
         self._parallelism = parallelism
@@ -82,6 +85,7 @@ class LogStream:
         return self._retry_listing(self._initial)
 
     def _initial(self) -> dict[str, Any]:
+        """Return the start offsets by the options, from one listing. Raises OptionError if the options name other partitions than there are."""
         self._starts = LogStarts()
         logs = {log.key: log for log in select_logs(self._find_logs(), self._reading)}
         wanted = self._options.starting
@@ -124,6 +128,7 @@ class LogStream:
         return self._retry_listing(lambda: self._latest(start, limited=limited))
 
     def _latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
+        """Return the end of the micro-batch after ``start``, from one listing. Raises what :meth:`latest` raises."""
         if start is None:
             self._last = self._find_ends(self._matching_logs({}), {})[0]
             return to_json(self._last)
@@ -153,34 +158,38 @@ class LogStream:
         return to_json(now)
 
     def prepare(self) -> dict[str, Any]:
-        """Let a query with the trigger AvailableNow end at the end of what is there now. Return that end."""
+        """Fix the current end of the logs as the end of a query with the trigger AvailableNow. Return that end."""
         self._target = self._retry_listing(lambda: self._find_ends(self._matching_logs({}), {})[0])
         return to_json(self._target)
 
     def end_at(self, target: Any) -> None:
-        """Let a query end where :meth:`prepare` said in a process that has died."""
+        """Fix ``target``, which :meth:`prepare` returned in another process, as the end of the query."""
         self._target = from_json(target)
 
     def report(self) -> dict[str, Any] | None:
-        """Return the ends of the logs at the last poll, None before the first."""
+        """Return the ends of the logs at the last poll, None before the first poll."""
         return to_json(self._last) if self._last else None
 
     def lag_metrics(self, consumed: Any) -> dict[str, str]:
-        """Return how far ``consumed`` is behind the last poll; nothing if it is None, as before the first micro-batch."""
+        """Return by how many offsets ``consumed`` is behind the last poll, as Spark's metrics. Empty before the first micro-batch or poll."""
         if consumed is None or not self._last:
             return {}
         there = {key: position.offset for key, position in from_json(consumed).items()}
         return lag_metrics(there, {key: position.offset for key, position in self._last.items()})
 
     def tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
-        """Return the splits of each task of a micro-batch. Raise :class:`DataLossError` if not all of it is there any more.
+        """Return the splits of each task of a micro-batch.
 
-        If ``end`` says where the query began, that is the start.
+        If ``end`` contains the offsets at which the query began, these replace ``start``.
+
+        Raises:
+            DataLossError: If records of the micro-batch are gone and ``failOnDataLoss`` is set.
         """
         start = initial_offsets(end) or start
         return self._retry_listing(lambda: self._tasks(start, end))
 
     def _tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
+        """Return the splits of each task of a micro-batch, from one listing. Raises DataLossError as :meth:`tasks` does."""
         before, after = from_json(start), from_json(end)
         logs = self._matching_logs(after)
         losses = [
@@ -375,7 +384,7 @@ def _describe_truncated(key: Key, read: Position, parted: int | None, end: Posit
 
 
 Ranges = Mapping[Key, tuple[int, int]]
-"""For each partition the first offset that is read, and the one after the last."""
+"""First offset (included) and end (excluded) by partition."""
 
 
 def plan_micro_batch(
@@ -437,6 +446,7 @@ class PassedSegments:
     """
 
     def __init__(self) -> None:
+        """Start without any segment."""
         self._read: dict[Key, dict[tuple[int, int], int]] = {}
 
     def record(self, key: Key, log: Log, first: int) -> None:
