@@ -79,7 +79,7 @@ class SparkRows:
         arrays = [self._array(field, batch, segment) for field in scan.schema]
         rows = pa.RecordBatch.from_arrays(arrays, schema=scan.schema)
         for start in range(0, rows.num_rows, scan.batch_rows):
-            yield from _cut(rows.slice(start, scan.batch_rows), scan.batch_bytes)
+            yield from _halve(rows.slice(start, scan.batch_rows), scan.batch_bytes)
 
     def _array(self, field: pa.Field, batch: pa.RecordBatch, segment: Segment) -> Any:
         """Return the column ``field`` of decoded rows."""
@@ -135,14 +135,14 @@ def _time_error(row: pa.RecordBatch, segment: Segment) -> ValueRefused:
     return ValueRefused(reason, Where(path=TIMESTAMP, position=position, file=file))
 
 
-def _cut(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
+def _halve(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
     """Yield rows in halves of halves until each has at most ``most`` bytes or a single row."""
     if rows.num_rows <= 1 or rows_bytes(rows) <= most:
         yield rows
         return
     half = rows.num_rows // 2
-    yield from _cut(rows.slice(0, half), most)
-    yield from _cut(rows.slice(half), most)
+    yield from _halve(rows.slice(0, half), most)
+    yield from _halve(rows.slice(half), most)
 
 
 def _timestamps(values: Any, kind: Any) -> Any:

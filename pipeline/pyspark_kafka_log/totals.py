@@ -171,8 +171,8 @@ def _of_block(
 ) -> Iterator[Totals]:
     """Yield the totals of a block of valid batches, reading the rows of those whose headers do not suffice."""
     headers = block.batch_headers
-    said = _said(headers, part.rows, scan, wanted)
-    counted = said & _counted(headers, part.rows)
+    said = _has_needed_values(headers, part.rows, scan, wanted)
+    counted = said & _has_rows(headers, part.rows)
     if counted.any():
         count = numbers_of(headers.column("record_count").fill_null(0))[counted]
         first = numbers_of(headers.column("base_offset").fill_null(0))[counted]
@@ -185,13 +185,15 @@ def _of_block(
         )
     starts = numbers(headers, "position")
     edges = np.append(starts, block.end)
-    for low, high in _runs(~said):
+    for low, high in _true_ranges(~said):
         stop = int(edges[high])
         of_run = replace(part, start=int(edges[low]), stop=stop)
         yield from _by_rows(of_run, scan, wanted, on_read)
 
 
-def _said(headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: frozenset[str]) -> Any:
+def _has_needed_values(
+    headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: frozenset[str]
+) -> Any:
     """Return the mask of headers that state all that is needed for the rows of their batches."""
     count = numbers_of(headers.column("record_count").fill_null(-1))
     first = numbers_of(headers.column("base_offset").fill_null(-1))
@@ -220,7 +222,7 @@ def _said(headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: froze
     return said
 
 
-def _counted(headers: pa.RecordBatch, rows: RowSelection) -> Any:
+def _has_rows(headers: pa.RecordBatch, rows: RowSelection) -> Any:
     """Return the mask of batches with rows: they are not empty, and no unselected control batches."""
     counted = numbers_of(headers.column("record_count").fill_null(0)) > 0
     if not rows.control_records:
@@ -234,7 +236,7 @@ def _milliseconds(headers: pa.RecordBatch, name: str) -> Any:
     return numbers_of(column.fill_null(0) if column.null_count else column)
 
 
-def _runs(mask: Any) -> list[tuple[int, int]]:
+def _true_ranges(mask: Any) -> list[tuple[int, int]]:
     """Return start and end (excluded) of each run of True in a mask."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(np.int8), [0]))))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

@@ -17,7 +17,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockDecoder, BlockReader
 from kafka_log.segment.blocks import Block
-from kafka_log.segment.header_columns import TIMED, Arrays, Wanted, sliced
+from kafka_log.segment.header_columns import TIMED, Arrays, BatchColumns, sliced
 from kafka_log.segment.kernels import (
     KERNEL_MIN_BYTES,
     KERNEL_MIN_BYTES_OF_HEADERS,
@@ -70,7 +70,9 @@ class HeaderPass:
     """``wanted`` are the columns, ``read`` opens a segment, ``note`` takes from a batch of the reference codecs what is to be
     noted. Memory holds a chunk of a file, or :data:`GROUP_BYTES` of small ones, and their columns."""
 
-    def __init__(self, wanted: Wanted, read: Read, note: Callable[[Batch], Iterable[Any]]) -> None:
+    def __init__(
+        self, wanted: BatchColumns, read: Read, note: Callable[[Batch], Iterable[Any]]
+    ) -> None:
         self.wanted = wanted
         self.read = read
         self.note = note

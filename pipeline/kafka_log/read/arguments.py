@@ -13,7 +13,7 @@ T = TypeVar("T")
 OFFSET_BITS = (1 << 63) - 1
 
 
-def several(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> Any:
+def tuple_of(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> Any:
     """Return a check that applies ``check`` to one value of type ``kind``, or to each value of an iterable.
 
     The check returns a tuple without duplicates, or None for None.

@@ -58,8 +58,8 @@ class Decoded:
     error: CodecError | None = None
 
 
-class OwnTopic:
-    """Decoder of the records of one internal topic. Use :func:`own_topic` to get one."""
+class InternalTopic:
+    """Decoder of the records of one internal topic. Use :func:`internal_topic` to get one."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class _Bytes:
         return ValueRefused(reason, Where(path=part, position=self.position, file=self.file))
 
 
-def own_topic(name: str) -> OwnTopic | None:
+def internal_topic(name: str) -> InternalTopic | None:
     """Return the decoder of an internal topic, None for any other topic."""
     make = _TOPICS.get(name)
     return None if make is None else make()
@@ -149,7 +149,7 @@ def one_line(part: Json) -> str:
 # ---------------------------------------------------------------- coordinators
 
 
-def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) -> OwnTopic:
+def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) -> InternalTopic:
     """Return the decoder of a topic whose keys state the type of the record, and whose values state their version."""
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
@@ -172,7 +172,7 @@ def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) 
         _open_members(data, fields)
         return Decoded(said, {"version": str(int(fields["version"])), "data": data})
 
-    return OwnTopic(name, read)
+    return InternalTopic(name, read)
 
 
 def _name_status(data: Json, fields: Any) -> None:
@@ -223,7 +223,7 @@ def _in_newest(codec: Choice, content: bytes) -> Json | None:
 # ---------------------------------------------------------------- frames
 
 
-def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> OwnTopic:
+def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> InternalTopic:
     """Return the decoder of a topic with null keys, whose values begin with a frame: type and version of the record."""
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
@@ -244,7 +244,7 @@ def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> OwnTopic:
             )
         return Decoded(None, said | {"data": how.plain(case, body)})
 
-    return OwnTopic(name, read, has_secrets=any(map(_has_secrets, bodies.values())))
+    return InternalTopic(name, read, has_secrets=any(map(_has_secrets, bodies.values())))
 
 
 def _has_secrets(case: Any) -> bool:
@@ -256,42 +256,42 @@ def _has_secrets(case: Any) -> bool:
 # ---------------------------------------------------------------- topics
 
 
-def _consumer_offsets() -> OwnTopic:
+def _consumer_offsets() -> InternalTopic:
     """Return the decoder of ``__consumer_offsets``."""
     from kafka_codecs import CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE
 
     return _coordinator(CONSUMER_OFFSETS, CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE)
 
 
-def _transaction_state() -> OwnTopic:
+def _transaction_state() -> InternalTopic:
     """Return the decoder of ``__transaction_state``."""
     from kafka_codecs import TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE
 
     return _coordinator(TRANSACTION_STATE, TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE)
 
 
-def _share_group_state() -> OwnTopic:
+def _share_group_state() -> InternalTopic:
     """Return the decoder of ``__share_group_state``."""
     from kafka_codecs import SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE
 
     return _coordinator(SHARE_GROUP_STATE, SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE)
 
 
-def _cluster_metadata() -> OwnTopic:
+def _cluster_metadata() -> InternalTopic:
     """Return the decoder of ``__cluster_metadata``."""
     from kafka_codecs import METADATA_BODY, METADATA_RECORD
 
     return _framed(CLUSTER_METADATA, METADATA_RECORD, METADATA_BODY)
 
 
-def _remote_log_metadata() -> OwnTopic:
+def _remote_log_metadata() -> InternalTopic:
     """Return the decoder of ``__remote_log_metadata``."""
     from kafka_codecs import REMOTE_LOG_METADATA_BODY, REMOTE_LOG_METADATA_RECORD
 
     return _framed(REMOTE_LOG_METADATA, REMOTE_LOG_METADATA_RECORD, REMOTE_LOG_METADATA_BODY)
 
 
-_TOPICS: Mapping[str, Callable[[], OwnTopic]] = {
+_TOPICS: Mapping[str, Callable[[], InternalTopic]] = {
     CONSUMER_OFFSETS: _consumer_offsets,
     TRANSACTION_STATE: _transaction_state,
     SHARE_GROUP_STATE: _share_group_state,
@@ -299,7 +299,7 @@ _TOPICS: Mapping[str, Callable[[], OwnTopic]] = {
     REMOTE_LOG_METADATA: _remote_log_metadata,
 }
 
-OWN_TOPICS = tuple(_TOPICS)
+INTERNAL_TOPICS = tuple(_TOPICS)
 """The names of the topics."""
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE, offsets_of
-from kafka_log.segment.placement import outside, unambiguous
+from kafka_log.segment.placement import find_outside_segment, unambiguous
 from kafka_log.segment.reader import SegmentReader, batch_damage
 from kafka_log.segment.row_masks import numbers, numbers_of
 
@@ -116,7 +116,9 @@ class OffsetValidator:
             return None
         position, first, last = self._headers()
         base = None if self._allowed is None else self._allowed.start
-        valid = unambiguous(first, last, outside(first, last, base, self._reader.next_base))
+        valid = unambiguous(
+            first, last, find_outside_segment(first, last, base, self._reader.next_base)
+        )
         found = _Batches(position, position[valid], first[valid], last[valid])
         for i in np.flatnonzero(~valid).tolist():
             before, after = found.neighboring_offsets(int(position[i]))

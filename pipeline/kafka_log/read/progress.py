@@ -13,7 +13,7 @@ from kafka_log.logs.partitions import Segment
 from kafka_log.read.batch_places import (
     NO_EPOCH,
     SMALL,
-    Placed,
+    BatchPosition,
     after_snapshot,
     first_of_later_epoch,
     iter_batches,
@@ -57,7 +57,7 @@ class _Known:
     path: str
     size: int
     mtime_ns: int
-    last: Placed | None
+    last: BatchPosition | None
     fingerprint: bytes
     end: Position
     kept: tuple[Position, ...] = ()
@@ -65,7 +65,7 @@ class _Known:
     stable: int | None = None
 
 
-class Ends:
+class LogEnds:
     """End offsets of logs at each poll. Unchanged parts of a log are not read again."""
 
     def __init__(self, wanted: Selection, engine: Engine = "auto") -> None:
@@ -201,17 +201,17 @@ class Ends:
         self._known[key] = made
         return made
 
-    def _last_batch(self, segment: Segment, start: int | None) -> Placed | None:
+    def _last_batch(self, segment: Segment, start: int | None) -> BatchPosition | None:
         """Return the last whole batch of a segment, searched from ``start`` on, or else from where the index ends."""
         if start is None:
             start = find_position_by_index(segment, MAX_OFFSET, None) if segment.size > SMALL else 0
         found = self._scan_batches(segment, start)
         return self._scan_batches(segment, 0) if found is None and start else found
 
-    def _scan_batches(self, segment: Segment, start: int) -> Placed | None:
+    def _scan_batches(self, segment: Segment, start: int) -> BatchPosition | None:
         """Return the last batch of a segment from ``start`` on that was written to its end, None if there is none."""
-        before: Placed | None = None
-        found: Placed | None = None
+        before: BatchPosition | None = None
+        found: BatchPosition | None = None
         for batch in iter_batches(segment, start, self._wanted):
             before, found = found, batch
         if found is not None and not _is_whole(segment, found):
@@ -246,14 +246,14 @@ def _is_there_still(log: Log, known: _Known) -> bool:
     return False
 
 
-def _fingerprint(segment: Segment, batch: Placed) -> bytes:
+def _fingerprint(segment: Segment, batch: BatchPosition) -> bytes:
     """Return the first bytes of a batch, which identify it: they include its checksum."""
     with open_segment(segment.path) as file:
         length = min(FINGERPRINT, batch.end - batch.position)
         return read_what_there_is(file, batch.position, length, 0)
 
 
-def _is_whole(segment: Segment, batch: Placed) -> bool:
+def _is_whole(segment: Segment, batch: BatchPosition) -> bool:
     """Return whether the last batch of a file was written to its end: a preallocated file has zeros where it will be."""
     if segment.tail is not Tail.ACTIVE:
         return True

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
 from kafka_log.logs.names import Include, State, parse_include
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.replicas import Replicas
-from kafka_log.read.arguments import flag, number, one_of, several, text_of
+from kafka_log.read.arguments import flag, number, one_of, text_of, tuple_of
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.ranges import (
     EVERYTHING,
@@ -292,7 +292,7 @@ def _headers(name: str, value: Any) -> tuple[Header, ...]:
     """Return one or several record headers as a tuple, None as an empty one. A pair is one header. Raises ValueError."""
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], bytes | None):
         return (_header(name, value),)
-    return several(str, _header)(name, value) or ()
+    return tuple_of(str, _header)(name, value) or ()
 
 
 def _states(name: str, value: Any) -> tuple[State, ...]:
@@ -312,13 +312,13 @@ def _policy(name: str, value: Any) -> Policy:
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "topics": several(str, text_of("names of topics")),
-    "partitions": several(int, number(0, MAX_PARTITION, "numbers of partitions")),
+    "topics": tuple_of(str, text_of("names of topics")),
+    "partitions": tuple_of(int, number(0, MAX_PARTITION, "numbers of partitions")),
     "offsets": checked_offsets,
     "timestamps": checked_range,
-    "keys": several((bytes, bytearray, memoryview), _key),
+    "keys": tuple_of((bytes, bytearray, memoryview), _key),
     "headers": _headers,
-    "producers": several(int, number(-1 << 63, (1 << 63) - 1, "producer ids")),
+    "producers": tuple_of(int, number(-1 << 63, (1 << 63) - 1, "producer ids")),
     "isolation": one_of(ISOLATIONS),
     "control_records": flag,
     "deleted_records": flag,

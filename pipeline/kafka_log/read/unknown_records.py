@@ -65,7 +65,7 @@ def refuse_unknown(topic: str, batch: pa.RecordBatch, segment: Segment) -> None:
     if all(_is_known(topic, head) for head in heads.unique().to_pylist()):
         return
     for offset, value in zip(batch.column("offset").to_pylist(), values.to_pylist(), strict=True):
-        reason = unknown(topic, value)
+        reason = describe_unknown(topic, value)
         if reason is not None:
             where = Where(path="value", file=os.fspath(segment.path))
             raise RecordRefused(f"the record at offset {offset}: {reason}", where, offset)
@@ -73,10 +73,12 @@ def refuse_unknown(topic: str, batch: pa.RecordBatch, segment: Segment) -> None:
 
 def _is_known(topic: str, head: bytes | None) -> bool:
     """Return whether the first bytes of a value, each below 0x80, are a known type and version."""
-    return head is not None and max(head, default=0) < 0x80 and unknown(topic, head) is None
+    return (
+        head is not None and max(head, default=0) < 0x80 and describe_unknown(topic, head) is None
+    )
 
 
-def unknown(topic: str, value: bytes | None) -> str | None:
+def describe_unknown(topic: str, value: bytes | None) -> str | None:
     """Return why the type or version of a record is unknown, or that it has no value. None if both are known, or the frame cannot be read."""
     if value is None:
         return "it has no value"

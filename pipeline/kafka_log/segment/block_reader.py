@@ -69,7 +69,7 @@ class BlockDecoder(Decoder):
         yield Block(rows.batch, *where, rows.sections, batch_headers=found[0].batch)
 
 
-class HeadDecoder(BlockDecoder):
+class HeaderDecoder(BlockDecoder):
     """Decoder of batch headers that verifies checksums and does not decompress record batches.
 
     Legacy messages are decoded in full: telling compressed ones apart would cost more.
@@ -180,7 +180,7 @@ class BlockScanner:
         """Return the decoder of chunks, None if the reference codecs read the whole file."""
         if self.kernels is None:
             return None
-        kind = BlockDecoder if self.reader.records else HeadDecoder
+        kind = BlockDecoder if self.reader.records else HeaderDecoder
         is_strict = self.reader.policy is Policy.STRICT
         return kind(
             self.columns,

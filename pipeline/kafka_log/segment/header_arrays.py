@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kafka_log.segment.blocks import Block
-from kafka_log.segment.header_columns import Wanted
+from kafka_log.segment.header_columns import BatchColumns
 from kafka_log.segment.model import Batch
 
 
@@ -44,24 +44,24 @@ class Headers:
 
 
 _NAMES = tuple(field.name for field in fields(Headers))
-WANTED = Wanted(_NAMES)
+WANTED = BatchColumns(_NAMES)
 
 
-def row_of(batch: Batch) -> tuple[Any, ...]:
-    """Return the header of one batch as a row for :func:`of_rows`."""
+def header_row(batch: Batch) -> tuple[Any, ...]:
+    """Return the header of one batch as a row for :func:`headers_from_rows`."""
     return WANTED.row(batch)
 
 
-def of_rows(rows: list[tuple[Any, ...]]) -> Headers:
-    """Return the headers of single batches, from rows made by :func:`row_of`."""
+def headers_from_rows(rows: list[tuple[Any, ...]]) -> Headers:
+    """Return the headers of single batches, from rows made by :func:`header_row`."""
     return Headers(**WANTED.of_rows(rows))
 
 
-def of_block(block: Block) -> Headers:
+def headers_from_block(block: Block) -> Headers:
     """Return the headers of a block."""
     return Headers(**WANTED.of_block(block))
 
 
-def joined(parts: list[Headers]) -> Headers:
+def concatenate_headers(parts: list[Headers]) -> Headers:
     """Return the concatenation of several Headers, in the given order."""
     return Headers(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))

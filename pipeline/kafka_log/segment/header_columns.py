@@ -311,7 +311,7 @@ uncompressed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BatchColumns:
     """The columns to compute.
 
     ``deep`` says that records were read, not only headers. ``now`` is in milliseconds since 1970.

@@ -50,7 +50,7 @@ _LENGTH = LOG_ENTRY.length
 """Length field that all layouts of entries share; None if they have different ones."""
 
 
-class Sparse(Chunk):
+class SparseChunk(Chunk):
     """Chunk whose memory pages are allocated by the system when they are first written to."""
 
     def grow(self, capacity: int) -> None:
@@ -125,7 +125,7 @@ class ReadHeaders:
         """Prepare to read ``file``. With ``compiled`` a kernel reads the headers if a compiler is available and the file is local."""
         self.file = file
         self.step = max(chunk_bytes, FAR)  # what does not fit into it is large
-        self.chunk = Sparse(max(WINDOW, self.step))
+        self.chunk = SparseChunk(max(WINDOW, self.step))
         self.hop = _kernel() if compiled and isinstance(file, FileIO) else None
         self.far_from = FAR if self.hop is None else FAR_BY_KERNEL
         self.far = _LENGTH is not None

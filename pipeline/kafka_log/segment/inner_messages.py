@@ -51,7 +51,9 @@ class Found:
         return case is None or case.each is not None
 
 
-def find(case: Case, opened: Opened, session: Session) -> tuple[list[Found], CodecError | None]:
+def find_messages(
+    case: Case, opened: Opened, session: Session
+) -> tuple[list[Found], CodecError | None]:
     """Find the messages of a wrapper, and store their header fields in the fields of the wrapper.
 
     Returns:
@@ -70,7 +72,7 @@ def find(case: Case, opened: Opened, session: Session) -> tuple[list[Found], Cod
             raise ValueRefused("no wrapper has this magic byte", section.where(0))
         try:
             for source in _sources(case.layout, section, session):
-                found.append(_find_messages(_array(case), source))
+                found.append(_find_message(_array(case), source))
                 if len(found) > session.limits.elements:
                     more = f"more than {session.limits.elements} elements"
                     raise LimitError(more, source.where())
@@ -95,7 +97,9 @@ def has_relative_offsets(case: Case, entry: Container) -> bool:
     return name in case.columns[name].paths and bool(entry[name])
 
 
-def read(case: Case, opened: Opened, found: list[Found], session: Session) -> Iterator[Container]:
+def read_messages(
+    case: Case, opened: Opened, found: list[Found], session: Session
+) -> Iterator[Container]:
     """Yield the messages of a wrapper one after the other. Raises CodecError at the first that cannot be read."""
     assert opened.element is not None
     session.depth += 1
@@ -108,7 +112,7 @@ def read(case: Case, opened: Opened, found: list[Found], session: Session) -> It
                     reason = "messages in a wrapper must not be compressed themselves"
                     raise ValueRefused(reason, one.source.where())
                 item = one.layout.read(one.source, opened.fields)
-                _same_version(case, item, one.source)
+                _check_version(case, item, one.source)
             except CodecError as error:
                 raise opened.element(error, i) from None
             finally:
@@ -165,7 +169,7 @@ def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Sour
         raise section.pending
 
 
-def _find_messages(array: Array, source: Source) -> Found:
+def _find_message(array: Array, source: Source) -> Found:
     """Return the message whose bytes are ``source``, with the fields that its layout has at fixed places."""
     choice: Any = array.element
     cases = choice.cases
@@ -179,7 +183,7 @@ def _find_messages(array: Array, source: Source) -> Found:
     return Found(layout, source, head)
 
 
-def _same_version(case: Case, item: Container, source: Source) -> None:
+def _check_version(case: Case, item: Container, source: Source) -> None:
     """Report a message whose version is not that of the array around it: as a finding, or under strict as ValueRefused."""
     version, around = _version(case, item), _array(case).version
     if version != around:

@@ -73,7 +73,7 @@ def construct_engine(
     place = Place(position, len(data))
     if opened.error is not None and len(data) < _header_size(layout):
         if policy is Policy.KAFKA:
-            return _cut_off(layout, data, place, opened.error, session)
+            return _batch_of_incomplete_header(layout, data, place, opened.error, session)
         raise opened.error
     head = BATCHES.case(layout, opened.fields) if opened.error is None else _head(layout, opened)
     if head is None:
@@ -160,7 +160,7 @@ def _header_places(layout: Layout) -> list[tuple[int, int]]:
     return [(layout.offset_of(n), layout.offset_of(n) + layout.size_of(n)) for n in names]
 
 
-def _cut_off(
+def _batch_of_incomplete_header(
     layout: Layout, data: bytes, place: Place, error: CodecError, session: Session
 ) -> Batch:
     """Return an entry that ends within its header as an invalid batch, as Apache Kafka's reader continues after it.
@@ -241,13 +241,13 @@ def _read_records(
             items = list(items)
             entry[case.each] = [item for item, _ in items]
         elif case.whole:
-            found, lost = inner_messages.find(case, opened, session)
+            found, lost = inner_messages.find_messages(case, opened, session)
             if not found[0].is_wrapper:
                 first = found[0].head
                 batch.base_offset = case.columns["base_offset"].value(entry, first, place)
             if lost is not None and inner_messages.has_relative_offsets(case, entry):
                 problems = [*problems, Problem("offsets", lost)]
-            items = _verified(inner_messages.read(case, opened, found, session), session)
+            items = _verified(inner_messages.read_messages(case, opened, found, session), session)
         _add_records(batch, case, entry, items, session, place)
         if lost is not None:
             raise lost

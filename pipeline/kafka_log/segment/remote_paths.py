@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple, Self, cast
 import fsspec
 from fsspec.registry import known_implementations
 
-from kafka_log.segment.globs import compiled, is_pattern, paths_of
+from kafka_log.segment.globs import compile_pattern, find_matching_paths, is_pattern
 from kafka_log.segment.places import has_password
 from kafka_log.segment.remote_errors import RemoteError, as_os_error
 from kafka_log.segment.remote_files import RemoteFile
@@ -196,7 +196,7 @@ class RemotePath(os.PathLike[str]):
 
     def glob(self, pattern: str) -> Iterator[RemotePath]:
         """Yield the entries of the directory whose names match a pattern."""
-        wanted = compiled(pattern)
+        wanted = compile_pattern(pattern)
         return (child for child in self.iterdir() if wanted.fullmatch(child.name))
 
     def matches(self) -> list[RemotePath]:
@@ -207,7 +207,7 @@ class RemotePath(os.PathLike[str]):
         """
         top, _, rest = self._rest.partition("/")
         return (
-            cast(list[RemotePath], paths_of(cast(Any, self._join(top)), rest))
+            cast(list[RemotePath], find_matching_paths(cast(Any, self._join(top)), rest))
             if is_pattern(rest)
             else [self]
         )

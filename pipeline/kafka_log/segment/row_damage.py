@@ -14,7 +14,7 @@ from kafka_log.segment.reader import batch_damage
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DamageColumn:
     """A damage column: its field, the function that computes it for a record of the reference codecs, and its value for good records."""
 
     field: pa.Field
@@ -39,8 +39,8 @@ def damage(batch: Batch, record: Record | None) -> str | None:
     return utf8("; ".join(map(str, wrong))) if wrong else None
 
 
-COLUMNS: Mapping[str, Told] = {
-    "crc_ok": Told(pa.field("crc_ok", pa.bool_()), crc_ok, True),
-    "damage": Told(pa.field("damage", pa.string()), damage, None),
+COLUMNS: Mapping[str, DamageColumn] = {
+    "crc_ok": DamageColumn(pa.field("crc_ok", pa.bool_()), crc_ok, True),
+    "damage": DamageColumn(pa.field("damage", pa.string()), damage, None),
 }
 """Those of the view records only, on request."""

@@ -61,7 +61,7 @@ def present() -> int:
     return time.time_ns() // 1_000_000
 
 
-def moment(name: str, value: Any) -> int | None:
+def parse_time(name: str, value: Any) -> int | None:
     """Return a :data:`Time` in milliseconds since 1970, None as None. Raises ValueError, which names ``name``."""
     if value is None:
         return None

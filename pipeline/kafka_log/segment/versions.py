@@ -28,7 +28,7 @@ def version_of(magic: int) -> int:
     return next(version for version, known in LOG_ENTRY.cases.items() if known is layout)
 
 
-def has(version: int, column: str) -> bool:
+def has_field(version: int, column: str) -> bool:
     """Return whether headers of a version have a field for a column of the view ``batches``.
 
     Without a field the column has the same value in all batches of the version.
@@ -44,7 +44,7 @@ def are_known(magics: Any) -> Any:
     return np.isin(magics, VERSIONS)
 
 
-def have(magics: Any, column: str) -> Any:
+def have_field(magics: Any, column: str) -> Any:
     """Return a mask of the magic bytes whose headers, as they are read, have a field for a column of the view ``batches``."""
     return _table(column)[magics]
 
@@ -69,7 +69,7 @@ def field_of(version: int, column: str) -> str:
     return paths[0]
 
 
-def absent(column: str) -> int:
+def absent_value(column: str) -> int:
     """Return the number that says that there is no value, in the field of the newest version that a column of the view ``batches`` is taken from.
 
     Raises:
@@ -102,12 +102,12 @@ def codecs_of(version: int) -> frozenset[str]:
 
 @cache
 def _table(column: str) -> Any:
-    """Return an array of 256 booleans, indexed by magic byte (negative ones from the end): :func:`has` for the version it is read as."""
+    """Return an array of 256 booleans, indexed by magic byte (negative ones from the end): :func:`has_field` for the version it is read as."""
     import numpy as np
 
     # A negative byte indexes from the end, where it stands.
     magics = np.arange(256).astype(np.int8).tolist()
-    return np.array([has(version_of(magic), column) for magic in magics])
+    return np.array([has_field(version_of(magic), column) for magic in magics])
 
 
 def _case(version: int) -> Case | None:
@@ -116,5 +116,5 @@ def _case(version: int) -> Case | None:
     return next((case for case in BATCHES.cases if case.layout is layout), None)
 
 
-BATCH_VERSIONS = tuple(version for version in VERSIONS if has(version, "record_count"))
+BATCH_VERSIONS = tuple(version for version in VERSIONS if has_field(version, "record_count"))
 """The versions of record batches: their headers say how many records they have. Others are legacy message formats."""

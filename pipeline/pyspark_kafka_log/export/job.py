@@ -16,7 +16,7 @@ from kafka_log.logs.log_start import LogStarts
 from kafka_log.read.changing_files import is_gone
 from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
-from kafka_log.read.progress import Ends as LogEnds
+from kafka_log.read.progress import LogEnds as LogEnds
 from kafka_log.read.progress import Position
 from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.export.locations import Location

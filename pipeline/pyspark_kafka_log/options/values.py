@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kafka_log import Policy
 from kafka_log.logs.names import State, parse_include
-from kafka_log.segment.globs import PatternError, compiled
+from kafka_log.segment.globs import PatternError, compile_pattern
 from kafka_log.segment.model import OnDamage
 from kafka_log.segment.places import has_password
 from pyspark_kafka_log.columns import COLUMNS
@@ -95,7 +95,7 @@ def name_pattern(name: str, value: str) -> str:
     if not value:
         raise OptionError(name, "it is empty")
     try:
-        compiled(value)
+        compile_pattern(value)
     except PatternError as error:
         raise OptionError(name, str(error)) from None
     return value

@@ -18,7 +18,7 @@ from kafka_log.read.changing_files import is_gone, read_steadily
 from kafka_log.read.isolation import PartitionRows
 from kafka_log.read.offsets_by_time import offset_at
 from kafka_log.read.plan import Split
-from kafka_log.read.progress import Ends, Key, Position
+from kafka_log.read.progress import Key, LogEnds, Position
 from kafka_log.read.selection import filter_for_segment
 from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError, Options
@@ -70,7 +70,7 @@ class LogStream:
         self._options = options
         self._reading = options.reading
         self._parallelism = parallelism
-        self._ends = Ends(options.reading.selection, options.reading.engine)
+        self._ends = LogEnds(options.reading.selection, options.reading.engine)
         self._pace = Pace(options.limits)
         self._last: dict[Key, Position] = {}
         self._target: dict[Key, Position] | None = None

@@ -21,7 +21,7 @@ from kafka_log.inspect.dump import json_objects as json_dump
 from kafka_log.inspect.statistics.columns import NEEDED
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
-from kafka_log.segment.header_columns import TIMED, Wanted
+from kafka_log.segment.header_columns import TIMED, BatchColumns
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from tests.arrow.segments import entries, mutated, mutated_inside, sources
 from tests.paths import SAMPLES, VECTORS
@@ -117,7 +117,7 @@ def told(reader: Any) -> list[str]:
 
 def columns(reader: Any, deep: bool) -> dict[str, list[Any]]:
     """What is summed up of batches."""
-    wanted = Wanted(NEEDED, deep, now=1_700_000_000_000)
+    wanted = BatchColumns(NEEDED, deep, now=1_700_000_000_000)
     parts = []
     with suppress(CodecError):  # a strict reader's first error, which is in its end too
         for part in reader.parts(TIMED, sizes=True) if isinstance(reader, BlockReader) else reader:

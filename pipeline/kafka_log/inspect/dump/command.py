@@ -109,7 +109,7 @@ def _refuse_filters(options: argparse.Namespace) -> None:
 def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
     """The objects of the reference vectors."""
     from kafka_log.inspect.dump import json_objects as json_dump
-    from kafka_log.read.internal_topics import own_topic
+    from kafka_log.read.internal_topics import internal_topic
 
     worst = GOOD
     out = sys.stdout
@@ -120,7 +120,7 @@ def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
             worst = PROBLEMS
         for segment in partition.segments:
             watch = _Watch(open_segment(segment))
-            decode = own_topic(segment.topic if options.decode == "auto" else options.decode)
+            decode = internal_topic(segment.topic if options.decode == "auto" else options.decode)
             lines = json_dump.lines(watch, records=not options.digest, decode=decode)
             while some := list(islice(lines, LINES)):
                 out.write("\n".join(some) + "\n")

@@ -12,7 +12,7 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.dump.batch_text import timestamp_type
-from kafka_log.read.internal_topics import Decoded, OwnTopic
+from kafka_log.read.internal_topics import Decoded, InternalTopic
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Batch, Control, Record, is_own_checksum
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_at, size_of
@@ -31,7 +31,7 @@ _NULL = _LENGTH(-1)
 
 
 def objects(
-    reader: Batches, *, records: bool = True, decode: OwnTopic | None = None
+    reader: Batches, *, records: bool = True, decode: InternalTopic | None = None
 ) -> Iterator[dict[str, Any]]:
     """The objects for one file, in order. ``records=False`` gives digests instead of records."""
     for item in _items(reader, records):
@@ -90,7 +90,7 @@ def _items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | Record]:
 
 
 def lines(
-    reader: Batches, *, records: bool = True, decode: OwnTopic | None = None
+    reader: Batches, *, records: bool = True, decode: InternalTopic | None = None
 ) -> Iterator[str]:
     """The same as text, an object a line."""
     for item in _items(reader, records):
@@ -157,7 +157,7 @@ def batch_object(batch: Batch, whole: Any) -> dict[str, Any]:
     return out
 
 
-def record_object(record: Record, decode: OwnTopic | None = None) -> dict[str, Any]:
+def record_object(record: Record, decode: InternalTopic | None = None) -> dict[str, Any]:
     """A record as JSON values; bytes are standard Base64. ``decode`` adds what a record of one of Kafka's own topics says, without secrets; the
     bytes have them."""
     out: dict[str, Any] = {
@@ -184,7 +184,7 @@ def decoded_object(found: Decoded) -> dict[str, Any]:
     return out if found.error is None else out | error_object(found.error)
 
 
-def record_line(record: Record, decode: OwnTopic | None = None) -> str:
+def record_line(record: Record, decode: InternalTopic | None = None) -> str:
     """The object of a record as text. This is the shape of :func:`record_object`, in a quarter of the time."""
     offset, timestamp, sequence, key, value, headers, control, crc_error, _ = record
     if control is not None or crc_error is not None or decode is not None:

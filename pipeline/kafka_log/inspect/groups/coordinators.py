@@ -16,7 +16,7 @@ from kafka_log.read.internal_topics import (
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
-    own_topic,
+    internal_topic,
 )
 from kafka_log.read.scanning import scan
 from kafka_log.segment.arrow_text import utf8
@@ -101,7 +101,7 @@ def _topics(name: str) -> list[str]:
 
 def _names(partition: Partition) -> Iterator[str]:
     """The names that the records of a partition are about, but for those of which the last record deletes it. What is damaged is passed over."""
-    topic = own_topic(partition.topic)
+    topic = internal_topic(partition.topic)
     assert topic is not None
     last: dict[bytes, bool] = {}
     for rows in scan([partition], ["key", "value"], Policy.SALVAGE, on_damage="drop"):

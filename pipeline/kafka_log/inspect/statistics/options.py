@@ -15,7 +15,7 @@ from kafka_log.logs.removed_segments import read_options
 from kafka_log.read.arguments import one_of
 from kafka_log.read.selection import Selection
 from kafka_log.segment.block_reader import BlockReader
-from kafka_log.segment.header_columns import UNBOUNDED, Arrays, Wanted
+from kafka_log.segment.header_columns import UNBOUNDED, Arrays, BatchColumns
 from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.segment.model import Batch, End, Policy, is_own_checksum
 from kafka_log.segment.ranges import Range
@@ -86,7 +86,9 @@ class Asked:
     def pass_over(self, segments: Sequence[Segment], names: tuple[str, ...]) -> HeaderPass:
         """Return what reads these columns of their batches, and those that :meth:`chosen` looks at. It notes what is wrong."""
         columns = tuple(dict.fromkeys((*names, *_CHOSEN_BY)))
-        return HeaderPass(Wanted(columns, self.deep, self.now), self.read(segments), _problems)
+        return HeaderPass(
+            BatchColumns(columns, self.deep, self.now), self.read(segments), _problems
+        )
 
     def chosen(self, arrays: Arrays, wanted: Selection) -> Arrays:
         """The batches that may have records that are chosen, by their headers. ``wanted`` is the selection as of their partition."""

@@ -27,7 +27,7 @@ from kafka_log.inspect.statistics.options import Asked, OnProblem, problems_of_e
 from kafka_log.inspect.statistics.totals import Sums, codec_name
 from kafka_log.logs.names import State
 from kafka_log.logs.partitions import Partition, Segment, group_by_state
-from kafka_log.read.arguments import several
+from kafka_log.read.arguments import tuple_of
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import End
 
@@ -233,7 +233,7 @@ def _kind(_: str, name: Any) -> Any:
 
 def checked_by(by: By | Iterable[By]) -> tuple[By, ...]:
     """What to sum up by, each once. Raises ValueError."""
-    wanted: tuple[By, ...] = several(str, _kind)("by", by) or ()
+    wanted: tuple[By, ...] = tuple_of(str, _kind)("by", by) or ()
     if not wanted:
         raise ValueError(f"by is empty; known: {', '.join(BY)}")
     return wanted
