@@ -296,7 +296,7 @@ class LogDirectory:
             advance=advance,
             judged=counts.append if on_checked is None else on_checked,
         )
-        filters = selection.plain()
+        filters = selection.to_keywords()
         if on_checked is None and filters and not any(counts):
             names = ", ".join(filters)
             warnings.warn(f"kafka-log: no batch was checked: none matches {names}", stacklevel=2)

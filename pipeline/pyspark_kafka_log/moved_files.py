@@ -27,7 +27,7 @@ def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> 
         path = part.segment.path
         if is_url(path):
             # Nothing is renamed there before it is deleted; of a plan it is known that it was there.
-            if fails or path.anew().exists():  # type: ignore[attr-defined]
+            if fails or path.without_cache().exists():  # type: ignore[attr-defined]
                 out.append(part)
             else:
                 _warn_of_gone(path)

@@ -63,17 +63,17 @@ class SparkRows:
             return
         out_of_range = _times_out_of_range(item) if self._checks_times else None
         if out_of_range is None or self.scan.on_damage == "keep":
-            yield from self._pieces(item, segment)
+            yield from self._split_rows(item, segment)
         elif self.scan.on_damage == "drop":
             for row in out_of_range.nonzero()[0].tolist():
                 yield _lost_record(item.slice(row, 1), segment)
-            yield from self._pieces(item.filter(pa.array(~out_of_range)), segment)
+            yield from self._split_rows(item.filter(pa.array(~out_of_range)), segment)
         else:
             first = int(out_of_range.argmax())
-            yield from self._pieces(item.slice(0, first), segment)
+            yield from self._split_rows(item.slice(0, first), segment)
             raise _time_error(item.slice(first, 1), segment)
 
-    def _pieces(self, batch: pa.RecordBatch, segment: Segment) -> Iterator[pa.RecordBatch]:
+    def _split_rows(self, batch: pa.RecordBatch, segment: Segment) -> Iterator[pa.RecordBatch]:
         """Yield rows in Spark's columns, cut to ``batch_rows`` and ``batch_bytes``."""
         scan = self.scan
         arrays = [self._array(field, batch, segment) for field in scan.schema]

@@ -86,7 +86,7 @@ def export(
     selection = change_selection(selection, policy, filters)
     # Which partitions and states, the caller has said.
     selection = selection.but(topics=None, partitions=None, include=())
-    asked = {"columns": columns and list(columns), "view": view} | selection.plain()
+    asked = {"columns": columns and list(columns), "view": view} | selection.to_keywords()
     if show_secrets:
         asked["show_secrets"] = True
     starts = LogStarts()

@@ -106,7 +106,7 @@ class HeaderPass:
     def _single(self, segment: Segment) -> Iterator[Piece]:
         reader = self.read(segment)
         if isinstance(reader, BlockReader):
-            items: Iterable[Batch | Block] = reader.parts(self.columns, sizes=self.sizes)
+            items: Iterable[Batch | Block] = reader.items(self.columns, sizes=self.sizes)
         else:
             items = reader
         rows: list[tuple[Any, ...]] = []
@@ -116,11 +116,11 @@ class HeaderPass:
         try:
             for item in items:
                 if rows and (isinstance(item, Block) or len(rows) >= ROWS):
-                    yield Piece(segment, self.wanted.of_rows(rows), noted, end - done)
+                    yield Piece(segment, self.wanted.from_rows(rows), noted, end - done)
                     rows, noted, done = [], [], end
                 if isinstance(item, Block):
                     end = item.end
-                    yield Piece(segment, self.wanted.of_block(item), (), end - done)
+                    yield Piece(segment, self.wanted.from_block(item), (), end - done)
                     done = end
                 else:
                     end = item.position + item.size
@@ -131,7 +131,7 @@ class HeaderPass:
         except OSError as error:
             failed = error
         left = max(segment.size - done, 0)
-        arrays = self.wanted.of_rows(rows)
+        arrays = self.wanted.from_rows(rows)
         yield Piece(segment, arrays, noted, left, True, reader.end, failed)
 
     # ------------------------------------------------------------ together
@@ -211,8 +211,8 @@ class HeaderPass:
                 if not isinstance(item, Block) or item.start != at:
                     return None
                 at = item.end
-                parts.append(self.wanted.of_block(item))
-        arrays = self.wanted.joined(parts)
+                parts.append(self.wanted.from_block(item))
+        arrays = self.wanted.concatenate(parts)
         begins = np.append(arrays["position"], stop)
         return arrays if at == stop and bool(np.isin(edges, begins).all()) else None
 

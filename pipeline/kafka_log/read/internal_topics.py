@@ -126,11 +126,11 @@ class _Bytes:
             raise ValueRefused(f"{number} is not known; there are: {known}", source.where())
         return number
 
-    def plain(self, layout: Layout, fields: Any, without: Container[str] = ()) -> Json:
+    def to_json(self, layout: Layout, fields: Any, without: Container[str] = ()) -> Json:
         """Return the fields of a layout as JSON values, without the fields named in ``without``."""
         return to_json(layout, fields, without, show_secrets=self.show_secrets)
 
-    def refused(self, part: str, reason: str) -> CodecError:
+    def make_error(self, part: str, reason: str) -> CodecError:
         """Return the error that the ``part`` of the record cannot be read for this reason."""
         return ValueRefused(reason, Where(path=part, position=self.position, file=self.file))
 
@@ -155,19 +155,19 @@ def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
         """Return a decoded record. Its error says which of key and value cannot be parsed, or that the key is null."""
         if key_bytes is None:
-            return Decoded(error=how.refused("key", "a record of this topic has a key"))
+            return Decoded(error=how.make_error("key", "a record of this topic has a key"))
         try:
             layout, fields = how.parse(key, key_bytes, "key")
         except CodecError as error:
             return Decoded(error=error.without_frames())
-        said = {"type": str(int(fields["type"])), "data": how.plain(layout, fields, ("type",))}
+        said = {"type": str(int(fields["type"])), "data": how.to_json(layout, fields, ("type",))}
         if value_bytes is None:
             return Decoded(said)
         try:
             layout, fields = how.parse(values[int(fields["type"])], value_bytes, "value")
         except CodecError as error:
             return Decoded(said, error=error.without_frames())
-        data = how.plain(layout, fields, ("version",))
+        data = how.to_json(layout, fields, ("version",))
         _name_status(data, fields)
         _open_members(data, fields)
         return Decoded(said, {"version": str(int(fields["version"])), "data": data})
@@ -229,7 +229,7 @@ def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> InternalTop
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
         """Return a decoded record. Its error says that the value is null, cannot be parsed, or has an unknown type or version."""
         if value_bytes is None:
-            return Decoded(error=how.refused("value", "a record of this topic has a value"))
+            return Decoded(error=how.make_error("value", "a record of this topic has a value"))
         try:
             _, fields = how.parse(layout, value_bytes, "value")
         except CodecError as error:
@@ -240,9 +240,9 @@ def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> InternalTop
         case = found.get(version) if isinstance(found, Mapping) else found
         if isinstance(body, bytes) or case is None:
             return Decoded(
-                None, said, how.refused("value.body", "no such record, or version, is known")
+                None, said, how.make_error("value.body", "no such record, or version, is known")
             )
-        return Decoded(None, said | {"data": how.plain(case, body)})
+        return Decoded(None, said | {"data": how.to_json(case, body)})
 
     return InternalTopic(name, read, has_secrets=any(map(_has_secrets, bodies.values())))
 

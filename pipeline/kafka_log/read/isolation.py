@@ -25,7 +25,7 @@ Known = MutableMapping[tuple[Log, Policy, bool], "Transactions"]
 """Transactions by partition, policy, and whether damage is an error."""
 
 
-class PartitionRows:
+class PartitionFilters:
     """Row filters of partitions, for one partition at a time.
 
     With ``read_committed`` the transactions of a partition are looked up from batch headers and markers. Records before the log start offset
@@ -66,7 +66,7 @@ class PartitionRows:
         self._counted: Log | None = None
         self._rows = self._in_log = RowSelection()
 
-    def of(self, partition: Log, state: State = "live") -> RowSelection:
+    def filter_for(self, partition: Log, state: State = "live") -> RowSelection:
         """Return the selection of rows in the segments of a partition that are in ``state``. Raises CodecError for damage that is an error."""
         if partition is not self._partition:
             self._count(partition)

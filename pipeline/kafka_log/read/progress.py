@@ -79,7 +79,7 @@ class LogEnds:
         self._engine = engine
         self._known: dict[Key, _Known] = {}
 
-    def of(self, key: Key, log: Log) -> Position | None:
+    def find_end(self, key: Key, log: Log) -> Position | None:
         """Return the end of a log: after its last whole batch. None if its directory is gone.
 
         An incomplete tail of the active segment is not part of it.
@@ -89,13 +89,13 @@ class LogEnds:
             FileNotFoundError: If a file is gone since it was listed.
         """
         try:
-            return read_steadily(log.segments[-1].path, lambda: self._refreshed(key, log)).end
+            return read_steadily(log.segments[-1].path, lambda: self._refresh(key, log)).end
         except (FileNotFoundError, UnreadableError) as error:
             if is_gone(error) and not log.segments[-1].path.parent.exists():
                 return None
             raise
 
-    def readable(self, key: Key, log: Log, end: Position) -> Position:
+    def find_readable_end(self, key: Key, log: Log, end: Position) -> Position:
         """Return the position up to which a log that ends at ``end`` can be read.
 
         That is ``end``, or with ``read_committed`` the start of its oldest open transaction.
@@ -105,14 +105,15 @@ class LogEnds:
         known = self._known[key]
         if known.stable is None:
             stable = read_steadily(
-                log.segments[-1].path, lambda: self._stable(log, self._known[key].end.offset)
+                log.segments[-1].path,
+                lambda: self._last_stable_offset(log, self._known[key].end.offset),
             )
             known = replace(known, stable=stable)
             self._known[key] = known
         assert known.stable is not None
-        return end if known.stable >= end.offset else self.at(key, log, known.stable)
+        return end if known.stable >= end.offset else self.position_at(key, log, known.stable)
 
-    def at(self, key: Key, log: Log, offset: int) -> Position:
+    def position_at(self, key: Key, log: Log, offset: int) -> Position:
         """Return an offset of a log as a position, with its leader epoch."""
         known = self._known.get(key)
         for position in () if known is None else (*known.kept, known.end):
@@ -128,13 +129,13 @@ class LogEnds:
         self._keep(key, made)
         return made
 
-    def diverged(self, key: Key, log: Log, position: Position, end: Position) -> int | None:
+    def find_divergence(self, key: Key, log: Log, position: Position, end: Position) -> int | None:
         """Return the offset from which on a log was truncated and written again, None if batches do not show that.
 
         A new leader that lacks records truncates a log. The result is at most the offset of ``position``, which was read before. ``end`` is the
         current end of the log.
         """
-        now = self.at(key, log, position.offset).leader_epoch
+        now = self.position_at(key, log, position.offset).leader_epoch
         known = position.leader_epoch
         if end.offset >= position.offset and not NO_EPOCH < known < now:
             return None
@@ -147,14 +148,14 @@ class LogEnds:
         return min(end.offset, position.offset, position.offset if later is None else later)
 
     def _keep(self, key: Key, position: Position) -> None:
-        """Remember a position of a partition for :meth:`at`. Of more than KEPT positions the oldest is dropped."""
+        """Remember a position of a partition for :meth:`position_at`. Of more than KEPT positions the oldest is dropped."""
         known = self._known.get(key)
         if known is not None:
             self._known[key] = replace(known, kept=(*known.kept[1 - KEPT :], position))
 
     # ------------------------------------------------------------ one partition
 
-    def _refreshed(self, key: Key, log: Log) -> _Known:
+    def _refresh(self, key: Key, log: Log) -> _Known:
         """Return the state of a partition, read again if its last file changed.
 
         Raises:
@@ -218,7 +219,7 @@ class LogEnds:
             return before
         return found
 
-    def _stable(self, log: Log, end: int) -> int:
+    def _last_stable_offset(self, log: Log, end: int) -> int:
         """Return the last stable offset of a log, ``end`` if no transaction is open. Raises CodecError for damage that is an error."""
         from kafka_log.logs.transactions import (
             read_transactions,  # the codecs: not for other isolations

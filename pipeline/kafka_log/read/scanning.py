@@ -26,7 +26,7 @@ from kafka_log.logs.partitions import (
 from kafka_log.logs.replicas import select_replicas
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.arguments import flag
-from kafka_log.read.isolation import PartitionRows
+from kafka_log.read.isolation import PartitionFilters
 from kafka_log.read.output import Output
 from kafka_log.read.plan import ReadPlan, RowFormat, Split
 from kafka_log.read.reader import LostRange, PlanReader
@@ -136,7 +136,7 @@ def scan(
     found = _find(path, wanted)
     begin = wanted.timestamps[0]
     seeks = indexes and wanted.policy is Policy.KAFKA
-    rows = PartitionRows(wanted, engine, of_view=view is not None, lists_again=True)
+    rows = PartitionFilters(wanted, engine, of_view=view is not None, lists_again=True)
     following: dict[Segment, int | None] = {}
     if wanted.policy is Policy.SALVAGE:
         following = dict(
@@ -171,7 +171,7 @@ def scan(
             report_partition(partition)
             for segment in selected:
                 start = 0
-                of_segment = limit_to_segment(rows.of(partition, segment.state), segment)
+                of_segment = limit_to_segment(rows.filter_for(partition, segment.state), segment)
                 low = of_segment.offsets[0]
                 if seeks and (low is not None or begin is not None):
                     from kafka_log.logs.index_files import (

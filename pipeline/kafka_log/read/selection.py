@@ -186,7 +186,7 @@ class Selection:
                 raise ValueError(f"{name} is of records: batch headers do not say it")
         return self.but(control_records=True).rows()
 
-    def plain(self) -> dict[str, Any]:
+    def to_keywords(self) -> dict[str, Any]:
         """Return the filters that differ from their defaults, as keywords."""
         every = Selection()
         return {
@@ -235,7 +235,7 @@ def filter_for_segment(
     if after is None:
         after = 1 << 63 if following is None else following.base_offset
     narrowed = limit_to_segment(rows, segment)
-    return replace(narrowed, aborted=rows.aborted.between(segment.base_offset, after))
+    return replace(narrowed, aborted=rows.aborted.limit_to_offsets(segment.base_offset, after))
 
 
 def within_offsets(

@@ -72,7 +72,7 @@ class TopicView:
         return VIEWS[self.name]
 
     @property
-    def own(self) -> tuple[str, ...]:
+    def decoded_columns(self) -> tuple[str, ...]:
         """The selected columns that are decoded from keys and values."""
         return tuple(name for name in self.columns if name not in _MORE)
 
@@ -93,7 +93,11 @@ class TopicView:
     @property
     def schema(self) -> pa.Schema:
         """Arrow schema of the selected columns."""
-        own = {f.name: f for f in schema_of(choose(self.view, self.own))} if self.own else {}
+        own = (
+            {f.name: f for f in schema_of(choose(self.view, self.decoded_columns))}
+            if self.decoded_columns
+            else {}
+        )
         fields = [
             own[n] if n in own else pa.field(n, _MORE[n][0], n in _TOLD) for n in self.columns
         ]
@@ -154,7 +158,9 @@ class ViewRows:
             self._compiled = use_payload_kernels(view.view, parts, self._size)
         # A view without a column of its own still says how many rows there are.
         naming = (s.named_by for s in secrets.values() if s.named_by is not None)
-        wanted = tuple(dict.fromkeys((*view.own, *naming))) or (view.view.columns[0].name,)
+        wanted = tuple(dict.fromkeys((*view.decoded_columns, *naming))) or (
+            view.view.columns[0].name,
+        )
         for found in decode(
             view.view,
             parts,

@@ -229,7 +229,7 @@ class BlockReader:
             else:
                 yield item
 
-    def parts(
+    def items(
         self, columns: Sequence[str] = COUNTED, *, sizes: bool = False
     ) -> Iterator[Batch | Block]:
         """Yield batches and blocks for callers that count only.

@@ -54,12 +54,12 @@ def header_row(batch: Batch) -> tuple[Any, ...]:
 
 def headers_from_rows(rows: list[tuple[Any, ...]]) -> Headers:
     """Return the headers of single batches, from rows made by :func:`header_row`."""
-    return Headers(**WANTED.of_rows(rows))
+    return Headers(**WANTED.from_rows(rows))
 
 
 def headers_from_block(block: Block) -> Headers:
     """Return the headers of a block."""
-    return Headers(**WANTED.of_block(block))
+    return Headers(**WANTED.from_block(block))
 
 
 def concatenate_headers(parts: list[Headers]) -> Headers:

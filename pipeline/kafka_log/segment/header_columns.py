@@ -321,7 +321,7 @@ class BatchColumns:
     deep: bool = False
     now: int = _NONE
 
-    def of_block(self, block: Block) -> Arrays:
+    def from_block(self, block: Block) -> Arrays:
         """Return the columns of the batches of a block as arrays."""
         it = _OfBlock(block, self.deep, self.now)
         made = ((n, COLUMNS[n]) for n in self.names)
@@ -332,7 +332,7 @@ class BatchColumns:
         it = _OfBatch(batch, self.deep, self.now)
         return tuple([COLUMNS[name].of_batch(it) for name in self.names])
 
-    def of_rows(self, rows: Sequence[tuple[Any, ...]]) -> Arrays:
+    def from_rows(self, rows: Sequence[tuple[Any, ...]]) -> Arrays:
         """Return the tuples of :meth:`row`, one for each batch, as arrays."""
         columns = list(zip(*rows, strict=True)) or [()] * len(self.names)
         return {
@@ -340,11 +340,11 @@ class BatchColumns:
             for name, column in zip(self.names, columns, strict=True)
         }
 
-    def joined(self, parts: Sequence[Arrays]) -> Arrays:
+    def concatenate(self, parts: Sequence[Arrays]) -> Arrays:
         """Return the concatenation of ``parts``; empty arrays if there are none."""
         if len(parts) == 1:
             return parts[0]
-        some = parts or [self.of_rows([])]
+        some = parts or [self.from_rows([])]
         return {name: np.concatenate([part[name] for part in some]) for name in self.names}
 
 

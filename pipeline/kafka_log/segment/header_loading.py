@@ -126,8 +126,8 @@ class ReadHeaders:
         self.file = file
         self.step = max(chunk_bytes, FAR)  # what does not fit into it is large
         self.chunk = SparseChunk(max(WINDOW, self.step))
-        self.hop = _kernel() if compiled and isinstance(file, FileIO) else None
-        self.far_from = FAR if self.hop is None else FAR_BY_KERNEL
+        self.read_by_kernel = _kernel() if compiled and isinstance(file, FileIO) else None
+        self.far_from = FAR if self.read_by_kernel is None else FAR_BY_KERNEL
         self.far = _LENGTH is not None
         self.most = FIRST
         self.ahead = DiskReadAhead(file)
@@ -137,11 +137,11 @@ class ReadHeaders:
     def fill(self, position: int, stop: int) -> None:
         """Fill the chunk with the headers from ``position`` on, at most up to ``stop``; choose again how to read for the next call."""
         if not self.far:
-            self._everything(position, stop)
+            self._read_all(position, stop)
         if self.far:
-            self._each(position, stop)
+            self._read_headers(position, stop)
 
-    def _everything(self, position: int, stop: int) -> None:
+    def _read_all(self, position: int, stop: int) -> None:
         """Fill the chunk with all bytes, and set ``far`` if the first TRIAL batches are large enough to read single headers."""
         self.chunk.expect_all()
         view = self.chunk.view()
@@ -153,14 +153,16 @@ class ReadHeaders:
             count += 1
         self.far = _LENGTH is not None and at >= count * self.far_from
 
-    def _each(self, position: int, stop: int) -> None:
+    def _read_headers(self, position: int, stop: int) -> None:
         """Fill the chunk with single headers, and clear ``far`` if the batches are too small for that."""
         room = min(self.chunk.capacity, stop - position)
         at = count = got = 0
         if self.span:
             self.ahead.request(position, min(position + 2 * self.span, stop))
-        if self.hop is not None:
-            at, count = self.hop(self.file, self.chunk, room, position, self.most, self.far_from)
+        if self.read_by_kernel is not None:
+            at, count = self.read_by_kernel(
+                self.file, self.chunk, room, position, self.most, self.far_from
+            )
         if at == 0:
             at, count, got = self._one_by_one(room, position)  # errors are raised here
         self.chunk.size = at or got
@@ -212,14 +214,14 @@ def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] 
     number = (length.offset, length.size, int(length.signed), int(length.endian == "little"))
     layout = (HEADER_BYTES, framing.HEADER_START, *number, length.before)
 
-    def hop(
+    def read_headers(
         file: FileIO, chunk: Chunk, room: int, position: int, most: int, far: int
     ) -> tuple[int, int]:
         place = (chunk.address, room, position)
         at, count = header_reads.hop(function, file.fileno(), *place, *layout, most, TRIAL, far)
         return int(at), int(count)
 
-    return hop
+    return read_headers
 
 
 class MappedHeaders:

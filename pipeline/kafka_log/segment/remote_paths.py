@@ -144,7 +144,7 @@ class RemotePath(os.PathLike[str]):
 
     absolute = resolve
 
-    def anew(self) -> RemotePath:
+    def without_cache(self) -> RemotePath:
         """Return the path without its cache, so that the next method asks the store again."""
         return self._join(self._rest)
 

@@ -18,7 +18,7 @@ class DamageColumn:
     """A damage column: its field, the function that computes it for a record of the reference codecs, and its value for good records."""
 
     field: pa.Field
-    of: Callable[[Batch, Record | None], Any]
+    compute: Callable[[Batch, Record | None], Any]
     good: Any
 
 

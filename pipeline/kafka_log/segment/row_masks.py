@@ -41,7 +41,7 @@ class RowMasks:
         """Return the columns that the filter needs."""
         return self.selection.columns()
 
-    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of ``batch`` that are selected."""
         ranges = ("offset", self.selection.offsets), ("timestamp", self.selection.timestamps)
         for name, (low, high) in ranges:
@@ -123,7 +123,7 @@ class HeaderMasks(RowMasks):
         """Return the columns of the view batches that the filter needs, empty if nothing can be filtered."""
         return HEADERS if self.selection.skips else ()
 
-    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batches of ``batch`` that may hold selected records, by offset range, time range and producer."""
         if not self.selection.skips or not batch.num_rows:
             return batch

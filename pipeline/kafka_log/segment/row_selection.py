@@ -29,7 +29,7 @@ class Aborted:
     def __bool__(self) -> bool:
         return bool(self.by_producer)
 
-    def between(self, first: int, end: int) -> Aborted:
+    def limit_to_offsets(self, first: int, end: int) -> Aborted:
         """Return the transactions that may have records from offset ``first`` to ``end`` (excluded)."""
         return Aborted(
             (producer, begin, last)

@@ -283,7 +283,7 @@ class Scanner:
                     if not isinstance(output, pa.RecordBatch):
                         yield output
                         continue
-                    rows = self.masks.of(output)
+                    rows = self.masks.filter(output)
                     if rows.num_rows:
                         yield rows.select(self.schema.names)
                     if self._is_after(output) and self._is_range_over():
@@ -437,8 +437,10 @@ class Scanner:
         fields = list(self.decoded)
         for name in self.damage_columns:
             fields.append(COLUMNS[name].field)
-            of = COLUMNS[name].of
-            arrays.append(pa.array([of(batch, record) for batch, record in rows], fields[-1].type))
+            compute = COLUMNS[name].compute
+            arrays.append(
+                pa.array([compute(batch, record) for batch, record in rows], fields[-1].type)
+            )
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 

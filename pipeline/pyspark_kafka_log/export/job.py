@@ -190,7 +190,7 @@ def _start_offsets(
 def _log_end(ends: LogEnds, log: Log) -> Position | None:
     """Return the end of a log, None if a listed file is gone: its task reports it."""
     try:
-        return ends.of(log.key, log)
+        return ends.find_end(log.key, log)
     except (FileNotFoundError, UnreadableError) as error:
         if is_gone(error):
             return None
@@ -236,7 +236,7 @@ def _export_definition(
     options: Options, query: RowRanges, columns: Sequence[str], partition_by: Sequence[str]
 ) -> dict[str, Any]:
     """Return what must be equal in all exports to a table: columns, filters, partition columns. The handling of damage may change."""
-    rows = options.selection.plain()
+    rows = options.selection.to_keywords()
     for name in ("policy", "on_damage"):
         rows.pop(name, None)
     filters = rows | {

@@ -102,8 +102,8 @@ def _readable_end(log: Log, options: Options) -> int | None:
     """Return the offset after the last readable record, None if damage hides it. The task that reads there reports the damage."""
     ends = LogEnds(options.selection, options.engine)
     try:
-        end = ends.of(log.key, log)
-        return None if end is None else ends.readable(log.key, log, end).offset
+        end = ends.find_end(log.key, log)
+        return None if end is None else ends.find_readable_end(log.key, log, end).offset
     except (CodecError, FileNotFoundError):
         return None
 
@@ -137,8 +137,8 @@ def ending_offsets(path: Paths, options: Mapping[str, str] | None = None) -> str
     ends = LogEnds(wanted.selection, wanted.engine)
     found: dict[str, dict[str, int]] = {}
     for log in select_logs(find_logs(wanted), wanted):
-        end = ends.of(log.key, log)
+        end = ends.find_end(log.key, log)
         if end is not None:
             of_topic = found.setdefault(log.topic, {})
-            of_topic[str(log.partition)] = ends.readable(log.key, log, end).offset
+            of_topic[str(log.partition)] = ends.find_readable_end(log.key, log, end).offset
     return json.dumps(found, separators=(",", ":"))

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_log import Segment
 from kafka_log.logs.log_start import LogStarts
-from kafka_log.read.isolation import Known, PartitionRows
+from kafka_log.read.isolation import Known, PartitionFilters
 from kafka_log.read.plan import Split
 from kafka_log.read.selection import filter_for_segment, within_offsets
 from kafka_log.segment.model import Policy
@@ -219,18 +219,20 @@ def _log_splits(
     else:
         wanted = wanted.but(offsets=of_options)  # columns of a view have these names too
     of_view = options.view is not None
-    of_log = PartitionRows(wanted, options.engine, of_view=of_view, starts=starts, known=known)
+    filters = PartitionFilters(wanted, options.engine, of_view=of_view, starts=starts, known=known)
     following = dict(pairwise(log.segments))
     # Headers of a store would be asked for one by one. Damage that lies outside of the range stays unseen, as in a scan.
     wants_rows = options.view is None and options.max_records is None
     narrows = wants_rows and wanted.raises and wanted.policy is Policy.KAFKA
-    segments = of_log.segments(log)
+    segments = filters.segments(log)
     if options.view is None:
         segments = within_offsets(segments, query.offsets, query.only_offsets)
     for segment in segments:
         next_offset = next_base_offset(segment, following)
         # Tasks carry only the transactions that have records in their segment.
-        here = filter_for_segment(of_log.of(log, segment.state), segment, following.get(segment))
+        here = filter_for_segment(
+            filters.filter_for(log, segment.state), segment, following.get(segment)
+        )
         if not within_offsets([segment], here.offsets):
             continue  # it lies behind the last stable offset
         if options.ends_corrupt_files:

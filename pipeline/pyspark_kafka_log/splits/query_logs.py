@@ -98,7 +98,7 @@ def _fix_end(log: Log, options: Options) -> Log:
     from kafka_log.read.progress import LogEnds  # batches are read: not for other logs
 
     try:
-        end = LogEnds(wanted, options.engine).of(log.key, log)
+        end = LogEnds(wanted, options.engine).find_end(log.key, log)
     except (CodecError, OSError):
         return log  # whoever reads it meets that
     if end is None:

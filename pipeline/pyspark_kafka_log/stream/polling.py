@@ -15,7 +15,7 @@ from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.logs.tiers import drop_tiered_segments
 from kafka_log.read.batch_places import needed_segments, split_positions
 from kafka_log.read.changing_files import is_gone, read_steadily
-from kafka_log.read.isolation import PartitionRows
+from kafka_log.read.isolation import PartitionFilters
 from kafka_log.read.offsets_by_time import offset_at
 from kafka_log.read.plan import Split
 from kafka_log.read.progress import Key, LogEnds, Position
@@ -214,8 +214,10 @@ class LogStream:
                     f" {min(begins, position.offset) - 1} are gone"
                 )
             first = max(begins, first or 0)
-            there = self._ends.of(key, log)
-            parted = None if there is None else self._ends.diverged(key, log, position, there)
+            there = self._ends.find_end(key, log)
+            parted = (
+                None if there is None else self._ends.find_divergence(key, log, position, there)
+            )
             if there is None or parted is not None:
                 losses.append(_describe_truncated(key, position, parted, there))
             ranges[key] = first, position.offset if parted is None else parted
@@ -277,14 +279,14 @@ class LogStream:
                 now[key] = begins
                 if log is None:
                     losses.append(self._describe_gone(key, begins))
-            end = None if log is None else self._ends.of(key, log)
+            end = None if log is None else self._ends.find_end(key, log)
             if log is None or end is None:
                 continue
             if begins is not None:
-                parted = self._ends.diverged(key, log, begins, end)
+                parted = self._ends.find_divergence(key, log, begins, end)
                 if parted is not None:
                     losses.append(_describe_truncated(key, begins, parted, end))
-                    now[key] = self._ends.at(key, log, parted)
+                    now[key] = self._ends.position_at(key, log, parted)
                     continue
                 if (first := self._log_start(log)) > begins.offset:
                     losses.append(_describe_deleted(key, begins, first))
@@ -293,7 +295,7 @@ class LogStream:
                     for one in self._passed.find_late(key, log, begins.offset)
                 ]
             if self._target is None or key in self._target:
-                end = self._ends.readable(key, log, end)
+                end = self._ends.find_readable_end(key, log, end)
                 target = end if self._target is None else self._target[key]
                 end = min(end, target, key=lambda p: p.offset)
                 if begins is None or end.offset > begins.offset:
@@ -309,7 +311,9 @@ class LogStream:
     ) -> dict[Key, Position]:
         """Return the positions at the offsets ``ends``, those of ``now`` where the offset is the same."""
         return {
-            key: now[key] if offset == now[key].offset else self._ends.at(key, logs[key], offset)
+            key: now[key]
+            if offset == now[key].offset
+            else self._ends.position_at(key, logs[key], offset)
             for key, offset in ends.items()
         }
 
@@ -322,10 +326,12 @@ class LogStream:
 
     def _position(self, log: Log, offset: int) -> Position:
         """Return the position of an offset in a log, which may be EARLIEST or LATEST."""
-        end = self._ends.of(log.key, log)
+        end = self._ends.find_end(log.key, log)
         if offset == LATEST:
-            return Position(0) if end is None else self._ends.readable(log.key, log, end)
-        return self._ends.at(log.key, log, self._log_start(log) if offset == EARLIEST else offset)
+            return Position(0) if end is None else self._ends.find_readable_end(log.key, log, end)
+        return self._ends.position_at(
+            log.key, log, self._log_start(log) if offset == EARLIEST else offset
+        )
 
     def _offset_at_time(self, log: Log, timestamp: int) -> int:
         """Return the first offset not before a timestamp; LATEST if there is none and the strategy allows it, else raise OptionError."""
@@ -411,8 +417,8 @@ def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Sp
             log.segments, start, end, transactions=wanted.isolation == "read_committed"
         ),
     )
-    of_log = PartitionRows(wanted, options.engine)
-    rows = read_steadily(log.segments[-1].path, lambda: of_log.of(near))
+    filters = PartitionFilters(wanted, options.engine)
+    rows = read_steadily(log.segments[-1].path, lambda: filters.filter_for(near))
     read = needed_segments(near.segments, start, end, transactions=False)
     following = dict(pairwise(near.segments))
     for i, segment in enumerate(read):

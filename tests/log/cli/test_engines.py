@@ -120,12 +120,12 @@ def columns(reader: Any, deep: bool) -> dict[str, list[Any]]:
     wanted = BatchColumns(NEEDED, deep, now=1_700_000_000_000)
     parts = []
     with suppress(CodecError):  # a strict reader's first error, which is in its end too
-        for part in reader.parts(TIMED, sizes=True) if isinstance(reader, BlockReader) else reader:
+        for part in reader.items(TIMED, sizes=True) if isinstance(reader, BlockReader) else reader:
             if isinstance(part, Block):
-                parts.append(wanted.of_block(part))
+                parts.append(wanted.from_block(part))
             else:
-                parts.append(wanted.of_rows([wanted.row(part)]))
-    found = wanted.joined(parts)
+                parts.append(wanted.from_rows([wanted.row(part)]))
+    found = wanted.concatenate(parts)
     of_sections = () if deep else ("stored", "plain")  # not known where nothing is decompressed
     return {name: array.tolist() for name, array in found.items() if name not in of_sections}
 
@@ -174,9 +174,9 @@ def test_the_kernels_do_read() -> None:
     """What is compared above is not the reference codecs with themselves."""
     for file in ("matrix/v2-zstd-append", "matrix/v1-lz4-append", "matrix/v0-none"):
         reader = BlockReader(VECTORS / f"{file}.log", engine="arrow")
-        assert {type(part) for part in reader.parts()} == {Block}
+        assert {type(part) for part in reader.items()} == {Block}
         heads = BlockReader(VECTORS / f"{file}.log", engine="arrow", records=False)
-        assert {type(part) for part in heads.parts()} == {Block}
+        assert {type(part) for part in heads.items()} == {Block}
 
 
 def test_heads_are_read_without_decompressing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,7 +151,7 @@ def scan_segment(
     bad = {batch.position for batch in refused}
     lost = () if piece.end is None else tuple(run.up_to(next_base) for run in piece.end.lost)
     runs = tuple(run for run in lost if run.start not in bad)
-    columns = dict(reading.wanted.joined(parts))
+    columns = dict(reading.wanted.concatenate(parts))
     times = columns.pop(LEAST, None), columns.pop(LATEST, None)
     sequences = {name: columns.pop(name) for name in OF_PRODUCER}
     headers = Headers(**columns)

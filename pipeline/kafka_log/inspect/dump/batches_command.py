@@ -130,7 +130,7 @@ def _parts(reader: Any, told: DamageReporter) -> Iterator[Any]:
     """Blocks, and lists of the batches that the reference codecs read; those of which there is something to say by themselves."""
     held: list[Batch] = []
     try:
-        for part in reader.parts() if hasattr(reader, "parts") else reader:
+        for part in reader.items() if hasattr(reader, "items") else reader:
             is_told = isinstance(part, Batch) and bool(part.findings or part.problems)
             if held and (is_told or len(held) >= ROWS or not _goes_with(held[-1], part)):
                 yield held
@@ -189,7 +189,7 @@ def _chosen(part: Any, wanted: HeaderMasks | None) -> tuple[pa.RecordBatch, bool
     from kafka_log.inspect.dump.batch_rows import batch_rows, block_rows
 
     rows = batch_rows(part) if isinstance(part, list) else block_rows(part)
-    return (rows, False) if wanted is None else (wanted.of(rows), wanted.is_after(rows))
+    return (rows, False) if wanted is None else (wanted.filter(rows), wanted.is_after(rows))
 
 
 def _range_end(segment: Segment, wanted: HeaderMasks | None, policy: str) -> Callable[[int], bool]:

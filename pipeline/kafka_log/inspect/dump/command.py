@@ -91,7 +91,7 @@ def run_command(options: argparse.Namespace) -> int:
 
 def _refuse_filters(options: argparse.Namespace) -> None:
     """The objects say all of a file: a part of them would say something else. Raises ValueError."""
-    filters = selection_of(options).plain().keys() - {
+    filters = selection_of(options).to_keywords().keys() - {
         "policy",
         "topics",
         "partitions",

@@ -359,7 +359,7 @@ def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost |
     reader = BlockReader(segment.path, policy=Policy.KAFKA, tail=segment.tail, size=segment.size)
     parts: list[Headers] = []
     counts = [np.empty(0, np.int64)]
-    for item in reader.parts():
+    for item in reader.items():
         if isinstance(item, Block):
             parts.append(headers_from_block(item))
             counts.append(np.diff(item.starts()))

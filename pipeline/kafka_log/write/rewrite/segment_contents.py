@@ -86,7 +86,7 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
     single: list[tuple[Any, ...]] = []
     troubles: dict[int, BatchProblem] = {}
     count = 0
-    for item in reader.parts():
+    for item in reader.items():
         if isinstance(item, Block):
             parts += [headers_from_rows(single), headers_from_block(item)]
             single = []
