@@ -73,7 +73,7 @@ class OffsetValidator:
         self._allowed = offsets_of(reader.path, reader.next_base)
         self._searched = False
         self._batches: _Batches | None = None
-        """None if every offset is valid, as far as the batches tell."""
+        """None if the batches show no invalid offset."""
 
     def annotate(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return ``rows`` with invalid offsets described in the column ``damage``."""

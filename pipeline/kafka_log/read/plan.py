@@ -42,7 +42,7 @@ class Split:
     def reaches(self) -> int | None:
         """The offset before which the file must not end. If it ends earlier and is shorter than when it was listed, rows are missing.
 
-        None if ``stop`` is None: then no one has decided which bytes must be there.
+        None if ``stop`` is None: then the end of the file is not fixed.
         """
         ends = self.rows.offsets[1], self.segment.offsets[1], self.next_offset
         known = (end for end in ends if end is not None)

@@ -159,7 +159,7 @@ def dropped_range(flagged: Flagged) -> Lost | None:
 
 
 def _lost_ranges(scanner: Scanner) -> Iterator[Lost]:
-    """Yield the ranges that a finished scanner passed over, and its rest if an error that is kept ended it."""
+    """Yield the lost ranges of a finished scanner, and the rest of the file if a kept error ended the pass."""
     end = scanner.end
     if end is None:
         return

@@ -135,7 +135,7 @@ def _exists(path: P) -> bool:
 
 
 def _warn_of_skipped(directory: P, error: PermissionError) -> None:
-    """Warn that a local directory is passed over; raise the error of a store."""
+    """Warn that a local directory is skipped. Raises ``error`` for a directory of a store."""
     if getattr(directory, "is_remote", False):
         raise error
     warnings.warn(f"{directory} is passed over: {error.strerror}", stacklevel=2)

@@ -17,7 +17,7 @@ class Policy(StrEnum):
     """Strictness of a reader. docs/policies.md has the table."""
 
     STRICT = "strict"
-    """Only what the formats allow. The first problem is raised."""
+    """Only valid batches. The first problem is raised."""
     KAFKA = "kafka"
     """Everything that Apache Kafka's reader accepts, with the same result. Problems are attached to the batches."""
     SALVAGE = "salvage"

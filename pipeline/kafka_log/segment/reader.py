@@ -226,7 +226,7 @@ def _next_base(path: Path) -> int | None:
 
 
 def _comes_as_far_as(offset: int, path: Path) -> bool:
-    """Return whether the last batch of a file ends right before ``offset``, or later."""
+    """Return whether the last batch of a file ends at ``offset`` - 1 or later. False for a file without batches."""
     from kafka_log.segment.batch_headers import entries
     from kafka_log.segment.framing import HeaderColumns
 

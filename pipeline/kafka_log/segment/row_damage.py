@@ -32,7 +32,7 @@ def crc_ok(batch: Batch, record: Record | None) -> bool | None:
 
 
 def damage(batch: Batch, record: Record | None) -> str | None:
-    """Return what is wrong with a record or with its batch, None if nothing is."""
+    """Return the damage of a record and its batch as one line, None if there is none."""
     wrong = batch_damage(batch)
     if record is not None and record.crc_error is not None and record.crc_error not in wrong:
         wrong = [record.crc_error, *wrong]
@@ -43,4 +43,4 @@ COLUMNS: Mapping[str, DamageColumn] = {
     "crc_ok": DamageColumn(pa.field("crc_ok", pa.bool_()), crc_ok, True),
     "damage": DamageColumn(pa.field("damage", pa.string()), damage, None),
 }
-"""Those of the view records only, on request."""
+"""Damage columns by name, for the view records only."""

@@ -455,9 +455,9 @@ def header_scanner(
 ) -> Scanner:
     """Return a scanner of the batch headers of a file: nothing is decompressed, and no checksum is verified.
 
-    Where batches are large only their headers are read, each by a call of ``pread``. With ``mmap`` the file is mapped into
-    memory, which is several times as fast. But if another process truncates the file meanwhile, as a broker does, this process
-    ends, as with every memory map; without ``mmap`` truncation is an error as any other.
+    If batches are large, only their headers are read, each by one call of ``pread``. With ``mmap`` the file is mapped into memory, which is
+    several times as fast. But if another process truncates the mapped file, as a broker may do, the system kills this process; without
+    ``mmap`` a truncated file is an ordinary error.
     """
     return Scanner(
         path, columns, policy, kind=BATCH_ROWS, selection=selection, mmap=mmap, **options

@@ -86,7 +86,7 @@ def _since_1970(when: datetime) -> int:
 
 
 def _other_meaning(digits: str) -> str | None:
-    """Return what else people may mean by a number that would be a time in 1970, None if nothing is likely."""
+    """Return another likely meaning of a number that would be a time in 1970, such as ``a year``. None if there is none."""
     if len(digits) == 4 and digits[:2] in ("19", "20"):
         return "a year"
     if len(digits) == 10 and digits.isdecimal():

@@ -32,7 +32,7 @@ from pyspark_kafka_log.task_reader import Scan
 BATCH_ROWS = 65_536
 
 PARTS = {"columns": "columns", "filters": "filters", "partition_by": "partitions"}
-"""What must stay as it is from one export to the next, in words."""
+"""Parts of a definition that must be equal in all exports to a table, in words."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Exported:
 
 
 Runner = Callable[[Sequence[tuple[Split, ...]], Job], Iterable[TaskResult]]
-"""Writes the files of tasks, and says what :func:`~pyspark_kafka_log.export.writing.write_task` told."""
+"""Function that writes the files of tasks, and yields the results of :func:`~pyspark_kafka_log.export.writing.write_task`."""
 
 
 class Target(Protocol):

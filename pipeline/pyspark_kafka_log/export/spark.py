@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Progress = Callable[[int, int], None]
-"""Told how many tasks are done, and how many there are."""
+"""Called with the number of finished tasks and the number of all tasks."""
 
 WORKER_GONE = "a Python worker ended in the middle of a task: it was killed, or the machine had no memory for it; nothing was added: run it again"
 JVM_GONE = "its JVM ended: it was killed, or had no memory; nothing was added: run it again"

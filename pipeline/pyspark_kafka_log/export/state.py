@@ -10,7 +10,7 @@ from typing import Any
 VERSION = 1
 
 NAMED = 10
-"""Losses that a message names; the others are counted."""
+"""Maximum number of losses in a message."""
 
 CHANGED = "another export has added to it meanwhile: run the command again"
 

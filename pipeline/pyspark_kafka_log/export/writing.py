@@ -41,7 +41,7 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """What a directory is called whose rows have no value: the name that Hive, Spark and Arrow give it."""
 
 STATISTICS = ("partition", "offset", "timestamp")
-"""Columns whose least and greatest values are told."""
+"""Columns whose minimum and maximum a task reports."""
 
 Values = tuple[str | None, ...]
 """A value, as text, for each partition column."""

@@ -30,7 +30,7 @@ MODES: Mapping[str, tuple[OnDamage, Policy]] = {
     "PERMISSIVE": ("keep", Policy.SALVAGE),
     "DROPMALFORMED": ("drop", Policy.SALVAGE),
 }
-"""What becomes of damage, and the policy that goes with it."""
+"""Handling of damage and policy, by mode."""
 
 UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 """Units of durations, in milliseconds."""

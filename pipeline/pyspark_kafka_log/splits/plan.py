@@ -29,7 +29,7 @@ from pyspark_kafka_log.splits.offset_ranges import resolve_offsets
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 
 MIN_TASK_BYTES = 4 << 20
-"""A task has at least so many bytes to read, if there are as many: starting one costs as much as reading some of them."""
+"""Minimum bytes of a task, if there are enough: starting a task costs as much as reading some of them."""
 
 OPEN_COST_BYTES = 256 << 10
 """What opening a file costs, in bytes that are read in that time."""
@@ -270,7 +270,7 @@ def next_base_offset(segment: Segment, following: Mapping[Segment, Segment]) -> 
 
 
 THREADS = 8
-"""What is waited for together, at most."""
+"""Maximum number of threads, and so of requests at the same time."""
 
 MIN_WAIT_S = 0.02
 """Seconds of waiting that are not worth threads."""
