@@ -57,6 +57,7 @@ class Cursor:
     """
 
     def __init__(self, reader: SegmentReader) -> None:
+        """Prepare a pass; ``reader`` has the path and the policy."""
         self.reader = reader
         self.fallbacks = 0
         self.bytes_read = 0

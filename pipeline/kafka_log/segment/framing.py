@@ -66,6 +66,7 @@ class HeaderColumns:
     """Reader of columns of the view batches from single batch headers, without verification."""
 
     def __init__(self, names: Sequence[str], file: str) -> None:
+        """Choose columns of the view batches. ``file`` is the name of the file, for errors."""
         self.header = BATCHES.header(names)
         self.session = Session(strict=False, file=file)
 

@@ -217,6 +217,7 @@ def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] 
     def read_headers(
         file: FileIO, chunk: Chunk, room: int, position: int, most: int, far: int
     ) -> tuple[int, int]:
+        """Read headers into ``chunk``. Return the position in it after the last one, and the number of batches."""
         place = (chunk.address, room, position)
         at, count = header_reads.hop(function, file.fileno(), *place, *layout, most, TRIAL, far)
         return int(at), int(count)

@@ -27,6 +27,7 @@ class Aborted:
         self.by_producer: Mapping[int, Sequence[tuple[int, int]]] = by_producer
 
     def __bool__(self) -> bool:
+        """Return whether there are aborted transactions."""
         return bool(self.by_producer)
 
     def limit_to_offsets(self, first: int, end: int) -> Aborted:
