@@ -33,12 +33,12 @@ from kafka_log.read.arguments import (
     one_of,
     optional_number,
     path_list,
-    several,
     text_of,
+    tuple_of,
 )
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url, local_path, place_of
-from kafka_log.segment.times import Time, moment, present
+from kafka_log.segment.times import Time, parse_time, present
 
 if TYPE_CHECKING:
     from kafka_log.inspect.export import ExportedFile, Format
@@ -296,7 +296,7 @@ class LogDirectory:
             advance=advance,
             judged=counts.append if on_checked is None else on_checked,
         )
-        filters = selection.plain()
+        filters = selection.to_keywords()
         if on_checked is None and filters and not any(counts):
             names = ", ".join(filters)
             warnings.warn(f"kafka-log: no batch was checked: none matches {names}", stacklevel=2)
@@ -395,7 +395,7 @@ class LogDirectory:
         report = on_damage or raise_damage
         time = _time_or_present(now)
         limit = optional_number("max_timeout_ms", max_timeout_ms)
-        selected_states = several(str, text_of("states"))("states", states) or ()
+        selected_states = tuple_of(str, text_of("states"))("states", states) or ()
         coordinator_logs = [p for p in self._survey.partitions if p.topic == TRANSACTION_STATE]
         if on_damage is None:
             _report_unreadable(coordinator_logs, None)
@@ -496,10 +496,10 @@ class LogDirectory:
 
         table = group_table if flag("states", states) else commit_table
         selection = Groups(
-            _as_set(several(str, text_of("names of groups"))("names", names)),
+            _as_set(tuple_of(str, text_of("names of groups"))("names", names)),
             _as_set(self._topics),
             _as_set(self._numbers),
-            moment("at", at),
+            parse_time("at", at),
             checked_plain_offsets("offsets", offsets),
             checked_range("timestamps", timestamps),
             flag("salvage", salvage),
@@ -624,7 +624,7 @@ class LogDirectory:
         """
         from kafka_log.inspect.groups.coordinators import coordinator_table
 
-        selected = several(str, text_of("names"))("names", names) or ()
+        selected = tuple_of(str, text_of("names"))("names", names) or ()
         count = optional_number("partitions", partitions)
         found = self._survey.partitions
         if count is None:
@@ -746,7 +746,7 @@ class LogDirectory:
 
         output = local_path(out)
         one_of(FORMATS)("format", format)
-        names = several(str, text_of("names of columns"))("columns", columns)
+        names = tuple_of(str, text_of("names of columns"))("columns", columns)
         refuse_inside(output, [path for path in self._paths if isinstance(path, Path)])
         wanted = change_selection(selection, policy, filters)
         return export(
@@ -1026,7 +1026,7 @@ def _add_internal_topics(topics: Iterable[str] | None) -> list[str] | None:
 
 def _time_or_present(time: Time | None) -> int:
     """Return a time in milliseconds since 1970, the present for None. Raise ValueError if it is not a time."""
-    given = moment("now", time)
+    given = parse_time("now", time)
     return present() if given is None else given
 
 

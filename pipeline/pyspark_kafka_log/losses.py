@@ -1,4 +1,4 @@
-"""Count what a task reads and loses, and warn of it."""
+"""Counters of what a task reads and loses, and the warning of losses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from kafka_log.segment.model import Lost
 
 NAMED = 10
-"""Places of one task that are named; the others are counted."""
+"""Maximum number of lost ranges of a task that the warning describes."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Losses:
     _offsets: dict[Path, list[tuple[int, int]]] = field(default_factory=dict)
     """The first lost offset and the one after the last, for each place."""
     _read: int = 0
-    """Records of these places that could be read."""
+    """Number of records in these places that could be read."""
 
     def add(self, path: Path, lost: Lost) -> None:
         """Count a lost place, once. A batch that is left out may have been counted for a lost record before."""

@@ -27,7 +27,7 @@ def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> 
         path = part.segment.path
         if is_url(path):
             # Nothing is renamed there before it is deleted; of a plan it is known that it was there.
-            if fails or path.anew().exists():  # type: ignore[attr-defined]
+            if fails or path.without_cache().exists():  # type: ignore[attr-defined]
                 out.append(part)
             else:
                 _warn_of_gone(path)
@@ -51,6 +51,7 @@ def make_locator(options: Options) -> Located:
     """Return a function that locates a split when its turn comes; it returns None for a missing file if ``ignoreMissingFiles`` is set."""
 
     def locate(part: Split) -> Split | None:
+        """Return the split with the present path of its file, None if the file is missing and may be ignored."""
         return next(
             iter(locate_splits((part,), options, fails=not options.files.ignore_missing)), None
         )

@@ -32,6 +32,7 @@ class Task(InputPartition):
     """The splits that one task reads."""
 
     def __init__(self, splits: tuple[Any, ...]) -> None:
+        """Store the splits, which Spark pickles to send the task."""
         super().__init__(splits)
         self.splits = splits
 
@@ -46,6 +47,14 @@ class KafkaLogReader(DataSourceReader):
         query: RowRanges = EVERY_ROW,
         parallelism: int | None = None,
     ) -> None:
+        """Derive the scan of the tasks from the options.
+
+        Args:
+            options: Options of the read.
+            columns: Columns of the rows.
+            query: Offsets, timestamps and partitions that the filters of the query leave.
+            parallelism: Number of tasks that run at once, None if unknown.
+        """
         self.options = options
         self.query = query
         self.parallelism = parallelism

@@ -1,4 +1,4 @@
-"""Make the rows of reports: those of :class:`kafka_log.LogDirectory`, for some partitions, in types that Spark has."""
+"""Rows of reports of :class:`kafka_log.LogDirectory`, in types that Spark has."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ BATCH_COLUMNS = (
 class ReportRequest:
     """The partitions and offsets of a report, and how to read them.
 
-    ``beside`` are partitions with more facts about these. ``directories`` are log directories whose own files are checked. ``on_lost`` is called
-    for each lost range, ``warn`` with a line for damage.
+    ``beside`` are other partitions with facts about these, such as the states of transactions. ``directories`` are log directories whose
+    own files are checked. ``on_lost`` is called for each lost range, ``warn`` with a line for each damage.
     """
 
     partitions: tuple[Partition, ...]
@@ -57,7 +57,7 @@ class ReportRequest:
 
 
 Tables = Callable[[ReportRequest, tuple[str, ...]], pa.RecordBatchReader]
-"""What makes rows: of all columns, or those that are asked for."""
+"""Function that returns the rows of a report, with all columns or at least the requested ones."""
 
 
 def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchReader:

@@ -64,6 +64,14 @@ class ReportReader(DataSourceReader):
         query: RowRanges = EVERY_ROW,
         parallelism: int | None = None,
     ) -> None:
+        """Store the options.
+
+        Args:
+            options: Options of the read, with the name of the report.
+            columns: Columns of the rows.
+            query: Partitions and offsets that the filters of the query leave.
+            parallelism: Number of tasks that run at once, None if unknown.
+        """
         self.options = options
         self.columns = columns
         self.query = query

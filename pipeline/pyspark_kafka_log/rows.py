@@ -31,6 +31,7 @@ class SparkRows:
     """Row format of records in the columns and types of a :class:`~pyspark_kafka_log.task_reader.Scan`."""
 
     def __init__(self, scan: Scan) -> None:
+        """Determine the columns to decode for the columns of ``scan``."""
         self.scan = scan
         self._checks_times = TIMESTAMP in scan.columns and scan.timestamp_unit == "us"
         self._shows_unread = scan.on_damage == "keep" and _PROBLEM in scan.columns
@@ -62,23 +63,23 @@ class SparkRows:
             return
         out_of_range = _times_out_of_range(item) if self._checks_times else None
         if out_of_range is None or self.scan.on_damage == "keep":
-            yield from self._pieces(item, segment)
+            yield from self._split_rows(item, segment)
         elif self.scan.on_damage == "drop":
             for row in out_of_range.nonzero()[0].tolist():
                 yield _lost_record(item.slice(row, 1), segment)
-            yield from self._pieces(item.filter(pa.array(~out_of_range)), segment)
+            yield from self._split_rows(item.filter(pa.array(~out_of_range)), segment)
         else:
             first = int(out_of_range.argmax())
-            yield from self._pieces(item.slice(0, first), segment)
+            yield from self._split_rows(item.slice(0, first), segment)
             raise _time_error(item.slice(first, 1), segment)
 
-    def _pieces(self, batch: pa.RecordBatch, segment: Segment) -> Iterator[pa.RecordBatch]:
+    def _split_rows(self, batch: pa.RecordBatch, segment: Segment) -> Iterator[pa.RecordBatch]:
         """Yield rows in Spark's columns, cut to ``batch_rows`` and ``batch_bytes``."""
         scan = self.scan
         arrays = [self._array(field, batch, segment) for field in scan.schema]
         rows = pa.RecordBatch.from_arrays(arrays, schema=scan.schema)
         for start in range(0, rows.num_rows, scan.batch_rows):
-            yield from _cut(rows.slice(start, scan.batch_rows), scan.batch_bytes)
+            yield from _halve(rows.slice(start, scan.batch_rows), scan.batch_bytes)
 
     def _array(self, field: pa.Field, batch: pa.RecordBatch, segment: Segment) -> Any:
         """Return the column ``field`` of decoded rows."""
@@ -134,18 +135,18 @@ def _time_error(row: pa.RecordBatch, segment: Segment) -> ValueRefused:
     return ValueRefused(reason, Where(path=TIMESTAMP, position=position, file=file))
 
 
-def _cut(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
+def _halve(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
     """Yield rows in halves of halves until each has at most ``most`` bytes or a single row."""
     if rows.num_rows <= 1 or rows_bytes(rows) <= most:
         yield rows
         return
     half = rows.num_rows // 2
-    yield from _cut(rows.slice(0, half), most)
-    yield from _cut(rows.slice(half), most)
+    yield from _halve(rows.slice(0, half), most)
+    yield from _halve(rows.slice(half), most)
 
 
 def _timestamps(values: Any, kind: Any) -> Any:
-    """Timestamps in the unit of the column, null where that cannot hold them."""
+    """Return timestamps in the unit of the column, null if they do not fit into microseconds."""
     if values.type == kind:
         return values
     times = values.view(pa.int64()).to_numpy()
@@ -156,7 +157,7 @@ def _timestamps(values: Any, kind: Any) -> Any:
 
 
 def _control_types(batch: pa.RecordBatch, kind: Any) -> Any:
-    """The types of control records, of which there are few."""
+    """Return the type name of each control record, null for data."""
     types: list[str | None] = [None] * batch.num_rows
     keys = batch.column("key")
     for i in np.flatnonzero(numbers(batch, "is_control")).tolist():
@@ -166,7 +167,7 @@ def _control_types(batch: pa.RecordBatch, kind: Any) -> Any:
 
 
 def _headers(values: Any) -> Any:
-    """The lists with null in the place of empty ones, and every part of them nullable."""
+    """Return lists of record headers with null for an empty list, and with all nested fields nullable."""
     if values.offset:
         values = pa.concat_arrays([values])  # without the rows in front
     inner = values.values

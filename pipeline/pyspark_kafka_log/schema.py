@@ -33,7 +33,7 @@ _SPARK: dict[str, DataType] = {
     "int64": LongType(),
     "timestamp[us, tz=UTC]": TimestampType(),
 }
-"""Types of Arrow as Spark's."""
+"""Spark types by Arrow types."""
 
 TYPES: dict[str, DataType] = {
     name: HEADERS if column.type == HEADERS_TYPE else _SPARK[str(column.type)]
@@ -47,7 +47,7 @@ class SchemaError(ValueError):
 
 
 Types = Mapping[str, DataType]
-"""The columns that there are, with their types."""
+"""Spark types by column names."""
 
 
 def column_types(view: str | None, corrupt_record: str | None = None) -> Types:

@@ -1,4 +1,4 @@
-"""The rows of a task: its splits, read by :class:`~kafka_log.read.reader.PlanReader`, in the columns and types of Spark."""
+"""Rows of a task: its splits are read by :class:`~kafka_log.read.reader.PlanReader`, and converted to the columns and types of Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafka_log.read.topic_views import TopicView
 
 MAX_LOOKUPS = 3
-"""How often a file that is gone is looked for."""
+"""Maximum number of lookups of a file that is gone."""
 
 ENOUGH = 4
 """Record batches of at least ``batch_rows / ENOUGH`` rows are not joined with others: the copy would cost more than it saves."""
@@ -31,10 +31,10 @@ MAX_BYTES = 1 << 30
 """Maximum of ``batch_bytes``. A column holds less than twice as many bytes, so that 32-bit offsets always hold."""
 
 OnLost = Callable[[Path, Lost], None]
-"""Called with the path of a file, and with what of it is lost."""
+"""Called with the path of a file and a lost range of it."""
 
 OnRead = Callable[[int, int], None]
-"""Called when a split is done, or given up: with the number of bytes read, and of batches skipped."""
+"""Called at the end of a split, also after an error, with the number of bytes read and of batches skipped."""
 
 Located = Callable[[Split], Split | None]
 """Returns a split with the current path of its file, or None if the split is to be left out."""
@@ -42,10 +42,10 @@ Located = Callable[[Split], Split | None]
 
 @dataclass(frozen=True)
 class Scan:
-    """How tasks read splits: the columns and types of their rows, and what they do about damage.
+    """How tasks read splits: columns and types of their rows, and handling of damage.
 
     Raises:
-        ValueError: For values that are out of range, and for combinations that mean nothing.
+        ValueError: For values out of range, unknown columns, and a policy that contradicts ``on_damage``.
     """
 
     columns: tuple[str, ...] = DEFAULT_COLUMNS
@@ -62,6 +62,7 @@ class Scan:
     """Whether damage that would be raised ends its file: the rows before the damage stay, and the rest is lost."""
 
     def __post_init__(self) -> None:
+        """Check the values. Raises ValueError as the class describes."""
         if self.batch_rows < 1:
             raise ValueError(f"batch_rows is {self.batch_rows}: it must be at least 1")
         if not 1 <= self.batch_bytes <= MAX_BYTES:
@@ -93,11 +94,7 @@ class Scan:
 
 
 class TaskReader:
-    """Reads splits for a task, and reports what it passes over.
-
-    ``splits`` are all splits of the task: their bytes decide whether kernels read. ``on_lost`` is called for each lost range, and for each batch that is dropped, with the offsets of the split that
-    are lost; ``on_read`` for each split with what was read of it.
-    """
+    """Reader of splits for a task. It reports lost ranges and the amount that was read."""
 
     def __init__(
         self,
@@ -106,6 +103,14 @@ class TaskReader:
         on_lost: OnLost | None = None,
         on_read: OnRead | None = None,
     ) -> None:
+        """Prepare a read plan.
+
+        Args:
+            scan: How splits are read.
+            splits: All splits of the task. The sum of their bytes decides whether kernels read.
+            on_lost: Called for each lost range and each dropped batch, with the lost offsets of the split.
+            on_read: Called for each split with the bytes read and the batches skipped.
+        """
         self.scan = scan
         self._plan = ReadPlan(
             (),

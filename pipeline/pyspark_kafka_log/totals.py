@@ -1,7 +1,7 @@
-"""How many rows there are, and the least and largest of their offsets and timestamps: from batch headers, as far as these say it.
+"""Totals of splits from batch headers: number of rows, and minimum and maximum of offsets and timestamps.
 
-A header says how many records a batch has. It says the first and last offsets where none is missing between, and a timestamp where the broker
-has set it. Checksums are verified, and what is compressed stays so. Every other batch is read as for its rows.
+A header states the record count. It states first and last offset of the rows if no offset is missing between them, and a timestamp if
+the broker has set it. Checksums are verified, and nothing is decompressed. Batches whose headers do not state what is needed are read in full.
 """
 
 from __future__ import annotations
@@ -29,19 +29,22 @@ if TYPE_CHECKING:
 
 OFFSET, TIMESTAMP = "offset", "timestamp"
 EXTREMES = (OFFSET, TIMESTAMP)
-"""Columns of which the least and largest values are known."""
+"""Columns whose minimum and maximum are computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """A number of rows; the least and largest of their offsets, and of their timestamps in microseconds, None where there are none, or
-    nobody has asked for them."""
+    """A number of rows, and minimum and maximum of their offsets and of their timestamps in microseconds.
+
+    Each pair is None if there are no rows, or the column is not requested.
+    """
 
     rows: int = 0
     offsets: tuple[int, int] | None = None
     timestamps: tuple[int, int] | None = None
 
     def __add__(self, other: Totals) -> Totals:
+        """Return the totals of two disjoint sets of rows."""
         return Totals(
             self.rows + other.rows,
             _both(self.offsets, other.offsets),
@@ -49,18 +52,19 @@ class Totals:
         )
 
     def extremes(self, column: str) -> tuple[int, int] | None:
-        """The least and the largest value of a column."""
+        """Return the minimum and maximum of a column, None if unknown."""
         return self.offsets if column == OFFSET else self.timestamps
 
 
 def _both(a: tuple[int, int] | None, b: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Return the minimum and maximum of two pairs. None adds nothing."""
     if a is None or b is None:
         return a or b
     return min(a[0], b[0]), max(a[1], b[1])
 
 
 def can_total(scan: Scan) -> bool:
-    """Whether rows are counted so: damage must be an error, and what the formats allow is not to be looked at more closely."""
+    """Return whether totals may be used in place of rows: damage must be raised, under the policy ``kafka``, and no view may be read."""
     fails = scan.on_damage == "raise" and not scan.ends_corrupt_files
     return scan.view is None and fails and scan.policy is Policy.KAFKA
 
@@ -68,9 +72,17 @@ def can_total(scan: Scan) -> bool:
 def totals_of(
     parts: Iterable[Split], scan: Scan, columns: Iterable[str], on_read: OnRead | None = None
 ) -> dict[tuple[str, int], Totals]:
-    """The totals of splits by topics and partitions, with the least and largest values of ``columns`` (of :data:`EXTREMES`). The ``scan`` has the
-    columns that decide which rows there are. ``on_read`` is as of :func:`~pyspark_kafka_log.task_reader.read_splits`. Raises CodecError as reading all rows does; but what a producer wrote wrongly under a right checksum is
-    seen only where a batch has to be read."""
+    """Return the totals of splits by topic and partition, with minimum and maximum of ``columns`` (of :data:`EXTREMES`).
+
+    Args:
+        parts: Splits to count.
+        scan: How rows would be read. Its columns decide which timestamps must fit into microseconds.
+        columns: Columns whose extremes are needed.
+        on_read: As for :func:`~pyspark_kafka_log.task_reader.read_splits`.
+
+    Raises:
+        CodecError: As reading all rows does. Errors inside batches with a valid checksum are found only if the batch is read.
+    """
     parts = tuple(parts)
     wanted = frozenset(columns)
     names = tuple(dict.fromkeys((*sorted(wanted), *(n for n in scan.columns if n in EXTREMES))))
@@ -88,6 +100,7 @@ def totals_of(
 def _by_rows(
     part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
+    """Yield the totals of each batch of rows of a split. Raises CodecError."""
     for batch in read_split(part, scan, on_read=on_read):
         if batch.num_rows:
             yield Totals(
@@ -100,6 +113,7 @@ def _by_rows(
 
 
 def _extremes(values: Any) -> tuple[int, int] | None:
+    """Return the minimum and maximum of an array without nulls, None if all are null."""
     found = pc.min_max(values).as_py()
     return None if found["min"] is None else (found["min"], found["max"])
 
@@ -107,6 +121,7 @@ def _extremes(values: Any) -> tuple[int, int] | None:
 def _by_headers(
     part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
+    """Yield totals of a split from batch headers, and from rows for batches whose headers do not suffice. Raises CodecError."""
     from kafka_log.segment.block_reader import BlockScanner
     from kafka_log.segment.blocks import COUNTED, Block
 
@@ -154,10 +169,10 @@ def _reported(scanner: BlockScanner, on_read: OnRead | None) -> Iterator[None]:
 def _of_block(
     block: Any, part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
-    """The totals of a run of batches whose checksums are right."""
+    """Yield the totals of a block of valid batches, reading the rows of those whose headers do not suffice."""
     headers = block.batch_headers
-    said = _said(headers, part.rows, scan, wanted)
-    counted = said & _counted(headers, part.rows)
+    said = _has_needed_values(headers, part.rows, scan, wanted)
+    counted = said & _has_rows(headers, part.rows)
     if counted.any():
         count = numbers_of(headers.column("record_count").fill_null(0))[counted]
         first = numbers_of(headers.column("base_offset").fill_null(0))[counted]
@@ -170,14 +185,16 @@ def _of_block(
         )
     starts = numbers(headers, "position")
     edges = np.append(starts, block.end)
-    for low, high in _runs(~said):
+    for low, high in _true_ranges(~said):
         stop = int(edges[high])
         of_run = replace(part, start=int(edges[low]), stop=stop)
         yield from _by_rows(of_run, scan, wanted, on_read)
 
 
-def _said(headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: frozenset[str]) -> Any:
-    """Which headers say all that is wanted of their batches."""
+def _has_needed_values(
+    headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: frozenset[str]
+) -> Any:
+    """Return the mask of headers that state all that is needed for the rows of their batches."""
     count = numbers_of(headers.column("record_count").fill_null(-1))
     first = numbers_of(headers.column("base_offset").fill_null(-1))
     last = numbers(headers, "last_offset")
@@ -205,8 +222,8 @@ def _said(headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: froze
     return said
 
 
-def _counted(headers: pa.RecordBatch, rows: RowSelection) -> Any:
-    """Which batches have rows."""
+def _has_rows(headers: pa.RecordBatch, rows: RowSelection) -> Any:
+    """Return the mask of batches with rows: they are not empty, and no unselected control batches."""
     counted = numbers_of(headers.column("record_count").fill_null(0)) > 0
     if not rows.control_records:
         counted &= ~numbers(headers, "is_control").astype(bool)
@@ -214,11 +231,12 @@ def _counted(headers: pa.RecordBatch, rows: RowSelection) -> Any:
 
 
 def _milliseconds(headers: pa.RecordBatch, name: str) -> Any:
+    """Return a column of timestamps as an array of milliseconds, 0 in place of null."""
     column = headers.column(name).view(pa.int64())
     return numbers_of(column.fill_null(0) if column.null_count else column)
 
 
-def _runs(mask: Any) -> list[tuple[int, int]]:
-    """Where runs of true values begin and end."""
+def _true_ranges(mask: Any) -> list[tuple[int, int]]:
+    """Return start and end (excluded) of each run of True in a mask."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(np.int8), [0]))))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

@@ -1,7 +1,7 @@
-"""The command ``python -m pyspark_kafka_log.warm``: compile everything that is compiled on first use, for images.
+"""The command ``python -m pyspark_kafka_log.warm``: compile all kernels and the connector ahead of their first use, for images.
 
-The machine code is written beside the modules, or into the user's cache, as numba does. It is for this machine's processor, and for this user if
-the modules cannot be written to. NUMBA_CPU_NAME=generic makes code for all processors of its kind.
+The machine code is written next to the modules, or into the cache of the user if the modules are read-only, as numba does. It is for the
+processor of this machine. NUMBA_CPU_NAME=generic compiles for all processors of its architecture.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MODULES = (
     "codecgen.runtime.arrow.snappy",
     "codecgen.runtime.arrow.zstd",
 )
-"""Modules with kernels, beside those of the views."""
+"""Modules with kernels, in addition to the modules of the views."""
 
 
 def kernel_modules() -> list[str]:

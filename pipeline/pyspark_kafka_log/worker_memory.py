@@ -10,24 +10,24 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 LIMIT_MIB = "PYSPARK_EXECUTOR_MEMORY_MB"
-"""The variable by which Spark tells its workers how much each may have."""
+"""Environment variable in which Spark passes the memory limit of each worker, in MiB."""
 
 MIN_MIB = 352
-"""With less a worker has no room for its libraries and the smallest of logs."""
+"""Minimum limit in MiB: a worker needs it for its libraries and a small log."""
 
 _SETTING = "spark.executor.pyspark.memory"
 _LIBRARY_SETTINGS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
-"""What libraries look for when they are loaded. Arrow's own allocator sets up to a gigabyte of addresses aside, and OpenBLAS, which is not needed,
+"""Environment variables for libraries. Arrow's default allocator reserves up to 1 GiB of addresses, and OpenBLAS, which is not needed,
 40 MiB for each processor."""
 
 _M_ARENA_MAX = -8
-"""That of malloc.h in glibc."""
+"""Value of M_ARENA_MAX in glibc's malloc.h."""
 
 _STACK_BYTES = 4 << 20
-"""Of each thread that Python starts: twice as much is usual. With half of it what calls itself a thousand times, as far as Python lets it, ends the process."""
+"""Stack size of each thread that Python starts, half of the usual one. With 2 MiB a recursion up to Python's limit crashes the process."""
 
 _NO_THREAD = "can't start new thread"
-"""What Python says where there is no room for the stack of one."""
+"""Message of Python if there is no memory for the stack of a thread."""
 
 
 class WorkerMemoryError(MemoryError):
@@ -88,7 +88,7 @@ def explain_memory_errors() -> Iterator[None]:
 
 
 MIN_OBJECTS = 50_000
-"""Objects from which on looking through all of them takes longer than 10 ms."""
+"""Number of objects that the garbage collector scans in 10 ms."""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pytest
 import kafka_log
 from codecgen.runtime.construct import Choice
 from kafka_log import Record, SegmentReader
-from kafka_log.read.internal_topics import VIEWS, own_topic
+from kafka_log.read.internal_topics import VIEWS, internal_topic
 from tests.brokers import internal_topics
 from tests.brokers.messages import Request, answers
 from tests.support.log_files import is_read
@@ -145,7 +145,7 @@ def pascal(name: str) -> str:
 @pytest.mark.parametrize("topic", COORDINATED)
 def test_what_is_shown_is_what_kafkas_classes_say(logs: Path, topic: str) -> None:
     """The JSON that dump shows is that of Kafka's own converters, but for what its tools print otherwise."""
-    decoder = own_topic(topic)
+    decoder = internal_topic(topic)
     assert decoder is not None
     asked: list[Request] = []
     shown: list[Any] = []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_log.segment.globs import compiled, matches
+from kafka_log.segment.globs import compile_pattern, matches
 from pyspark_kafka_log.options import OptionError
 from pyspark_kafka_log.splits.logs import expand_path
 from tests.spark.logs import batch, build, write
@@ -29,7 +29,7 @@ def test_random_patterns_are_those_of_hadoop(session: SparkSession) -> None:
         except Exception:
             refused += 1
             with pytest.raises(ValueError):
-                compiled(pattern)
+                compile_pattern(pattern)
             continue
         for name in draw.sample(NAMES, 10):
             assert matches(name, pattern) == theirs.matches(name), (pattern, name)

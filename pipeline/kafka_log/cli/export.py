@@ -266,7 +266,7 @@ class _ExportRequest:
                 name: getattr(options, name)
                 for name in ("format", "columns", "view", "show_secrets")
             },
-            **selection.plain(),
+            **selection.to_keywords(),
         }
         return cls(Path(options.out), asked, times, selection)
 

@@ -113,7 +113,7 @@ def export(
     selection = change_selection(selection, policy, filters)
     # The caller selected the partitions and states.
     selection = selection.but(topics=None, partitions=None, include=())
-    asked = {"columns": columns and list(columns), "view": view} | selection.plain()
+    asked = {"columns": columns and list(columns), "view": view} | selection.to_keywords()
     if show_secrets:
         asked["show_secrets"] = True
     starts = LogStarts()

@@ -17,7 +17,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockDecoder, BlockReader
 from kafka_log.segment.blocks import Block
-from kafka_log.segment.header_columns import TIMED, Arrays, Wanted, sliced
+from kafka_log.segment.header_columns import TIMED, Arrays, BatchColumns, sliced
 from kafka_log.segment.kernels import (
     KERNEL_MIN_BYTES,
     KERNEL_MIN_BYTES_OF_HEADERS,
@@ -78,7 +78,9 @@ class HeaderPass:
         note: Returns the notes on a batch; called for batches that the reference codecs decode.
     """
 
-    def __init__(self, wanted: Wanted, read: Read, note: Callable[[Batch], Iterable[Any]]) -> None:
+    def __init__(
+        self, wanted: BatchColumns, read: Read, note: Callable[[Batch], Iterable[Any]]
+    ) -> None:
         self.wanted = wanted
         self.read = read
         self.note = note
@@ -113,7 +115,7 @@ class HeaderPass:
         """Yield the pieces of one segment. CodecError and OSError end it and are reported in its last piece."""
         reader = self.read(segment)
         if isinstance(reader, BlockReader):
-            items: Iterable[Batch | Block] = reader.parts(self.columns, sizes=self.sizes)
+            items: Iterable[Batch | Block] = reader.items(self.columns, sizes=self.sizes)
         else:
             items = reader
         rows: list[tuple[Any, ...]] = []
@@ -123,11 +125,11 @@ class HeaderPass:
         try:
             for item in items:
                 if rows and (isinstance(item, Block) or len(rows) >= ROWS):
-                    yield Piece(segment, self.wanted.of_rows(rows), noted, end - done)
+                    yield Piece(segment, self.wanted.from_rows(rows), noted, end - done)
                     rows, noted, done = [], [], end
                 if isinstance(item, Block):
                     end = item.end
-                    yield Piece(segment, self.wanted.of_block(item), (), end - done)
+                    yield Piece(segment, self.wanted.from_block(item), (), end - done)
                     done = end
                 else:
                     end = item.position + item.size
@@ -138,7 +140,7 @@ class HeaderPass:
         except OSError as error:
             failed = error
         left = max(segment.size - done, 0)
-        arrays = self.wanted.of_rows(rows)
+        arrays = self.wanted.from_rows(rows)
         yield Piece(segment, arrays, noted, left, True, reader.end, failed)
 
     # ------------------------------------------------------------ together
@@ -221,8 +223,8 @@ class HeaderPass:
                 if not isinstance(item, Block) or item.start != at:
                     return None
                 at = item.end
-                parts.append(self.wanted.of_block(item))
-        arrays = self.wanted.joined(parts)
+                parts.append(self.wanted.from_block(item))
+        arrays = self.wanted.concatenate(parts)
         begins = np.append(arrays["position"], stop)
         return arrays if at == stop and bool(np.isin(edges, begins).all()) else None
 

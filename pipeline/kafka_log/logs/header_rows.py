@@ -124,7 +124,7 @@ def _read_with_kernels(
     from kafka_log.segment.blocks import Block
 
     row = _row_getter(columns)
-    for part in BlockReader(segment.path, engine=engine, **_salvage_options(segment)).parts():
+    for part in BlockReader(segment.path, engine=engine, **_salvage_options(segment)).items():
         if isinstance(part, Block):
             yield from _filter_rows(part.batch_headers, columns, where)
         elif getattr(part, where):

@@ -1,1 +1,1 @@
-"""Rows: which columns there are, which records become rows, and logs as streams of Arrow."""
+"""Reading of logs as streams of Arrow rows: selection of records, read plans, row formats and views of internal topics."""

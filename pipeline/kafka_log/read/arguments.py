@@ -1,4 +1,4 @@
-"""Checks of what callers give: each returns the value, or raises ValueError, which says the name of the argument."""
+"""Checks of arguments of callers. Each check returns the value, or raises ValueError with the name of the argument."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ T = TypeVar("T")
 OFFSET_BITS = (1 << 63) - 1
 
 
-def several(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> Any:
-    """Return a check of one value of a kind or of an iterable of them: it returns a tuple without repeats, or None for None."""
+def tuple_of(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> Any:
+    """Return a check that applies ``check`` to one value of type ``kind``, or to each value of an iterable.
+
+    The check returns a tuple without duplicates, or None for None.
+    """
 
     def checked(name: str, value: Any) -> tuple[T, ...] | None:
+        """Return the checked values as a tuple without duplicates, None for None. Raises what ``check`` raises."""
         if value is None:
             return None
         if isinstance(value, (kind, bytes)):  # bytes are not several numbers
@@ -34,6 +38,7 @@ def text_of(what: str) -> Callable[[str, Any], str]:
     """Return a check that raises ValueError for what is no str. ``what`` describes the expected values."""
 
     def check(name: str, value: Any) -> str:
+        """Return ``value``. Raises ValueError if it is no str."""
         if not isinstance(value, str):
             raise ValueError(f"{name} is {value!r}: {what} are expected")
         return value
@@ -45,6 +50,7 @@ def number(least: int, most: int, what: str) -> Callable[[str, Any], int]:
     """Return a check that a number lies in ``least`` to ``most``, both included. Integers of other libraries become int."""
 
     def check(name: str, value: Any) -> int:
+        """Return ``value`` as an int. Raises ValueError if it is no integer in the range, or a bool."""
         try:
             number = index(value)
         except TypeError:
@@ -67,6 +73,7 @@ def one_of(known: Collection[str]) -> Callable[[str, Any], Any]:
     """Return a check that a value is one of ``known``, or None."""
 
     def check(name: str, value: Any) -> Any:
+        """Return ``value``. Raises ValueError if it is neither None nor one of ``known``."""
         if value is not None and not (isinstance(value, str) and value in known):
             raise ValueError(f"{name} is {value!r}; known: {', '.join(known)}")
         return value

@@ -1,4 +1,4 @@
-"""Where batches lie in a segment, by their headers, from where the index says; and what they tell of a log's history."""
+"""Positions of batches in segments, found by index and headers, and facts about a log's history: leader epochs and open transactions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader, batch_damage, last_offset_at
 from kafka_log.segment.row_values import bounds_of
-from kafka_log.segment.versions import absent
+from kafka_log.segment.versions import absent_value
 
 SMALL = 1 << 18
-"""Bytes of a segment up to which its headers are read without its index."""
+"""Maximum size of a segment whose headers are read without its index."""
 
-NO_EPOCH = absent("leader_epoch")
+NO_EPOCH = absent_value("leader_epoch")
 
 _COLUMNS = ("base_offset", "last_offset", "offset_bound", "leader_epoch")
 
 
-class Placed(NamedTuple):
-    """A whole batch: its bytes, its offsets, and its leader epoch (-1: none). ``first`` is None where the header does not say it."""
+class BatchPosition(NamedTuple):
+    """A complete batch: its range of bytes, its offsets and its leader epoch (-1: none).
+
+    ``first`` is None if the header does not state the first offset.
+    """
 
     position: int
     end: int
@@ -37,7 +40,7 @@ class Placed(NamedTuple):
     leader_epoch: int
 
 
-def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[Placed]:
+def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[BatchPosition]:
     """Yield the whole batches of a segment from byte ``start`` on, where one begins.
 
     If damage is an error, it is raised as CodecError; checksums are not verified. Else damaged batches are left out: any
@@ -49,7 +52,9 @@ def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[Pl
             first, last, bound, epoch = columns.read(entry)
             if bound is None:
                 last = last_offset_at(segment.path, entry.position, last)
-            yield Placed(entry.position, entry.position + entry.frame.size, first, last, epoch)
+            yield BatchPosition(
+                entry.position, entry.position + entry.frame.size, first, last, epoch
+            )
         return
     reader = SegmentReader(
         segment.path,
@@ -67,7 +72,7 @@ def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[Pl
             last = batch.last_offset
             if bounds_of(batch)[0] is None:
                 last = last_offset_at(segment.path, batch.position, last)
-            yield Placed(batch.position, end, first, last, batch.leader_epoch)
+            yield BatchPosition(batch.position, end, first, last, batch.leader_epoch)
 
 
 def start_before(segment: Segment, offset: int) -> int:
@@ -96,7 +101,7 @@ def split_positions(segment: Segment, offset: int, wanted: Selection) -> tuple[i
 def _split_positions(
     segment: Segment, offset: int, wanted: Selection, seen: list[int]
 ) -> tuple[int, int]:
-    """Return the positions of :func:`place`.
+    """Return the positions of :func:`split_positions`.
 
     ``seen`` holds the start position, and gets the end of the last batch before the offset. Raises CodecError for damage.
     """
@@ -121,7 +126,9 @@ def _split_positions(
     return both or (at, at)
 
 
-def last_before(segments: Sequence[Segment], offset: int, wanted: Selection) -> Placed | None:
+def last_before(
+    segments: Sequence[Segment], offset: int, wanted: Selection
+) -> BatchPosition | None:
     """Return the last batch that begins before ``offset``, None if there is none. Raises CodecError for damage before it, if damage is an error."""
     for segment in reversed(segments):
         if segment.has_offset_in_name and segment.base_offset >= offset:
@@ -160,8 +167,8 @@ def needed_segments(
 ) -> tuple[Segment, ...]:
     """Return the segments that a reader of the offsets ``start`` to ``end`` (excluded) needs.
 
-    The segment before them is included if something may lie at its end. With ``transactions`` they begin where a producer
-    snapshot says which transactions were open, and reach to where a snapshot says that none of these is.
+    The last segment that begins before ``start`` is included. With ``transactions`` the segments begin where a producer snapshot states the open
+    transactions, and end where a snapshot shows that none of the transactions before ``end`` is open.
     """
     low = 0
     for i, segment in enumerate(segments):

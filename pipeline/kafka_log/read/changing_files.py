@@ -1,4 +1,4 @@
-"""Reads of files that brokers write meanwhile."""
+"""Repeated reads of files that brokers change meanwhile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 TRIES = 50
 PAUSE_S = 0.02
-"""Longer than a tick of the clock that says when files were written."""
+"""Seconds between two tries: longer than the resolution of modification times."""
 
 
 def read_steadily(path: Path, read: Callable[[], T]) -> T:
@@ -47,6 +47,7 @@ def is_gone(error: Exception) -> bool:
 
 
 def _state(path: Path) -> tuple[int, int] | None:
+    """Return size and modification time of a file, None if the system does not tell."""
     try:
         found = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""The records of Kafka's own topics: what their keys and values mean, by the name of the topic."""
+"""Decoders of the records of Kafka's internal topics, by the name of the topic."""
 
 from __future__ import annotations
 
@@ -35,28 +35,31 @@ _VALUES: Mapping[str, str] = {
     "metadata_record": CLUSTER_METADATA,
     "remote_log_metadata_record": REMOTE_LOG_METADATA,
 }
-"""What the values of the topics are, in the schemas."""
+"""Topics by the name that the schemas give to their values."""
 
 VIEWS: Mapping[str, str] = {
     view: _VALUES[parts["value"]]
     for view, parts in PAYLOAD_VIEWS.items()
     if parts.get("value") in _VALUES
 }
-"""The views of what the topics say (:mod:`kafka_log.read.topic_views`), each with its topic."""
+"""Topics by the names of their views (:mod:`kafka_log.read.topic_views`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What a record says. ``key`` and ``value`` are as Kafka's tools print them, each with the type or the version beside its
-    ``data``; None where there is none. ``error`` says what of it cannot be read."""
+    """A decoded record.
+
+    ``key`` and ``value`` are JSON objects as Kafka's tools print them, each with ``type`` or ``version`` next to ``data``; None if the record has
+    none. ``error`` says which part cannot be read, None if all can.
+    """
 
     key: Json | None = None
     value: Json | None = None
     error: CodecError | None = None
 
 
-class OwnTopic:
-    """How the records of one topic are read. Get one from :func:`own_topic`."""
+class InternalTopic:
+    """Decoder of the records of one internal topic. Use :func:`internal_topic` to get one."""
 
     def __init__(
         self,
@@ -65,6 +68,7 @@ class OwnTopic:
         *,
         has_secrets: bool = False,
     ) -> None:
+        """Store the function that decodes a key and a value."""
         self.name = name
         self.has_secrets = has_secrets
         """Whether records of the topic may hold secrets."""
@@ -80,13 +84,16 @@ class OwnTopic:
         position: int = 0,
         show_secrets: bool = False,
     ) -> Decoded:
-        """Return what a record says, without secrets unless ``show_secrets``. Never raises: the error is in the result, beside what could be read."""
+        """Return the key and value of a record, with secrets only if ``show_secrets``.
+
+        It never raises: an error is in the result, with the part that could be read.
+        """
         return self._read(key, value, _Bytes(strict, file, position, show_secrets))
 
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """How bytes are parsed and shown, and where they lie."""
+    """Options for parsing and showing a key or value, and the place of its bytes for errors."""
 
     strict: bool
     file: str
@@ -112,21 +119,24 @@ class _Bytes:
         return layout, fields
 
     def _number(self, choice: Choice, source: Source) -> int:
+        """Return the type or version number that ``choice`` reads next. Raises ValueRefused if it is unknown."""
         number = choice.peek(source)
         if number not in choice.cases:
             known = ", ".join(map(str, choice.cases))
             raise ValueRefused(f"{number} is not known; there are: {known}", source.where())
         return number
 
-    def plain(self, layout: Layout, fields: Any, without: Container[str] = ()) -> Json:
+    def to_json(self, layout: Layout, fields: Any, without: Container[str] = ()) -> Json:
+        """Return the fields of a layout as JSON values, without the fields named in ``without``."""
         return to_json(layout, fields, without, show_secrets=self.show_secrets)
 
-    def refused(self, part: str, reason: str) -> CodecError:
+    def make_error(self, part: str, reason: str) -> CodecError:
+        """Return the error that the ``part`` of the record cannot be read for this reason."""
         return ValueRefused(reason, Where(path=part, position=self.position, file=self.file))
 
 
-def own_topic(name: str) -> OwnTopic | None:
-    """Return how the records of an internal topic are decoded, None for any other topic."""
+def internal_topic(name: str) -> InternalTopic | None:
+    """Return the decoder of an internal topic, None for any other topic."""
     make = _TOPICS.get(name)
     return None if make is None else make()
 
@@ -139,33 +149,34 @@ def one_line(part: Json) -> str:
 # ---------------------------------------------------------------- coordinators
 
 
-def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) -> OwnTopic:
-    """Return the decoder of a topic whose keys say the type of a record, and whose values say its version."""
+def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) -> InternalTopic:
+    """Return the decoder of a topic whose keys state the type of the record, and whose values state their version."""
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
+        """Return a decoded record. Its error says which of key and value cannot be parsed, or that the key is null."""
         if key_bytes is None:
-            return Decoded(error=how.refused("key", "a record of this topic has a key"))
+            return Decoded(error=how.make_error("key", "a record of this topic has a key"))
         try:
             layout, fields = how.parse(key, key_bytes, "key")
         except CodecError as error:
             return Decoded(error=error.without_frames())
-        said = {"type": str(int(fields["type"])), "data": how.plain(layout, fields, ("type",))}
+        said = {"type": str(int(fields["type"])), "data": how.to_json(layout, fields, ("type",))}
         if value_bytes is None:
             return Decoded(said)
         try:
             layout, fields = how.parse(values[int(fields["type"])], value_bytes, "value")
         except CodecError as error:
             return Decoded(said, error=error.without_frames())
-        data = how.plain(layout, fields, ("version",))
+        data = how.to_json(layout, fields, ("version",))
         _name_status(data, fields)
         _open_members(data, fields)
         return Decoded(said, {"version": str(int(fields["version"])), "data": data})
 
-    return OwnTopic(name, read)
+    return InternalTopic(name, read)
 
 
 def _name_status(data: Json, fields: Any) -> None:
-    """Kafka's tools print the name of a transaction's status."""
+    """Replace the number of a transaction's status in ``data`` by its name, as Kafka's tools print it."""
     status = fields.get("transaction_status")
     if status is not None:
         data["transactionStatus"] = str(getattr(status, "label", int(status)))
@@ -212,12 +223,13 @@ def _in_newest(codec: Choice, content: bytes) -> Json | None:
 # ---------------------------------------------------------------- frames
 
 
-def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> OwnTopic:
-    """Return the decoder of a topic with null keys, whose values begin with a frame that says the type and version of the record."""
+def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> InternalTopic:
+    """Return the decoder of a topic with null keys, whose values begin with a frame: type and version of the record."""
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
+        """Return a decoded record. Its error says that the value is null, cannot be parsed, or has an unknown type or version."""
         if value_bytes is None:
-            return Decoded(error=how.refused("value", "a record of this topic has a value"))
+            return Decoded(error=how.make_error("value", "a record of this topic has a value"))
         try:
             _, fields = how.parse(layout, value_bytes, "value")
         except CodecError as error:
@@ -228,11 +240,11 @@ def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> OwnTopic:
         case = found.get(version) if isinstance(found, Mapping) else found
         if isinstance(body, bytes) or case is None:
             return Decoded(
-                None, said, how.refused("value.body", "no such record, or version, is known")
+                None, said, how.make_error("value.body", "no such record, or version, is known")
             )
-        return Decoded(None, said | {"data": how.plain(case, body)})
+        return Decoded(None, said | {"data": how.to_json(case, body)})
 
-    return OwnTopic(name, read, has_secrets=any(map(_has_secrets, bodies.values())))
+    return InternalTopic(name, read, has_secrets=any(map(_has_secrets, bodies.values())))
 
 
 def _has_secrets(case: Any) -> bool:
@@ -244,37 +256,42 @@ def _has_secrets(case: Any) -> bool:
 # ---------------------------------------------------------------- topics
 
 
-def _consumer_offsets() -> OwnTopic:
+def _consumer_offsets() -> InternalTopic:
+    """Return the decoder of ``__consumer_offsets``."""
     from kafka_codecs import CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE
 
     return _coordinator(CONSUMER_OFFSETS, CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE)
 
 
-def _transaction_state() -> OwnTopic:
+def _transaction_state() -> InternalTopic:
+    """Return the decoder of ``__transaction_state``."""
     from kafka_codecs import TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE
 
     return _coordinator(TRANSACTION_STATE, TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE)
 
 
-def _share_group_state() -> OwnTopic:
+def _share_group_state() -> InternalTopic:
+    """Return the decoder of ``__share_group_state``."""
     from kafka_codecs import SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE
 
     return _coordinator(SHARE_GROUP_STATE, SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE)
 
 
-def _cluster_metadata() -> OwnTopic:
+def _cluster_metadata() -> InternalTopic:
+    """Return the decoder of ``__cluster_metadata``."""
     from kafka_codecs import METADATA_BODY, METADATA_RECORD
 
     return _framed(CLUSTER_METADATA, METADATA_RECORD, METADATA_BODY)
 
 
-def _remote_log_metadata() -> OwnTopic:
+def _remote_log_metadata() -> InternalTopic:
+    """Return the decoder of ``__remote_log_metadata``."""
     from kafka_codecs import REMOTE_LOG_METADATA_BODY, REMOTE_LOG_METADATA_RECORD
 
     return _framed(REMOTE_LOG_METADATA, REMOTE_LOG_METADATA_RECORD, REMOTE_LOG_METADATA_BODY)
 
 
-_TOPICS: Mapping[str, Callable[[], OwnTopic]] = {
+_TOPICS: Mapping[str, Callable[[], InternalTopic]] = {
     CONSUMER_OFFSETS: _consumer_offsets,
     TRANSACTION_STATE: _transaction_state,
     SHARE_GROUP_STATE: _share_group_state,
@@ -282,16 +299,17 @@ _TOPICS: Mapping[str, Callable[[], OwnTopic]] = {
     REMOTE_LOG_METADATA: _remote_log_metadata,
 }
 
-OWN_TOPICS = tuple(_TOPICS)
+INTERNAL_TOPICS = tuple(_TOPICS)
 """The names of the topics."""
 
 
 def to_json(
     layout: Layout, fields: Any, without: Container[str] = (), *, show_secrets: bool = False
 ) -> dict[str, Any]:
-    """Return the fields of a layout as JSON values, with the names of Kafka's JSON of messages. Leave out hidden fields, and tagged ones that hold their default, as they have no bytes.
+    """Return the fields of a layout as JSON values, with the names of Kafka's JSON messages.
 
-    Secrets are :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``.
+    Hidden fields, those named in ``without``, and tagged fields with their default value, which have no bytes, are left out. Secrets are
+    :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``.
     """
     out: dict[str, Any] = {}
     for f in layout.fields:

@@ -1,4 +1,4 @@
-"""What a consumer gets of a partition: what its isolation and its log start offset make of a selection."""
+"""Row filters of partitions: a selection, limited by isolation level and log start offset."""
 
 from __future__ import annotations
 
@@ -22,18 +22,14 @@ if TYPE_CHECKING:
 
 
 Known = MutableMapping[tuple[Log, Policy, bool], "Transactions"]
-"""Transactions that were found, by partitions and by what is damage and an error."""
+"""Transactions by partition, policy, and whether damage is an error."""
 
 
-class PartitionRows:
-    """The rows that a selection wants of partitions, of one at a time: with ``read_committed`` their transactions are looked for,
-    from batch headers and markers. Records before the log start offset are wanted only with ``deleted_records``; of segments that are
-    not part of the log, and were asked for by their state, as any others.
+class PartitionFilters:
+    """Row filters of partitions, for one partition at a time.
 
-    ``of_view``: where isolation is not said, of Kafka's own topics comes what brokers take of them: nothing of transactions that
-    have not ended, but all that others wrote after they began. ``known`` are transactions that are not looked for again; what is found is added.
-    ``lists_again``: if retention removes a segment while transactions are looked for, rows of it and of those before it are not wanted; else that
-    raises UnreadableError.
+    With ``read_committed`` the transactions of a partition are looked up from batch headers and markers. Records before the log start offset
+    are selected only with ``deleted_records``. Segments that are not part of the log, and were included by their state, have no log start offset.
     """
 
     def __init__(
@@ -46,6 +42,18 @@ class PartitionRows:
         known: Known | None = None,
         lists_again: bool = False,
     ) -> None:
+        """Prepare filters for a selection.
+
+        Args:
+            selection: Selected records.
+            engine: Codecs that read batch headers.
+            of_view: Rows are those of a view of an internal topic. Without an isolation level they are the records that brokers use: none of
+                aborted or open transactions, but records of others after the last stable offset.
+            starts: Log start offsets. None reads them.
+            known: Transactions that were found before. New ones are added.
+            lists_again: If retention removes a segment during the search for transactions, leave out its rows and those of segments before it.
+                False raises UnreadableError then.
+        """
         self._asked = self._selection = selection
         self._whole = of_view and selection.isolation is None
         self._committed = self._whole or selection.isolation == "read_committed"
@@ -58,7 +66,7 @@ class PartitionRows:
         self._counted: Log | None = None
         self._rows = self._in_log = RowSelection()
 
-    def of(self, partition: Log, state: State = "live") -> RowSelection:
+    def filter_for(self, partition: Log, state: State = "live") -> RowSelection:
         """Return the selection of rows in the segments of a partition that are in ``state``. Raises CodecError for damage that is an error."""
         if partition is not self._partition:
             self._count(partition)
@@ -88,7 +96,7 @@ class PartitionRows:
         return None if self._starts is None else self._starts.get(partition)
 
     def _count(self, partition: Log) -> None:
-        """Make plain offsets of those that count from the end of a partition."""
+        """Replace bounds that count from the end of ``partition`` by offsets."""
         if partition is not self._counted:
             stable = None
             if counts_from_end(self._asked.offsets) and self._committed and not self._whole:
@@ -99,6 +107,10 @@ class PartitionRows:
             )
 
     def _find(self, partition: Log) -> RowSelection:
+        """Return the row filter of a partition with its transactions: without aborted records and those from the last stable offset on.
+
+        For a view, records of open transactions are left out in place of the latter. Raises CodecError for damage that is an error.
+        """
         found = self._transactions_of(partition)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
         if self._whole:
@@ -109,6 +121,7 @@ class PartitionRows:
         return self._selection.rows(stable, Aborted(aborted))
 
     def _transactions_of(self, partition: Log) -> Transactions:
+        """Return the transactions of a partition, which are searched once. Raises CodecError for damage that is an error."""
         asked = partition, self._asked.policy, self._asked.raises
         found = self._known.get(asked)
         if found is None:
@@ -116,11 +129,13 @@ class PartitionRows:
         return found
 
     def _transactions(self, partition: Log) -> Transactions:
+        """Search the transactions of a partition. If a removed segment is allowed, note the first offset that is left."""
         if not self._lists_again:
             return self._transactions_in(partition.segments)
         from kafka_log.logs.removed_segments import read_history  # not for other scans
 
         def read(segments: Sequence[Segment]) -> Transactions:
+            """Return the transactions in ``segments``, the last ones of the partition, and note their first offset if some are gone."""
             if len(segments) < len(partition.segments):
                 first = segments[0].base_offset if segments else MAX_OFFSET
                 self._firsts[partition] = first
@@ -129,6 +144,10 @@ class PartitionRows:
         return read_history(partition.segments, read)
 
     def _transactions_in(self, segments: Sequence[Segment]) -> Transactions:
+        """Return the transactions in segments. Raises CodecError for damage that is an error.
+
+        If damage is an error, transaction indexes and producer snapshots are read if they suffice; else the log is.
+        """
         from kafka_log.logs.transaction_files import read_transactions_from_files  # the codecs
         from kafka_log.logs.transactions import read_transactions  # not for other scans
 
@@ -147,7 +166,7 @@ class PartitionRows:
 
 
 def _with_cached_paths(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Return the segments of a partition with paths that keep what is read of files in a store: each request takes its time."""
+    """Return the segments with paths that cache blocks of files in a store. Local segments are returned unchanged."""
     if not any(is_url(segment.path) for segment in segments):
         return segments
     from kafka_log.segment.held_files import HeldBlocks, HeldPath  # fsspec

@@ -1,4 +1,4 @@
-"""Offsets that are invalid. No checksum covers the base offset of a batch: the names of segments and the neighboring batches check it."""
+"""Validation of offsets by the names of segments and by neighboring batches, as no checksum covers the base offset of a batch."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE, offsets_of
-from kafka_log.segment.placement import outside, unambiguous
+from kafka_log.segment.placement import find_outside_segment, unambiguous
 from kafka_log.segment.reader import SegmentReader, batch_damage
 from kafka_log.segment.row_masks import numbers, numbers_of
 
 NEIGHBOR_BYTES = 1 << 20
-"""Bytes after those that are read whose headers are read too: the next batch there checks the offsets of the last one."""
+"""Number of bytes after the end of the range whose headers are read too: a later batch checks the offsets of the last one."""
 
 _HEADERS = ("position", "base_offset", "last_offset")
 _NONE = np.empty(0, np.int64)
@@ -57,22 +57,23 @@ class _Batches:
 
 
 class OffsetValidator:
-    """Marks rows of a file whose offset is invalid, in the column ``damage``. ``reader`` says what is read of the file.
+    """Marks rows of a file whose offset is invalid, in the column ``damage``.
 
-    The headers of the file are read when its first rows come. Only if their offsets do not ascend, its checksums are verified, to
-    tell which batches are valid. Of files in a store only the names are used: each header would be a request.
+    The headers of the file are read before its first rows. Checksums are verified only if the offsets in the headers do not ascend, to
+    find out which batches are valid. For files in a store only the names of segments are used, as each header would be a request.
     """
 
     COLUMNS = ("offset", "position")
     """Columns that the rows must have, and ``damage``."""
 
     def __init__(self, reader: SegmentReader, engine: Engine) -> None:
+        """Prepare the validation of the bytes that ``reader`` reads; nothing is read yet."""
         self._reader = reader
         self._engine = engine
         self._allowed = offsets_of(reader.path, reader.next_base)
         self._searched = False
         self._batches: _Batches | None = None
-        """None if every offset is valid, as far as the batches tell."""
+        """None if the batches show no invalid offset."""
 
     def annotate(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return ``rows`` with invalid offsets described in the column ``damage``."""
@@ -115,7 +116,9 @@ class OffsetValidator:
             return None
         position, first, last = self._headers()
         base = None if self._allowed is None else self._allowed.start
-        valid = unambiguous(first, last, outside(first, last, base, self._reader.next_base))
+        valid = unambiguous(
+            first, last, find_outside_segment(first, last, base, self._reader.next_base)
+        )
         found = _Batches(position, position[valid], first[valid], last[valid])
         for i in np.flatnonzero(~valid).tolist():
             before, after = found.neighboring_offsets(int(position[i]))
@@ -174,7 +177,7 @@ def _undamaged(items: Iterator[Any]) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _describe_neighbors(before: int, after: int) -> str:
-    """Return that an offset does not lie between those before and after it."""
+    """Return the sentence part that an offset does not lie between those before (-1: none) and after it (2**63 - 1: none)."""
     sides = []
     if before >= 0:
         sides.append(f"the one before ends with {before}")

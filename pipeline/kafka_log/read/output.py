@@ -29,12 +29,12 @@ _PLACES: Mapping[str, tuple[Any, Callable[[Segment], str | int]]] = {
 """Columns with one value for a whole segment."""
 
 _BY_DEFAULT = ("topic", "partition")
-"""Those of them that are there without being asked for when more than one partition is read."""
+"""Columns of them that are added by default if more than one partition is read."""
 
 
 @dataclass(frozen=True)
 class _PlaceColumn:
-    """A column with one value for a whole segment, and its values by segment: the dictionary is the same all along."""
+    """A column with one value for each segment. All batches share one dictionary."""
 
     type: Any
     get: Callable[[Segment], Any]
@@ -42,6 +42,7 @@ class _PlaceColumn:
     dictionary: Any
 
     def array(self, segment: Segment, rows: int) -> Any:
+        """Return an array of ``rows`` times the value of ``segment``."""
         value = self.get(segment)
         if self.dictionary is None:
             return pa.array(np.full(rows, value, np.int32))
@@ -50,11 +51,7 @@ class _PlaceColumn:
 
 
 class Output:
-    """Row format of :func:`kafka_log.scan`. ``columns`` are decoded, ``schema`` is that of the stream.
-
-    Raises:
-        ValueError: For unknown, repeated or no ``columns``.
-    """
+    """Row format of :func:`kafka_log.scan`. ``columns`` are the columns to decode, ``schema`` is the schema of the stream."""
 
     def __init__(
         self,
@@ -63,6 +60,17 @@ class Output:
         columns: Sequence[str] | None,
         binary_view: bool,
     ) -> None:
+        """Resolve the columns of rows of ``view``.
+
+        Args:
+            view: The view of records or batches.
+            found: The partitions to read. More than one adds the columns ``topic`` and ``partition`` to the default.
+            columns: Columns of the stream, or None for the default.
+            binary_view: Use Arrow's view types for binaries and strings.
+
+        Raises:
+            ValueError: For unknown, repeated or no ``columns``.
+        """
         told = ROW_DAMAGE if view is RECORDS else {}
         known = (*_PLACES, *told, *(column.name for column in view.columns))
         if columns is None:
@@ -101,6 +109,7 @@ class Output:
 
 
 def _place_column(name: str, segments: Sequence[Segment]) -> _PlaceColumn:
+    """Return the column ``name`` with its values for these segments."""
     kind, get = _PLACES[name]
     if kind is not _TEXT:
         return _PlaceColumn(kind, get, {}, None)

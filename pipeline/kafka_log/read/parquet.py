@@ -1,4 +1,4 @@
-"""How rows are written as Parquet."""
+"""Writers of rows as Parquet."""
 
 from __future__ import annotations
 
@@ -11,33 +11,36 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 Compression = Literal["zstd", "lz4", "snappy", "none"]
-"""How pages are compressed: ``zstd`` makes the smallest files, ``lz4`` takes the least time; older readers know ``snappy`` best."""
+"""Compression of pages: ``zstd`` makes the smallest files, ``lz4`` is the fastest, and ``snappy`` is supported by all readers."""
 
 ROW_GROUP = 1 << 20
-"""Rows of a row group, at most. Each begins dictionaries of its own: with 65,536 rows files take a third more time."""
+"""Maximum rows of a row group. Each has its own dictionaries: with 65,536 rows writing takes a third more time."""
 
 HELD_BYTES = 32 << 20
-"""Bytes of a row group, about, at most: so much is held until it is written."""
+"""Approximate maximum bytes of a row group, which are buffered until it is written."""
 
 LONGEST_ID = 64
-"""Bytes of the longest values that are taken for ids: SHA-256 as text."""
+"""Maximum length of values of one length that count as ids: a SHA-256 digest as text."""
 
 SAMPLE_ROWS, SAMPLE_BYTES = 1 << 16, 4 << 20
-"""How much of a column is looked at to choose its encoding, at most."""
+"""Maximum sample of a column for the choice of its encoding."""
 
 
 class _Sink:
-    """Where a writer of Parquet writes to: a binary file that may be a pipe, which does not know its position. Nothing more is written once it is ``closed``."""
+    """Binary file for a Parquet writer. It counts the position itself, as a pipe has none. After :meth:`close` nothing more is written."""
 
     def __init__(self, file: BinaryIO) -> None:
+        """Start at position 0 of an open file."""
         self.closed = False
         self._file = file
         self._position = 0
 
     def writable(self) -> bool:
+        """Return True."""
         return True
 
     def write(self, data: Any) -> int:
+        """Write the bytes unless the sink is closed. Return their number."""
         size = memoryview(data).nbytes
         if not self.closed:
             self._file.write(data)
@@ -45,23 +48,29 @@ class _Sink:
         return size
 
     def tell(self) -> int:
+        """Return the number of bytes so far, as the position."""
         return self._position
 
     def flush(self) -> None:
+        """Flush the file unless the sink is closed."""
         if not self.closed:
             self._file.flush()
 
     def close(self) -> None:
+        """Ignore all further writes. The file stays open."""
         self.closed = True
 
 
 class GroupedWriter:
-    """Writes batches of rows into a binary file, from its start on. They are held until :meth:`flush`, which :meth:`write` or the caller asks for in
-    time: what is held then becomes a row group, or several. After an error nothing more is written."""
+    """Writer of Parquet into a binary file. Rows are buffered until :meth:`flush`, which writes them as one or more row groups.
+
+    :meth:`write` flushes when a row group is full; with :meth:`hold` the caller must flush in time. After an error nothing more is written.
+    """
 
     def __init__(
         self, file: BinaryIO, schema: pa.Schema, compression: Compression = "zstd"
     ) -> None:
+        """Prepare a writer from the start of ``file`` on. The file is not written to before the first flush."""
         self.rows_held = self.bytes_held = 0
         self._sink = _Sink(file)
         self._schema = schema
@@ -71,7 +80,7 @@ class GroupedWriter:
         self._writer: pq.ParquetWriter | None = None
 
     def hold(self, rows: pa.RecordBatch) -> int:
-        """Take rows. Returns how many bytes they are."""
+        """Buffer rows. Return their size in bytes."""
         size = int(rows.nbytes)
         self._held.append(rows)
         self.rows_held += rows.num_rows
@@ -79,13 +88,13 @@ class GroupedWriter:
         return size
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Take rows, and write what is held when that is enough for a row group."""
+        """Buffer rows, and flush if they suffice for a row group."""
         self.hold(rows)
         if self.rows_held >= ROW_GROUP or self.bytes_held >= HELD_BYTES:
             self.flush()
 
     def flush(self) -> int:
-        """Write what is held. Returns how many bytes that were."""
+        """Write the buffered rows. Return their size in bytes."""
         import pyarrow as pa
 
         if self._held:
@@ -96,7 +105,7 @@ class GroupedWriter:
         return size
 
     def close(self) -> pq.FileMetaData:
-        """Write what is held, and the file's end. Returns what that says."""
+        """Write the buffered rows and the footer. Return the file's metadata."""
         self.flush()
         with self._abandoned_on_error():
             self._opened(None).close()
@@ -104,7 +113,7 @@ class GroupedWriter:
         return found
 
     def abandon(self) -> None:
-        """Write nothing more: neither what is held, nor the file's end, which pyarrow writes when it collects an open writer."""
+        """Discard the buffered rows, and prevent that pyarrow writes the footer when it collects the open writer."""
         self._held = []
         self._sink.close()
         if self._writer is not None:
@@ -114,6 +123,7 @@ class GroupedWriter:
 
     @contextmanager
     def _abandoned_on_error(self) -> Iterator[None]:
+        """Return a context in which an error abandons the file, and is raised again."""
         try:
             yield
         except BaseException:
@@ -121,6 +131,7 @@ class GroupedWriter:
             raise
 
     def _opened(self, sample: pa.Table | None) -> pq.ParquetWriter:
+        """Return the Parquet writer, opened at the first call. ``sample`` are first rows by which encodings are chosen."""
         if self._writer is None:
             self._writer = parquet_writer(
                 self._sink, self._schema, self._metadata, self._compression, sample
@@ -199,6 +210,7 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
 
 
 def _rises(kind: pa.DataType) -> bool:
+    """Return whether a column of this type usually ascends: 64-bit integers and timestamps."""
     import pyarrow as pa
 
     return bool(pa.types.is_int64(kind) or pa.types.is_uint64(kind) or pa.types.is_timestamp(kind))

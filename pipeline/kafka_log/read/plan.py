@@ -1,4 +1,4 @@
-"""What is read of logs, and how: the plan of a :class:`~kafka_log.read.reader.PlanReader`."""
+"""Read plans: which bytes of which segments are read, how, and in which row format."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Bytes of a segment that one pass reads, from the first byte of a batch (``start``) to ``stop`` (None: the end),
-    and the ``rows`` of them that are selected."""
+    """Bytes of a segment that one pass reads, from the first byte of a batch (``start``) to ``stop`` (None: the end of the file).
+
+    ``rows`` selects among their records.
+    """
 
     segment: Segment
     start: int = 0
@@ -40,7 +42,7 @@ class Split:
     def reaches(self) -> int | None:
         """The offset before which the file must not end. If it ends earlier and is shorter than when it was listed, rows are missing.
 
-        None if ``stop`` is None: then no one has decided which bytes must be there.
+        None if ``stop`` is None: then the end of the file is not fixed.
         """
         ends = self.rows.offsets[1], self.segment.offsets[1], self.next_offset
         known = (end for end in ends if end is not None)

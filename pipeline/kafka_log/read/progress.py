@@ -1,4 +1,4 @@
-"""How far logs go that brokers are writing: asked again and again, of many partitions."""
+"""End offsets of logs that brokers are writing, for pollers that ask again and again about many partitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafka_log.logs.partitions import Segment
 from kafka_log.read.batch_places import (
     NO_EPOCH,
     SMALL,
-    Placed,
+    BatchPosition,
     after_snapshot,
     first_of_later_epoch,
     iter_batches,
@@ -34,17 +34,17 @@ from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 
 FINGERPRINT = 61
-"""Bytes of a batch by which it is known again: those of a header, with its checksum."""
+"""Number of first bytes of a batch that identify it: its header with the checksum."""
 
 KEPT = 8
-"""Positions of a partition that are kept in mind."""
+"""Number of remembered positions for each partition."""
 
 Key = tuple[str, int]
 """Topic and partition."""
 
 
 class Position(NamedTuple):
-    """An offset that is read next, and the leader epoch of the last batch before it; -1 where that is not known."""
+    """The next offset to read, and the leader epoch of the last batch before it (-1: unknown)."""
 
     offset: int
     leader_epoch: int = NO_EPOCH
@@ -52,31 +52,34 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was found of a partition, as long as its last file is what it was."""
+    """State of a partition at its last poll. It holds as long as size and modification time of the last file are equal."""
 
     path: str
     size: int
     mtime_ns: int
-    last: Placed | None
+    last: BatchPosition | None
     fingerprint: bytes
     end: Position
     kept: tuple[Position, ...] = ()
-    """Positions before which the log is known to be what it was."""
+    """Positions before which the log is known to be unchanged."""
     stable: int | None = None
 
 
-class Ends:
-    """The ends of logs, poll by poll: what did not change since is not read again.
-
-    ``wanted`` says what damage is and what becomes of it, and whether transactions hold back what is undecided.
-    """
+class LogEnds:
+    """End offsets of logs at each poll. Unchanged parts of a log are not read again."""
 
     def __init__(self, wanted: Selection, engine: Engine = "auto") -> None:
+        """Prepare polls.
+
+        Args:
+            wanted: The policy, the handling of damage, and the isolation level, which says whether open transactions hold records back.
+            engine: Codecs that read batch headers.
+        """
         self._wanted = wanted
         self._engine = engine
         self._known: dict[Key, _Known] = {}
 
-    def of(self, key: Key, log: Log) -> Position | None:
+    def find_end(self, key: Key, log: Log) -> Position | None:
         """Return the end of a log: after its last whole batch. None if its directory is gone.
 
         An incomplete tail of the active segment is not part of it.
@@ -86,13 +89,13 @@ class Ends:
             FileNotFoundError: If a file is gone since it was listed.
         """
         try:
-            return read_steadily(log.segments[-1].path, lambda: self._refreshed(key, log)).end
+            return read_steadily(log.segments[-1].path, lambda: self._refresh(key, log)).end
         except (FileNotFoundError, UnreadableError) as error:
             if is_gone(error) and not log.segments[-1].path.parent.exists():
                 return None
             raise
 
-    def readable(self, key: Key, log: Log, end: Position) -> Position:
+    def find_readable_end(self, key: Key, log: Log, end: Position) -> Position:
         """Return the position up to which a log that ends at ``end`` can be read.
 
         That is ``end``, or with ``read_committed`` the start of its oldest open transaction.
@@ -102,14 +105,15 @@ class Ends:
         known = self._known[key]
         if known.stable is None:
             stable = read_steadily(
-                log.segments[-1].path, lambda: self._stable(log, self._known[key].end.offset)
+                log.segments[-1].path,
+                lambda: self._last_stable_offset(log, self._known[key].end.offset),
             )
             known = replace(known, stable=stable)
             self._known[key] = known
         assert known.stable is not None
-        return end if known.stable >= end.offset else self.at(key, log, known.stable)
+        return end if known.stable >= end.offset else self.position_at(key, log, known.stable)
 
-    def at(self, key: Key, log: Log, offset: int) -> Position:
+    def position_at(self, key: Key, log: Log, offset: int) -> Position:
         """Return an offset of a log as a position, with its leader epoch."""
         known = self._known.get(key)
         for position in () if known is None else (*known.kept, known.end):
@@ -125,12 +129,13 @@ class Ends:
         self._keep(key, made)
         return made
 
-    def diverged(self, key: Key, log: Log, position: Position, end: Position) -> int | None:
-        """Return the offset, at most that of ``position``, from which on a log was truncated and written again. None if it was not, as far as batches say.
+    def find_divergence(self, key: Key, log: Log, position: Position, end: Position) -> int | None:
+        """Return the offset from which on a log was truncated and written again, None if batches do not show that.
 
-        A leader that did not have all records truncates a log. ``end`` is the end of the log now.
+        A new leader that lacks records truncates a log. The result is at most the offset of ``position``, which was read before. ``end`` is the
+        current end of the log.
         """
-        now = self.at(key, log, position.offset).leader_epoch
+        now = self.position_at(key, log, position.offset).leader_epoch
         known = position.leader_epoch
         if end.offset >= position.offset and not NO_EPOCH < known < now:
             return None
@@ -143,13 +148,21 @@ class Ends:
         return min(end.offset, position.offset, position.offset if later is None else later)
 
     def _keep(self, key: Key, position: Position) -> None:
+        """Remember a position of a partition for :meth:`position_at`. Of more than KEPT positions the oldest is dropped."""
         known = self._known.get(key)
         if known is not None:
             self._known[key] = replace(known, kept=(*known.kept[1 - KEPT :], position))
 
     # ------------------------------------------------------------ one partition
 
-    def _refreshed(self, key: Key, log: Log) -> _Known:
+    def _refresh(self, key: Key, log: Log) -> _Known:
+        """Return the state of a partition, read again if its last file changed.
+
+        Raises:
+            CodecError: For damage that is an error.
+            ValueRefused: If the last offset is the largest possible one.
+            OSError: If a file is gone.
+        """
         last = log.segments[-1]
         said = last.path.stat()
         known = self._known.get(key)
@@ -189,24 +202,25 @@ class Ends:
         self._known[key] = made
         return made
 
-    def _last_batch(self, segment: Segment, start: int | None) -> Placed | None:
+    def _last_batch(self, segment: Segment, start: int | None) -> BatchPosition | None:
         """Return the last whole batch of a segment, searched from ``start`` on, or else from where the index ends."""
         if start is None:
             start = find_position_by_index(segment, MAX_OFFSET, None) if segment.size > SMALL else 0
         found = self._scan_batches(segment, start)
         return self._scan_batches(segment, 0) if found is None and start else found
 
-    def _scan_batches(self, segment: Segment, start: int) -> Placed | None:
+    def _scan_batches(self, segment: Segment, start: int) -> BatchPosition | None:
         """Return the last batch of a segment from ``start`` on that was written to its end, None if there is none."""
-        before: Placed | None = None
-        found: Placed | None = None
+        before: BatchPosition | None = None
+        found: BatchPosition | None = None
         for batch in iter_batches(segment, start, self._wanted):
             before, found = found, batch
         if found is not None and not _is_whole(segment, found):
             return before
         return found
 
-    def _stable(self, log: Log, end: int) -> int:
+    def _last_stable_offset(self, log: Log, end: int) -> int:
+        """Return the last stable offset of a log, ``end`` if no transaction is open. Raises CodecError for damage that is an error."""
         from kafka_log.logs.transactions import (
             read_transactions,  # the codecs: not for other isolations
         )
@@ -233,13 +247,14 @@ def _is_there_still(log: Log, known: _Known) -> bool:
     return False
 
 
-def _fingerprint(segment: Segment, batch: Placed) -> bytes:
+def _fingerprint(segment: Segment, batch: BatchPosition) -> bytes:
+    """Return the first bytes of a batch, which identify it: they include its checksum."""
     with open_segment(segment.path) as file:
         length = min(FINGERPRINT, batch.end - batch.position)
         return read_what_there_is(file, batch.position, length, 0)
 
 
-def _is_whole(segment: Segment, batch: Placed) -> bool:
+def _is_whole(segment: Segment, batch: BatchPosition) -> bool:
     """Return whether the last batch of a file was written to its end: a preallocated file has zeros where it will be."""
     if segment.tail is not Tail.ACTIVE:
         return True

@@ -1,4 +1,4 @@
-"""The reader of segments: all rows that scans, commands, views and Spark tasks get come from it."""
+"""Reader of read plans: the source of all rows of scans, commands, views and Spark tasks."""
 
 from __future__ import annotations
 
@@ -44,17 +44,18 @@ Event: TypeAlias = pa.RecordBatch | LostRange | Flagged | SplitEnd
 
 
 class PlanReader:
-    """One pass over the splits of a plan. Iterate to get rows, and between them what happened, in the order of the files.
+    """One pass over the splits of a plan. Iterate to get rows and events in file order.
 
-    Of a split come record batches; a Flagged before the rows of each batch with damage or findings; then a LostRange for each
-    range of bytes that was passed over; then a SplitEnd.
+    A split yields record batches; a Flagged before the rows of each batch with damage or findings; then a LostRange for each
+    range of bytes that was skipped; then a SplitEnd.
 
     Raises:
         CodecError: For damage, unless the plan keeps or drops it, and for files that cannot be read.
-        ValueError: If the plan has an option that the scanner does not know. It is raised when the reader is made.
+        ValueError: By the constructor, if the plan has an option that the scanner does not know.
     """
 
     def __init__(self, plan: ReadPlan) -> None:
+        """Resolve the options of the scanners. Raises ValueError for an unknown option."""
         self.plan = plan
         self._options: dict[str, Any] = {
             "kind": BATCH_ROWS if plan.of_batches else RECORD_ROWS,
@@ -79,6 +80,7 @@ class PlanReader:
         return self._batches_skipped + self._scanner.batches_skipped
 
     def __iter__(self) -> Iterator[Event]:
+        """Yield the rows and events of all splits in order."""
         for split in self.plan.splits:
             yield from self.read(split)
 
@@ -157,7 +159,7 @@ def dropped_range(flagged: Flagged) -> Lost | None:
 
 
 def _lost_ranges(scanner: Scanner) -> Iterator[Lost]:
-    """Yield the ranges that a finished scanner passed over, and its rest if an error that is kept ended it."""
+    """Yield the lost ranges of a finished scanner, and the rest of the file if a kept error ended the pass."""
     end = scanner.end
     if end is None:
         return

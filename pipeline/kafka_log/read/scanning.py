@@ -26,7 +26,7 @@ from kafka_log.logs.partitions import (
 from kafka_log.logs.replicas import select_replicas
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.arguments import flag
-from kafka_log.read.isolation import PartitionRows
+from kafka_log.read.isolation import PartitionFilters
 from kafka_log.read.output import Output
 from kafka_log.read.plan import ReadPlan, RowFormat, Split
 from kafka_log.read.reader import LostRange, PlanReader
@@ -136,7 +136,7 @@ def scan(
     found = _find(path, wanted)
     begin = wanted.timestamps[0]
     seeks = indexes and wanted.policy is Policy.KAFKA
-    rows = PartitionRows(wanted, engine, of_view=view is not None, lists_again=True)
+    rows = PartitionFilters(wanted, engine, of_view=view is not None, lists_again=True)
     following: dict[Segment, int | None] = {}
     if wanted.policy is Policy.SALVAGE:
         following = dict(
@@ -166,11 +166,12 @@ def scan(
     segments = [(partition, rows.segments(partition)) for partition in found]
 
     def splits() -> Iterator[Split]:
+        """Yield the splits in reading order. Errors of directories, and of the search for transactions, come when their partition does."""
         for partition, selected in segments:
             report_partition(partition)
             for segment in selected:
                 start = 0
-                of_segment = limit_to_segment(rows.of(partition, segment.state), segment)
+                of_segment = limit_to_segment(rows.filter_for(partition, segment.state), segment)
                 low = of_segment.offsets[0]
                 if seeks and (low is not None or begin is not None):
                     from kafka_log.logs.index_files import (
@@ -181,6 +182,7 @@ def scan(
                 yield Split(segment, start, None, of_segment, following.get(segment))
 
     def report_partition(partition: Partition) -> None:
+        """Report a partition directory that cannot be read to ``watch``, or else raise its error or report it as lost."""
         if watch is not None and partition.error is not None:
             watch.unreadable(partition.error)
         else:
@@ -250,6 +252,7 @@ def scan_batches(
     output = Output(BATCHES, found, columns, False)
 
     def splits() -> Iterator[Split]:
+        """Yield the splits in reading order. Raises the error of a directory that cannot be read, if damage is an error."""
         for partition, selection in resolved:
             _check_partition(partition, wanted, on_lost)
             for segment in within_offsets(partition.segments, selection.offsets):
@@ -276,6 +279,11 @@ def _pop_options(options: Any, *names: str) -> Any:
 
 
 def _find(path: Paths, wanted: Selection) -> list[Partition]:
+    """Return the selected partitions of the paths, with tiers merged and replicas selected. Warn about skipped paths.
+
+    Raises:
+        DirectoryError: If there is no log, or none is selected.
+    """
     places = [path] if isinstance(path, str | os.PathLike) else list(path)
     found = [place for place in places if isinstance(place, Partition)]
     rest = [place for place in places if not isinstance(place, Partition)]
@@ -308,6 +316,7 @@ def _stream(
     reader = PlanReader(plan)
 
     def batches() -> Iterator[pa.RecordBatch]:
+        """Yield the rows, and report lost ranges, flagged batches and ends of files between them."""
         for event in reader:
             if isinstance(event, pa.RecordBatch):
                 yield event

@@ -1,4 +1,4 @@
-"""What is wanted of logs: one set of filters, for Python, the command line and Spark."""
+"""Selection of records of logs: one set of filters for Python, the command line and Spark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
 from kafka_log.logs.names import Include, State, parse_include
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.replicas import Replicas
-from kafka_log.read.arguments import flag, number, one_of, several, text_of
+from kafka_log.read.arguments import flag, number, one_of, text_of, tuple_of
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.ranges import (
     EVERYTHING,
@@ -29,11 +29,11 @@ ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 
 MAX_PARTITION = (1 << 31) - 1
 OF_RECORDS = ("keys", "headers", "isolation")
-"""What only records have, and batches have not."""
+"""Filters that apply to records only, not to batch headers."""
 
 
 class OtherFilters(TypedDict, total=False):
-    """The keywords of a :class:`Selection` that choose rows, but for keys. None is what it is without."""
+    """Keywords of a :class:`Selection` that select rows, without ``keys``. None is the default."""
 
     offsets: Range | None
     timestamps: Range | None
@@ -46,13 +46,13 @@ class OtherFilters(TypedDict, total=False):
 
 
 class RowFilters(OtherFilters, total=False):
-    """The keywords that choose rows."""
+    """Keywords of a :class:`Selection` that select rows."""
 
     keys: bytes | Iterable[bytes | None] | None
 
 
 class Filters(RowFilters, total=False):
-    """The same with those that choose places: all but the policy, which often has a place of its own."""
+    """All keywords of a :class:`Selection` except the policy, which functions take as an argument of its own."""
 
     topics: str | Iterable[str] | None
     partitions: int | Iterable[int] | None
@@ -68,22 +68,33 @@ class FiltersAndPolicy(Filters, total=False):
 
 @dataclass(frozen=True, init=False)
 class Selection:
-    """What is wanted of logs. All filters must agree with a record; of several values of one it is any, but for ``headers``.
+    """Filters of records. A record is selected if all filters match it.
 
-    ``topics`` and ``partitions`` choose among what is there. ``offsets`` and ``timestamps`` (milliseconds since 1970) are ranges:
-    the first is in, the end is not, None is open. Negative offsets count from the end of what is read of each partition, as in Python slices: (-5, None) are
-    its last 5 offsets, of which compaction and markers may leave less records. That is the end of the segments that ``include`` adds if it is later, and
-    with ``read_committed`` the last stable offset. ``keys`` are bytes, None for records without a key. ``headers`` are names, or names
-    with a value (None: null); a record has all of them. ``producers`` are producer ids, -1 for records without one.
+    Args:
+        topics: Names of topics; None selects all.
+        partitions: Numbers of partitions; None selects all.
+        offsets: Range of offsets, (first, end): ``first`` is included, ``end`` is not, None is no bound. Negative offsets count from
+            the end of each partition, as in Python slices: (-5, None) are the last 5 offsets, which compaction and markers may leave with
+            fewer records. That end includes segments that ``include`` adds; with ``read_committed`` it is at most the last stable offset.
+        timestamps: Range of timestamps in milliseconds since 1970, as ``offsets``.
+        keys: Select records with one of these keys: bytes, or None for records without a key.
+        headers: Select records that have all of these record headers: names, or pairs of a name and a value (None: null).
+        producers: Select records of one of these producer ids; -1 stands for records without one.
+        isolation: ``read_uncommitted`` (also if None), or ``read_committed``, which leaves out records of aborted transactions and all records
+            from the last stable offset on.
+        control_records: Include control records: transaction markers, leader changes and others that brokers write.
+        deleted_records: Include records before the log start offset of their partition, which DeleteRecords has deleted.
+        include: States of segments to add to the live ones: names, one text with commas between them, or ``all``
+            (:data:`kafka_log.logs.names.State`).
+        replicas: Handling of a partition that lies in several directories: ``error`` raises, ``newest`` reads the copy with the highest end
+            offset, ``keep`` reads all copies.
+        policy: Strictness of the reader: ``kafka`` (default), ``strict`` or ``salvage``.
+        on_damage: Handling of damage: ``raise``, ``keep`` or ``drop``. None is ``keep`` under ``salvage``, else ``raise``
+            (:class:`kafka_log.segment.scanner.Scanner`).
 
-    ``isolation`` is as consumers have it, and as with them ``read_uncommitted`` when it is None: with ``read_committed`` the
-    records of aborted transactions are left out, and all from the last stable offset on. ``control_records`` adds what brokers write
-    for themselves: transaction markers and the like; ``deleted_records`` those before the log start offset of their partition, which DeleteRecords has cut off. ``include`` adds segments in these states, which are not live: names, one text with commas between, or ``all`` (see
-    :data:`kafka_log.logs.names.State`). ``replicas`` says what becomes of a partition that lies in several directories: ``error``,
-    ``newest`` (that is read whose log goes furthest), ``keep`` (all are). ``policy`` says what damage is, ``on_damage`` what becomes of it: None is ``keep`` under
-    ``salvage``, else ``raise`` (see :class:`kafka_log.segment.scanner.Scanner`).
-
-    Raises ValueError for what cannot be.
+    Raises:
+        TypeError: For an unknown keyword.
+        ValueError: For an impossible value. The message names the filter.
     """
 
     topics: tuple[str, ...] | None
@@ -102,6 +113,7 @@ class Selection:
     on_damage: OnDamage | None
 
     def __init__(self, **filters: Unpack[FiltersAndPolicy]) -> None:
+        """Check all filters. Raises TypeError for an unknown one, and ValueError for an impossible value."""
         given: dict[str, Any] = dict(filters)
         unknown = sorted(given.keys() - _CHECKS.keys())
         if unknown:
@@ -110,12 +122,12 @@ class Selection:
             object.__setattr__(self, name, check(name, given.get(name)))
 
     def but(self, **filters: Unpack[FiltersAndPolicy]) -> Selection:
-        """Return a selection with other values for some filters."""
+        """Return a copy with other values for some filters. Raises what the constructor raises."""
         return Selection(**{f.name: getattr(self, f.name) for f in fields(self)} | dict(filters))
 
     @property
     def damage(self) -> OnDamage:
-        """What becomes of damage."""
+        """Handling of damage, with the default of the policy resolved: ``raise``, ``keep`` or ``drop``."""
         return self.on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")
 
     @property
@@ -124,10 +136,10 @@ class Selection:
         return self.damage == "raise"
 
     def resolve_offsets(self, segments: Sequence[Segment], stable: int | None = None) -> Selection:
-        """Return the selection for one partition: negative offsets, which count from its end, become absolute.
+        """Return the selection for one partition, with negative offsets, which count from its end, replaced by absolute ones.
 
-        The end follows the last record that is read of any of the segments; it is looked up by the index and by headers. A consumer of committed
-        records reads up to the last stable offset: it is the end if it is given as ``stable``, and lower. Raises OSError.
+        The end is the offset after the last record of any of the segments, by index and headers. If ``stable``, the last stable offset for
+        consumers of committed records, is lower, it is the end. Raises OSError.
         """
         if not counts_from_end(self.offsets):
             return self
@@ -174,7 +186,7 @@ class Selection:
                 raise ValueError(f"{name} is of records: batch headers do not say it")
         return self.but(control_records=True).rows()
 
-    def plain(self) -> dict[str, Any]:
+    def to_keywords(self) -> dict[str, Any]:
         """Return the filters that differ from their defaults, as keywords."""
         every = Selection()
         return {
@@ -223,14 +235,16 @@ def filter_for_segment(
     if after is None:
         after = 1 << 63 if following is None else following.base_offset
     narrowed = limit_to_segment(rows, segment)
-    return replace(narrowed, aborted=rows.aborted.between(segment.base_offset, after))
+    return replace(narrowed, aborted=rows.aborted.limit_to_offsets(segment.base_offset, after))
 
 
 def within_offsets(
     segments: Sequence[Segment], offsets: Range, only: frozenset[int] | None = None
 ) -> list[Segment]:
-    """Return the segments of a partition that may have some of the offsets, by their names. ``only`` are those of the range that are
-    wanted, None for all."""
+    """Return the segments of a partition that may hold offsets of the range, by their names.
+
+    ``only`` limits the range to some offsets; None is all.
+    """
     low, high = offsets
     found = []
     for i, segment in enumerate(segments):
@@ -253,6 +267,7 @@ def within_offsets(
 
 
 def _key(name: str, value: Any) -> bytes | None:
+    """Return a key as bytes, None as None. Raises ValueError for other types."""
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, bytearray | memoryview):
@@ -261,6 +276,7 @@ def _key(name: str, value: Any) -> bytes | None:
 
 
 def _header(name: str, value: Any) -> Header:
+    """Return a record header as its name, or as a tuple of name and value. Raises ValueError for other types."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], str):
@@ -273,12 +289,14 @@ def _header(name: str, value: Any) -> Header:
 
 
 def _headers(name: str, value: Any) -> tuple[Header, ...]:
+    """Return one or several record headers as a tuple, None as an empty one. A pair is one header. Raises ValueError."""
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], bytes | None):
         return (_header(name, value),)
-    return several(str, _header)(name, value) or ()
+    return tuple_of(str, _header)(name, value) or ()
 
 
 def _states(name: str, value: Any) -> tuple[State, ...]:
+    """Return states of segments as a tuple. Raises ValueError for an unknown state or another type."""
     try:
         return parse_include(value)
     except ValueError as error:
@@ -288,18 +306,19 @@ def _states(name: str, value: Any) -> tuple[State, ...]:
 
 
 def _policy(name: str, value: Any) -> Policy:
+    """Return a policy by its name, ``kafka`` for None. Raises ValueError for an unknown name."""
     one_of(tuple(Policy))(name, value)
     return Policy.KAFKA if value is None else Policy(value)
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "topics": several(str, text_of("names of topics")),
-    "partitions": several(int, number(0, MAX_PARTITION, "numbers of partitions")),
+    "topics": tuple_of(str, text_of("names of topics")),
+    "partitions": tuple_of(int, number(0, MAX_PARTITION, "numbers of partitions")),
     "offsets": checked_offsets,
     "timestamps": checked_range,
-    "keys": several((bytes, bytearray, memoryview), _key),
+    "keys": tuple_of((bytes, bytearray, memoryview), _key),
     "headers": _headers,
-    "producers": several(int, number(-1 << 63, (1 << 63) - 1, "producer ids")),
+    "producers": tuple_of(int, number(-1 << 63, (1 << 63) - 1, "producer ids")),
     "isolation": one_of(ISOLATIONS),
     "control_records": flag,
     "deleted_records": flag,

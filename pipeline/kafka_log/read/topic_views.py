@@ -1,4 +1,4 @@
-"""Kafka's own topics as tables: what their records say, in the columns of the views of the schemas."""
+"""Views of Kafka's internal topics: decoded records as tables with the columns that the schemas define."""
 
 from __future__ import annotations
 
@@ -42,22 +42,24 @@ _OF_RECORD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
     "record_partition": (pa.int32(), lambda s: s.partition, ""),
     "record_segment": (pa.string(), lambda s: os.fspath(s.path), ""),
 }
-"""Columns that say which record a row is from, on request: what each is, and where it comes from."""
+"""Columns on request that identify the record of a row: type, function of the segment, column of the view records."""
 
 RECORD_COLUMNS = tuple(_OF_RECORD)
 
 _TOLD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
     name: (told.field.type, None, name) for name, told in ROW_DAMAGE.items()
 }
-"""Columns that say what is wrong with the record, on request."""
+"""Damage columns of the record, on request."""
 
 _MORE = {**_OF_RECORD, **_TOLD}
 
 
 @dataclass(frozen=True)
 class TopicView:
-    """A view of one of Kafka's own topics, and the columns of it that are wanted. Secrets are :data:`~codecgen.runtime.sensitive.REDACTED` unless
-    ``show_secrets``. Raises ValueError for columns that there are not."""
+    """A view of one internal topic, with the selected columns.
+
+    Secrets are :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -66,16 +68,17 @@ class TopicView:
 
     @property
     def topic(self) -> str:
+        """Name of the topic."""
         return VIEWS[self.name]
 
     @property
-    def own(self) -> tuple[str, ...]:
-        """The columns that come from what records say."""
+    def decoded_columns(self) -> tuple[str, ...]:
+        """The selected columns that are decoded from keys and values."""
         return tuple(name for name in self.columns if name not in _MORE)
 
     @property
     def secrets(self) -> Mapping[str, Sensitive]:
-        """The wanted columns in which values are hidden."""
+        """The selected columns whose values are hidden."""
         if self.show_secrets:
             return {}
         found = ((c.name, c.sensitive) for c in self.view.columns if c.name in self.columns)
@@ -83,20 +86,25 @@ class TopicView:
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The columns of the view records that this takes."""
+        """The columns of the view records that the selected columns need."""
         of_record = (_MORE[name][2] for name in self.columns if name in _MORE)
         return tuple(dict.fromkeys(("offset", *self.view.parts, *filter(None, of_record))))
 
     @property
     def schema(self) -> pa.Schema:
-        own = {f.name: f for f in schema_of(choose(self.view, self.own))} if self.own else {}
+        """Arrow schema of the selected columns."""
+        own = (
+            {f.name: f for f in schema_of(choose(self.view, self.decoded_columns))}
+            if self.decoded_columns
+            else {}
+        )
         fields = [
             own[n] if n in own else pa.field(n, _MORE[n][0], n in _TOLD) for n in self.columns
         ]
         return pa.schema(fields)
 
     def partitions(self, found: Sequence[Partition]) -> list[Partition]:
-        """Return the partitions of the topic among those found. Raises ValueError if there is none."""
+        """Return the partitions of the topic among ``found``. Raises ValueError if there is none."""
         there = [partition for partition in found if partition.topic == self.topic]
         if not there:
             names = ", ".join(sorted({partition.topic for partition in found})[:20])
@@ -105,12 +113,11 @@ class TopicView:
 
 
 class ViewRows:
-    """Row format of a view: the rows of records of a topic, in the types of ``schema``.
+    """Row format of a view: decoded records of a topic, with the types of ``schema``.
 
-    Records that do not parse are an error with the offset of the record, or left out if ``keeps_damage``; so are
-    records of the metadata with an unknown type or version. A timestamp that its column cannot hold becomes null. Compiled kernels
-    read if ``engine`` is ``arrow``, or if it is ``auto`` and they are faster for ``size`` bytes of segments
-    (:func:`use_payload_kernels`). The rows are the same.
+    A record that does not parse, or whose type or version is unknown, is an error with its offset; if ``keeps_damage`` it is left out. A
+    timestamp that its column cannot hold becomes null. Compiled kernels decode if ``engine`` is ``arrow``, or if it is ``auto`` and they are
+    faster for ``size`` bytes of segments (:func:`use_payload_kernels`). The rows are equal in both cases.
     """
 
     def __init__(
@@ -124,6 +131,7 @@ class ViewRows:
         engine: Engine,
         size: int,
     ) -> None:
+        """Store the options; nothing is loaded yet."""
         self.schema = schema
         self.columns = view.needed
         self._of = view
@@ -150,7 +158,9 @@ class ViewRows:
             self._compiled = use_payload_kernels(view.view, parts, self._size)
         # A view without a column of its own still says how many rows there are.
         naming = (s.named_by for s in secrets.values() if s.named_by is not None)
-        wanted = tuple(dict.fromkeys((*view.own, *naming))) or (view.view.columns[0].name,)
+        wanted = tuple(dict.fromkeys((*view.decoded_columns, *naming))) or (
+            view.view.columns[0].name,
+        )
         for found in decode(
             view.view,
             parts,
@@ -207,6 +217,7 @@ def _without_secrets(rows: pa.RecordBatch, secrets: Mapping[str, Sensitive]) -> 
 def _rows(
     own: pa.RecordBatch, of: pa.RecordBatch, segment: Segment, schema: pa.Schema
 ) -> pa.RecordBatch:
+    """Return decoded columns ``own``, and columns of the records ``of`` and of their segment, as a batch with this schema."""
     arrays = []
     for field in schema:
         if field.name not in _MORE:
@@ -222,6 +233,7 @@ def _rows(
 
 
 def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return an array as another type. A timestamp in milliseconds that does not fit into microseconds becomes null."""
     if values.type == kind:
         return values
     if pa.types.is_timestamp(kind) and kind.unit == "us":
@@ -253,6 +265,7 @@ def topic_view(
 
 
 def _error(rejected: Rejected, batch: pa.RecordBatch, segment: Segment) -> RecordRefused:
+    """Return the error of a record that does not parse, with its offset and the path of the field."""
     offset = batch.column("offset")[rejected.row].as_py()
     path = ".".join(word for word in (rejected.part, rejected.field) if word)
     reason = f"the record at offset {offset}: {rejected.message}"

@@ -1,5 +1,8 @@
-"""Records of ``__cluster_metadata`` and ``__remote_log_metadata`` whose type or version nobody knows: no view has a row of them, so
-what they say would be missing. Kafka refuses them too; in the topics of coordinators it passes over types that it does not know."""
+"""Rejection of records of ``__cluster_metadata`` and ``__remote_log_metadata`` with an unknown type or version.
+
+No view has a row for such a record, so its content would be missing. Kafka rejects these records too; in topics of coordinators
+it skips records of unknown types.
+"""
 
 from __future__ import annotations
 
@@ -37,20 +40,23 @@ _FRAMES: Mapping[str, Layout[Any, Any]] = {
     REMOTE_LOG_METADATA: REMOTE_LOG_METADATA_RECORD,
 }
 _NUMBERS = 3
-"""Numbers of a frame: its version, the type of the record and its version."""
+"""Number of integers in a frame: its version, the type of the record and the version of the record."""
 
 
 class RecordRefused(ValueRefused):
-    """A record of one of Kafka's own topics that cannot be read, by its ``offset``."""
+    """A record of an internal topic that cannot be read. ``offset`` is its offset."""
 
     def __init__(self, reason: str, where: Where | None = None, offset: int = -1) -> None:
+        """Set the offset in addition to reason and place."""
         super().__init__(reason, where)
         self.offset = offset
 
 
 def refuse_unknown(topic: str, batch: pa.RecordBatch, segment: Segment) -> None:
-    """Refuse records of a topic of types and versions that are not known; those of other topics are all let through. ``batch`` has
-    the columns ``offset`` and ``value``. Raises RecordRefused."""
+    """Raise RecordRefused for the first record whose type or version is unknown.
+
+    ``batch`` has the columns ``offset`` and ``value``. Records of topics without frames are not checked.
+    """
     if topic not in _KNOWN:
         return
     values = batch.column("value")
@@ -59,17 +65,20 @@ def refuse_unknown(topic: str, batch: pa.RecordBatch, segment: Segment) -> None:
     if all(_is_known(topic, head) for head in heads.unique().to_pylist()):
         return
     for offset, value in zip(batch.column("offset").to_pylist(), values.to_pylist(), strict=True):
-        reason = unknown(topic, value)
+        reason = describe_unknown(topic, value)
         if reason is not None:
             where = Where(path="value", file=os.fspath(segment.path))
             raise RecordRefused(f"the record at offset {offset}: {reason}", where, offset)
 
 
 def _is_known(topic: str, head: bytes | None) -> bool:
-    return head is not None and max(head, default=0) < 0x80 and unknown(topic, head) is None
+    """Return whether the first bytes of a value, each below 0x80, are a known type and version."""
+    return (
+        head is not None and max(head, default=0) < 0x80 and describe_unknown(topic, head) is None
+    )
 
 
-def unknown(topic: str, value: bytes | None) -> str | None:
+def describe_unknown(topic: str, value: bytes | None) -> str | None:
     """Return why the type or version of a record is unknown, or that it has no value. None if both are known, or the frame cannot be read."""
     if value is None:
         return "it has no value"

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def utf8(text: str) -> str:
-    """Text without what is not UTF-8: file names may have such bytes."""
+    """Return a text with a backslash escape for each surrogate, which stands for a byte of a file name that is not UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,6 +1,6 @@
-"""Files of batches as blocks: runs of batches that the Arrow kernels read, with their headers.
+"""Readers of files of batches as blocks: consecutive batches that the Arrow kernels decode, with their headers.
 
-What the kernels do not take comes as a batch of the reference codecs, in its place.
+Entries that the kernels reject come as batches of the reference codecs, in file order between the blocks.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from kafka_log.segment.skipping import part_of
 
 
 class BlockDecoder(Decoder):
-    """Gives :class:`Block` objects instead of rows."""
+    """Decoder that yields :class:`Block` objects: the records of consecutive batches with their batch headers."""
 
     def __init__(self, columns: Sequence[str], *, sizes: bool = False, **options: Any) -> None:
+        """Choose columns of the view records; ``options`` are those of :class:`Decoder`, ``sizes`` adds the sizes of compressed sections."""
         records, batches = load_view("records"), load_view("batches")
         super().__init__(records, choose(records, columns), sizes=sizes, **options)
         load = load_kernels if self.numpy is None else load_numpy_reader
@@ -45,6 +46,10 @@ class BlockDecoder(Decoder):
         )
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
+        """Yield a Block for each run of batches in ``chunk``, and a Rejected for each entry that the kernels reject.
+
+        ``position`` is the position of the chunk in the file.
+        """
         for item in super().decode(chunk, position):
             if isinstance(item, Rows):
                 yield from self._with_headers(item, chunk, position)
@@ -52,6 +57,7 @@ class BlockDecoder(Decoder):
                 yield item
 
     def _with_headers(self, rows: Rows, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
+        """Yield ``rows`` as a Block with batch headers, or a Rejected if the headers do not match the rows."""
         part = part_of(chunk, rows.start - position, rows.end - position)
         found = [
             item for item in self.batch_headers.decode(part, rows.start) if isinstance(item, Rows)
@@ -63,14 +69,18 @@ class BlockDecoder(Decoder):
         yield Block(rows.batch, *where, rows.sections, batch_headers=found[0].batch)
 
 
-class HeadDecoder(BlockDecoder):
-    """Leaves compressed records of batches as they are: headers and checksums will do. What else there is, the messages
-    of the older formats too, is read in full: it costs less than to tell it apart."""
+class HeaderDecoder(BlockDecoder):
+    """Decoder of batch headers that verifies checksums and does not decompress record batches.
+
+    Legacy messages are decoded in full: telling compressed ones apart would cost more.
+    """
 
     def __init__(self, columns: Sequence[str], **options: Any) -> None:
+        """Choose columns of the view records, without decompression. ``options`` are those of :class:`BlockDecoder`."""
         super().__init__(columns, decompress=False, **options)
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
+        """Yield a Block for each run of consecutive batches in ``chunk``, of any codec and format, and a Rejected for each rejected entry."""
         held: list[Rows] = []
         for item in Decoder.decode(self, chunk, position):
             if isinstance(item, Rejected):
@@ -120,7 +130,7 @@ def _concatenate(parts: Sequence[Rows]) -> pa.RecordBatch:
 
 
 class BlockScanner:
-    """One pass over a file. ``items`` gives :class:`Block` objects, and batches by the reference codecs."""
+    """One pass over a file of batches. :meth:`items` yields blocks, and batches that the reference codecs read."""
 
     def __init__(
         self,
@@ -135,6 +145,7 @@ class BlockScanner:
         chunk_bytes: int = CHUNK_BYTES,
         **options: Unpack[FileOptions],
     ) -> None:
+        """Prepare a pass over ``path``; nothing is opened yet. ``sizes`` adds the sizes of compressed sections to the blocks."""
         self.reader = SegmentReader(
             path, policy=policy, records=records, check_rules=check_rules, **options
         )
@@ -169,7 +180,7 @@ class BlockScanner:
         """Return the decoder of chunks, None if the reference codecs read the whole file."""
         if self.kernels is None:
             return None
-        kind = BlockDecoder if self.reader.records else HeadDecoder
+        kind = BlockDecoder if self.reader.records else HeaderDecoder
         is_strict = self.reader.policy is Policy.STRICT
         return kind(
             self.columns,
@@ -182,7 +193,7 @@ class BlockScanner:
 
 
 class BlockReader:
-    """Reads one file of batches like :class:`~kafka_log.segment.reader.SegmentReader`, with the kernels."""
+    """Reader of one file of batches with the kernels; a faster :class:`~kafka_log.segment.reader.SegmentReader` with the same results."""
 
     def __init__(
         self,
@@ -200,6 +211,7 @@ class BlockReader:
         next_base: int | None = None,
         is_removed: Callable[[], bool] | None = None,
     ) -> None:
+        """Store the options of :class:`~kafka_log.segment.reader.SegmentReader` for the passes over ``path``; nothing is opened yet."""
         options: dict[str, Any] = {"limits": limits, "engine": engine, "records": records}
         options |= {"chunk_bytes": chunk_bytes, "tail": tail, "rescue": rescue, "size": size}
         options |= {"next_base": next_base, "check_rules": check_rules, "is_removed": is_removed}
@@ -210,13 +222,14 @@ class BlockReader:
         self.end: End | None = None
 
     def __iter__(self) -> Iterator[Batch]:
+        """Yield all batches as Batch objects in file order, then set ``end``."""
         for item in self._items(COLUMNS):
             if isinstance(item, Block):
                 yield from item.batches(os.fspath(self.path))
             else:
                 yield item
 
-    def parts(
+    def items(
         self, columns: Sequence[str] = COUNTED, *, sizes: bool = False
     ) -> Iterator[Batch | Block]:
         """Yield batches and blocks for callers that count only.
@@ -230,6 +243,7 @@ class BlockReader:
         return BlockScanner(self.path, columns, self.policy, sizes=sizes, **self.options)
 
     def _items(self, columns: Sequence[str], sizes: bool = False) -> Iterator[Batch | Block]:
+        """Yield blocks and batches of one pass; set ``end`` when the pass ends, also after an error or an early close."""
         scanner = self.scanner(columns, sizes=sizes)
         try:
             yield from scanner.items()

@@ -1,7 +1,6 @@
-"""Runs of batches that the Arrow kernels read: their headers, beside the columns of their records.
+"""Blocks: consecutive batches that the Arrow kernels decoded, as columns of batch headers and columns of records.
 
-What a block says of batches and records is what the reference codecs say of them; the kernels take only what a strict
-reader finds nothing to say about.
+A block and the reference codecs give equal values for a batch. The kernels accept only batches without any finding.
 """
 
 from __future__ import annotations
@@ -21,19 +20,22 @@ from kafka_log.segment.row_masks import numbers, numbers_of
 from kafka_log.segment.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
 
 STRETCH = 8192
-"""Records that become Python objects at a time, at least: one batch of the file more at most."""
+"""Minimum number of records that are converted to Python objects at once; at most one batch more."""
 
 COLUMNS = (*OF_RECORD, *MORE_OF_RECORD, "position", "base_offset")
-"""What makes :class:`Record` objects."""
+"""Columns from which :class:`Record` objects are made."""
 
 COUNTED = ("position", "base_offset")
-"""What sums of a block need (:mod:`kafka_log.segment.header_columns`)."""
+"""Columns of records that totals of a block need (:mod:`kafka_log.segment.header_columns`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block(Rows):
-    """Some entries. ``batch`` has their records, or none where only headers were read; ``batch_headers`` has a row of the view
-    batches for each entry. Where records were read, all entries are of one layout."""
+    """Consecutive entries of a file.
+
+    ``batch_headers`` has a row of the view batches for each entry. ``batch`` has the records, or no rows if only headers were read.
+    If records were read, all entries have one layout.
+    """
 
     batch_headers: pa.RecordBatch = field(kw_only=True)
 
@@ -81,6 +83,7 @@ class Block(Rows):
             yield batch
 
     def _records(self, start: int, stop: int) -> list[Record]:
+        """Return the records in the rows ``start`` to ``stop`` (excluded) as Record objects."""
         rows = self.batch.slice(start, stop - start)
         columns = [_values(rows.column(name)) for name in OF_RECORD]
         none = [None] * rows.num_rows  # neither control records nor errors, so far
@@ -103,7 +106,7 @@ def _values(column: Any) -> Iterable[Any]:
 
 
 def _lists(column: Any) -> Iterable[tuple[tuple[Any, ...], ...]]:
-    """Lists of structs as tuples of tuples."""
+    """Return a column of lists of structs as tuples of tuples, one for each row."""
     offsets = column.offsets.to_numpy().tolist()
     first, last = offsets[0], offsets[-1]
     if first == last:
@@ -115,5 +118,6 @@ def _lists(column: Any) -> Iterable[tuple[tuple[Any, ...], ...]]:
 
 
 def _with_control(record: Record, file: str, position: int) -> Record:
+    """Return a control record with its parsed key and value in ``control``."""
     control = read_control(record.key, record.value, strict=False, file=file, position=position)
     return record._replace(control=control)

@@ -1,4 +1,4 @@
-"""Control records: who they speak of, and what they say."""
+"""Control records: parsed keys and values of the records that brokers write for themselves."""
 
 from __future__ import annotations
 
@@ -44,6 +44,12 @@ def read_control(
 def _parse(
     layout: Layout, data: bytes | None, part: str, strict: bool, file: str, position: int
 ) -> Any:
+    """Parse the ``part`` (``key`` or ``value``) of a control record with ``layout``.
+
+    Raises:
+        ValueRefused: If ``data`` is None, or under ``strict`` if bytes follow the fields.
+        CodecError: If the bytes cannot be parsed. Its path begins with ``part``.
+    """
     if data is None:
         where = Where(path=part, position=position, file=file)
         raise ValueRefused(f"a control record has no {part}", where)
@@ -71,6 +77,7 @@ def to_json_fields(layout: Layout, fields: Any) -> dict[str, Any]:
 
 
 def _json_value(codec: Any, value: Any) -> Any:
+    """Return a field as a JSON value: UUIDs in Kafka's spelling, other bytes in Base64, structures as objects."""
     if isinstance(value, list):
         return [_json_value(codec, item) for item in value]
     if isinstance(codec, Layout):

@@ -1,8 +1,7 @@
-"""The position in a file of batches: runs of batches that the kernels read, and what they leave to the reference codecs.
+"""Cursor over a file of batches: the kernels decode chunks, and the reference codecs decode the entries that the kernels reject.
 
-Chunks of whole batches go through the generated kernels. What these do not take (damage, freedoms that only some
-policies grant, the end of the file) is read by the reference codecs, one batch at a time and in its place, so that
-values and errors are theirs under every policy.
+The kernels reject damage, tolerances that only some policies have, and the end of the file. The reference codecs read such an
+entry and continue after it, so that values and errors do not depend on the kernels under any policy.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ CHUNK_BYTES = fitting(8 << 20)
 
 
 class Loader(Protocol):
-    """Fills a chunk with the bytes of a file that a decoder needs, from ``position`` up to ``stop`` at most."""
+    """Source of chunks: copies the bytes of a file that a decoder needs into memory."""
 
     @property
     def chunk(self) -> Chunk: ...
@@ -32,13 +31,14 @@ class Loader(Protocol):
 
 
 class WholeBytes:
-    """Fills a chunk with all bytes of a file, as many as the chunk holds."""
+    """Loader of all bytes of a file range, as many as the chunk holds."""
 
     def __init__(self, file: FileIO, chunk_bytes: int) -> None:
         self.file = file
         self.chunk = Chunk(chunk_bytes)
 
     def fill(self, position: int, stop: int) -> None:
+        """Fill the chunk with the bytes from ``position`` on, at most up to ``stop``. Raises UnreadableError."""
         wanted = min(self.chunk.capacity, stop - position)
         self.chunk.size = read_at(self.file, self.chunk.view()[:wanted], position)
 
@@ -50,13 +50,14 @@ class Source(Protocol):
 
 
 class Cursor:
-    """One pass over a file: by a decoder of chunks, and by ``reader`` where the decoder rejects an entry.
+    """One pass over a file: ``decoder`` decodes chunks, and ``reader`` reads each entry that the decoder rejects.
 
-    ``fallbacks`` counts the batches that the reader read in place of the decoder, ``bytes_read`` the bytes that were
-    read of the file, again where they were. ``run`` is the reader's pass while it lasts, else None.
+    ``fallbacks`` counts the batches that the reader read in place of the decoder. ``bytes_read`` counts bytes that were read from the
+    file; bytes that were read twice count twice. ``run`` is the reader's pass while it lasts, else None.
     """
 
     def __init__(self, reader: SegmentReader) -> None:
+        """Prepare a pass; ``reader`` has the path and the policy."""
         self.reader = reader
         self.fallbacks = 0
         self.bytes_read = 0
@@ -93,6 +94,7 @@ class Cursor:
         stop = run.size if self.reader.stop is None else min(self.reader.stop, run.size)
 
         def fall_back() -> Batch | None:
+            """Return the next batch by the reference codecs, None at the end of the file."""
             batch = next(batches, None)
             self.fallbacks += batch is not None
             return batch

@@ -15,13 +15,20 @@ MAX_LOOKUPS = 8
 
 
 class KnownOffsets:
-    """The offsets of the undamaged batches that a pass has read so far. No checksum covers the base offset of a batch.
+    """Offsets of the undamaged batches that a pass has read so far, as a check for offsets after damage.
 
-    Most passes never ask for them. So of batches that kernels read only the positions are noted; their headers are read again if there is
-    damage. ``read`` returns bytes of the file, zeros in place of unreadable ones. ``allowed`` are the possible offsets, None if all are.
+    No checksum covers the base offset of a batch. Most passes never need the offsets. So only positions are noted for batches that
+    kernels decode; their headers are read again after damage.
     """
 
     def __init__(self, read: Callable[[int, int], bytes], file: str, allowed: range | None) -> None:
+        """Begin without any offset.
+
+        Args:
+            read: Returns bytes of the file, zeros in place of unreadable ones.
+            file: Name of the file, for errors.
+            allowed: Offsets that the file may hold. None allows all.
+        """
         self._read = read
         self._file = file
         self._allowed = allowed
@@ -54,7 +61,7 @@ class KnownOffsets:
         self._positions.extend(sorted({first, last}))
 
     def last(self) -> int | None:
-        """Return the last allowed offset of the batches so far, None if there is none."""
+        """Return the last allowed offset of the batches that were read so far, None if there is none."""
         if self._unread is not None:
             first, self._unread = self._unread, None
             # The last batch alone says it, but for damage.
@@ -74,7 +81,10 @@ class KnownOffsets:
         return is_allowed
 
     def offset_before_gap(self) -> int | None:
-        """Return the last offset before the last batch if a gap lies between them, else None. The offset of the last batch may be too high."""
+        """Return the last offset before the last batch if a gap lies between them, else None.
+
+        Then the offset of the last batch may be too high.
+        """
         from kafka_log.segment.resynchronization import headers_between
 
         if len(self._positions) < 2:
@@ -89,20 +99,24 @@ class KnownOffsets:
         return before if gap and known is not None and before < known else None
 
     def go_back(self, offset: int) -> None:
-        """Take ``offset`` for the last one in place of that of the last batch."""
+        """Set the last offset to ``offset``; that of the last batch is ignored."""
         self._last, self._unread = offset, None
 
 
 class EntrySearch:
-    """Finds valid entries after damage.
-
-    ``read`` returns bytes of the file, zeros in place of unreadable ones; ``size`` is the size of the file, and ``offsets`` are
-    those before the damage.
-    """
+    """Search for valid entries after damage."""
 
     def __init__(
         self, read: Callable[[int, int], bytes], size: int, file: str, offsets: KnownOffsets
     ) -> None:
+        """Prepare searches in one file.
+
+        Args:
+            read: Returns bytes of the file, zeros in place of unreadable ones.
+            size: Size of the file in bytes.
+            file: Name of the file, for errors.
+            offsets: Offsets of the batches before the damage.
+        """
         self._read = read
         self._size = size
         self._file = file
@@ -161,7 +175,7 @@ class EntrySearch:
     def _next_before_gap(self, start: int, end: int) -> tuple[int, int] | None:
         """Return the next entry before ``end`` if it shows that the last offset before the damage is too high, else None.
 
-        The last offset is set back to the one before the gap then.
+        In the first case the last offset is set back to the one before the gap.
         """
         after, before_gap = self._offsets.last(), self._offsets.offset_before_gap()
         if after is None or before_gap is None:

@@ -63,9 +63,10 @@ class Entry(NamedTuple):
 
 
 class HeaderColumns:
-    """Reads columns of the view batches from one batch header after the other. Nothing is verified."""
+    """Reader of columns of the view batches from single batch headers, without verification."""
 
     def __init__(self, names: Sequence[str], file: str) -> None:
+        """Choose columns of the view batches. ``file`` is the name of the file, for errors."""
         self.header = BATCHES.header(names)
         self.session = Session(strict=False, file=file)
 

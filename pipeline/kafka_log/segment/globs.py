@@ -1,7 +1,7 @@
-r"""Patterns of names and paths, as Hadoop's file systems and so Spark's file sources have them.
+"""Patterns of names and paths with the syntax of Hadoop's file systems and Spark's file sources.
 
-``*`` is any characters, ``?`` one, ``[abc]`` and ``[a-c]`` one of these, ``[^a]`` and ``[!a]`` one that is none of these, ``{a,b}`` either; ``\``
-takes its meaning from the next character. A name matches as a whole.
+``*`` matches any characters, ``?`` one character, ``[abc]`` and ``[a-c]`` one of a class, ``[^a]`` and ``[!a]`` one outside of a
+class, ``{a,b}`` either alternative. A backslash escapes the next character. A pattern matches the whole name.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def is_pattern(path: str) -> bool:
 
 def matches(name: str, pattern: str) -> bool:
     """Return whether a name matches a pattern. Raises PatternError if the pattern is incomplete."""
-    return compiled(pattern).fullmatch(name) is not None
+    return compile_pattern(pattern).fullmatch(name) is not None
 
 
 @lru_cache(maxsize=64)
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return a regular expression for a pattern of names. Raises PatternError if the pattern is incomplete."""
     out: list[str] = []
     depth = at = 0
@@ -51,7 +51,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
         elif character == "?":
             out.append(".")
         elif character == "[":
-            text, at = _class(pattern, at)
+            text, at = _bracket_expression(pattern, at)
             out.append(text)
         elif character == "{":
             depth += 1
@@ -69,29 +69,35 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _escaped(pattern: str, at: int) -> str:
+    """Return the character after a backslash, which is at ``at``. Raises PatternError at the end of the pattern."""
     if at == len(pattern):
         raise PatternError(f"{pattern}: nothing follows the last \\")
     return pattern[at]
 
 
-def _class(pattern: str, start: int) -> tuple[str, int]:
+def _bracket_expression(pattern: str, start: int) -> tuple[str, int]:
     """Return the bracket expression at ``start`` as a regular expression, and the position after it."""
     at = start
     negated = pattern[at : at + 1] in ("^", "!")
     at += negated
     first, parts = at, []
     while pattern[at : at + 1] != "]" or at == first:
-        low, at = _of_class(pattern, at)
+        low, at = _bracket_character(pattern, at)
         high = low
         if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("]", ""):
-            high, at = _of_class(pattern, at + 1)
+            high, at = _bracket_character(pattern, at + 1)
         if high < low:
             raise PatternError(f"{pattern}: {low}-{high} is no range")
         parts.append(f"{re.escape(low)}-{re.escape(high)}")
     return f"[{'^' if negated else ''}{''.join(parts)}]", at + 1
 
 
-def _of_class(pattern: str, at: int) -> tuple[str, int]:
+def _bracket_character(pattern: str, at: int) -> tuple[str, int]:
+    """Return the next character of a bracket expression at ``at`` without its escape, and the position after it.
+
+    Raises:
+        PatternError: If the pattern ends there.
+    """
     if at >= len(pattern):
         raise PatternError(f"{pattern}: a [ has no ]")
     if pattern[at] == "\\":
@@ -99,7 +105,7 @@ def _of_class(pattern: str, at: int) -> tuple[str, int]:
     return pattern[at], at + 1
 
 
-def paths_of(top: P, pattern: str) -> list[P]:
+def find_matching_paths(top: P, pattern: str) -> list[P]:
     """Return the paths below a directory that match a pattern of names with ``/`` between them, sorted.
 
     A name that begins with a dot is matched only by a part that does. Directories that may not be listed are left out with a warning.
@@ -124,12 +130,12 @@ def _exists(path: P) -> bool:
     try:
         return path.exists()
     except PermissionError as error:
-        _pass_over(path.parent, error)
+        _warn_of_skipped(path.parent, error)
         return False
 
 
-def _pass_over(directory: P, error: PermissionError) -> None:
-    """Warn that a local directory is passed over; raise the error of a store."""
+def _warn_of_skipped(directory: P, error: PermissionError) -> None:
+    """Warn that a local directory is skipped. Raises ``error`` for a directory of a store."""
     if getattr(directory, "is_remote", False):
         raise error
     warnings.warn(f"{directory} is passed over: {error.strerror}", stacklevel=2)
@@ -137,14 +143,14 @@ def _pass_over(directory: P, error: PermissionError) -> None:
 
 def _children(path: P, pattern: str) -> Iterator[P]:
     """Yield the entries of a directory whose names match a pattern."""
-    wanted = compiled(pattern)
+    wanted = compile_pattern(pattern)
     shows_hidden = pattern.startswith((".", "\\."))
     try:
         children = list(path.iterdir()) if path.is_dir() else []
     except FileNotFoundError:
         return  # it was there when the directory above it was listed
     except PermissionError as error:
-        _pass_over(path, error)
+        _warn_of_skipped(path, error)
         return
     for child in children:
         if wanted.fullmatch(child.name) and (shows_hidden or not child.name.startswith(".")):

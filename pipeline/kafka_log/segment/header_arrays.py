@@ -1,4 +1,4 @@
-"""Batch headers of a file as arrays, from whatever has read them."""
+"""Batch headers of a file as NumPy arrays, from blocks and from batches of the reference codecs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from kafka_log.segment.blocks import Block
-from kafka_log.segment.header_columns import Wanted
+from kafka_log.segment.header_columns import BatchColumns
 from kafka_log.segment.model import Batch
 
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """Columns of the headers of batches that are whole, as arrays, in the order of the file.
+    """Columns of the headers of complete batches as arrays of one length, in file order.
 
-    ``first`` is the base offset, or the first offset in a compressed message of the older formats. ``count`` is -1 where
-    the header does not say it. ``offset_bound`` is ``last``, or :data:`~kafka_log.segment.header_columns.UNBOUNDED` where the header
+    ``first`` is the base offset, or for a compressed legacy message the offset of its first record. ``count`` is -1 if
+    the header does not state it. ``offset_bound`` equals ``last``, or :data:`~kafka_log.segment.header_columns.UNBOUNDED` if the header
     contradicts itself. Timestamps are in milliseconds, -1 for none.
     """
 
@@ -39,29 +39,29 @@ class Headers:
         return len(self.position)
 
     def take(self, rows: Any) -> Headers:
-        """Return the headers in some rows."""
+        """Return the headers of the rows that ``rows`` selects: a mask, an array of indexes or a slice."""
         return Headers(*(getattr(self, name)[rows] for name in _NAMES))
 
 
 _NAMES = tuple(field.name for field in fields(Headers))
-WANTED = Wanted(_NAMES)
+WANTED = BatchColumns(_NAMES)
 
 
-def row_of(batch: Batch) -> tuple[Any, ...]:
-    """Return the header of one batch as a row for :func:`of_rows`."""
+def header_row(batch: Batch) -> tuple[Any, ...]:
+    """Return the header of one batch as a row for :func:`headers_from_rows`."""
     return WANTED.row(batch)
 
 
-def of_rows(rows: list[tuple[Any, ...]]) -> Headers:
-    """Headers of single batches."""
-    return Headers(**WANTED.of_rows(rows))
+def headers_from_rows(rows: list[tuple[Any, ...]]) -> Headers:
+    """Return the headers of single batches, from rows made by :func:`header_row`."""
+    return Headers(**WANTED.from_rows(rows))
 
 
-def of_block(block: Block) -> Headers:
+def headers_from_block(block: Block) -> Headers:
     """Return the headers of a block."""
-    return Headers(**WANTED.of_block(block))
+    return Headers(**WANTED.from_block(block))
 
 
-def joined(parts: list[Headers]) -> Headers:
-    """Several, one after the other."""
+def concatenate_headers(parts: list[Headers]) -> Headers:
+    """Return the concatenation of several Headers, in the given order."""
     return Headers(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))

@@ -1,4 +1,4 @@
-"""Columns of batches as arrays, from the runs that the kernels read and from the batches of the reference codecs."""
+"""Columns of batches as NumPy arrays, from blocks of the kernels and from batches of the reference codecs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ HOUR = 3_600_000
 
 
 class Hour(NamedTuple):
-    """The records of a batch that are of one hour: when it begins in milliseconds since 1970 (-1: records without a timestamp), how many they
-    are, how many are later than now, and their least and largest timestamps."""
+    """Records of a batch whose timestamps lie in the same hour.
+
+    ``begin`` is the start of the hour in milliseconds since 1970, -1 for records without a timestamp. ``records`` is their number,
+    ``late`` the number of timestamps in the future, ``least`` and ``largest`` are the minimum and maximum timestamp.
+    """
 
     begin: int
     records: int
@@ -37,7 +40,7 @@ class Hour(NamedTuple):
 
 
 def hours_of(times: Any, now: int) -> tuple[Hour, ...]:
-    """Return the hours of timestamps, the earliest first."""
+    """Return an Hour for each hour that ``times`` (an array of milliseconds) falls in, sorted by time. ``now`` limits ``late``."""
     begins = np.where(times < 0, -1, times // HOUR * HOUR)
     found = []
     for begin in np.unique(begins).tolist():
@@ -52,9 +55,13 @@ Arrays = Mapping[str, Any]
 
 
 class _OfBlock:
-    """What the columns of a block are made of. ``deep``: its records were read, not headers and checksums only."""
+    """Values of the columns for all batches of a block, as arrays with one element for each batch.
+
+    ``deep`` says that records were read, not only headers and checksums.
+    """
 
     def __init__(self, block: Block, deep: bool, now: int) -> None:
+        """Note for which batches of ``block`` records were read: for all if ``deep``, else where the header has no record count."""
         self.block = block
         self.now = now
         self.counts = block.batch_headers.column("record_count")
@@ -63,23 +70,27 @@ class _OfBlock:
         )
 
     def column_of(self, column: Any) -> Any:
+        """Return a column as a NumPy array."""
         return numbers_of(column)
 
     def header(self, name: str) -> Any:
+        """Return a column of the batch headers as a NumPy array."""
         return numbers(self.block.batch_headers, name)
 
     @cached_property
     def starts(self) -> Any:
+        """Return the first row of each batch, and the number of rows at the end."""
         return self.block.starts()
 
     @property
     def record_counts(self) -> Any:
+        """Return the number of records of each batch: as read, else as stated in the header."""
         stated = numbers_of(self.counts.fill_null(0))
         return np.where(self.read, np.diff(self.starts), stated) if self.read.any() else stated
 
     @property
     def least_timestamps(self) -> Any:
-        """The least of the records where these were read. Else that of the first one, where the header has it."""
+        """Minimum timestamp of the records of each batch if they were read, else the first timestamp or the maximum of the header."""
         first = self.block.batch_headers.column("first_timestamp")
         found = numbers_of(first.fill_null(0))
         if first.null_count:
@@ -88,20 +99,26 @@ class _OfBlock:
 
     @property
     def largest_timestamps(self) -> Any:
+        """Maximum timestamp of the records of each batch if they were read, else that of the header."""
         return self._of_records(self.header("max_timestamp"), least=False)
 
     @property
     def timestamp_bounds(self) -> Any:
+        """Timestamp that no record of a batch exceeds: the maximum of its records if they were read, else the bound of the header."""
         return self._of_records(self.bounds("timestamp_bound"), least=False)
 
     def bounds(self, name: str) -> Any:
+        """Return a column of bounds of the batch headers, UNBOUNDED in place of null."""
         column = self.block.batch_headers.column(name)
         if pa.types.is_timestamp(column.type):
             column = column.view(pa.int64())
         return numbers_of(column.fill_null(UNBOUNDED))
 
     def _of_records(self, found: Any, *, least: bool) -> Any:
-        """Timestamps of batches, but of their records where these were read."""
+        """Return ``found``, a timestamp for each batch, with the minimum or maximum of the records of batches that were read.
+
+        Timestamps below 0 are ignored for the minimum; it is -1 if there are no others.
+        """
         rows = self.block.batch
         if not rows.num_rows:
             return found
@@ -121,7 +138,7 @@ class _OfBlock:
 
     @property
     def late(self) -> Any:
-        """Records with timestamps after now: all of a batch that has one, where they were not read."""
+        """Number of records of each batch with a timestamp after ``now``. Unread batches count in full if their maximum is after ``now``."""
         found = np.where(self.header("max_timestamp") > self.now, self.record_counts, 0)
         if not self.read.any():
             return found
@@ -133,7 +150,7 @@ class _OfBlock:
 
     @property
     def hours(self) -> Any:
-        """The hours of batches whose records are of several, None for all others."""
+        """Tuple of Hour for each batch whose records lie in several hours, None for other and unread batches."""
         out = np.full(len(self.counts), None, object)
         rows = self.block.batch
         own = np.flatnonzero(self.read & (np.diff(self.starts) > 0))
@@ -149,7 +166,7 @@ class _OfBlock:
 
     @cached_property
     def sections(self) -> tuple[Any, Any]:
-        """Bytes of records as they are stored, and without compression."""
+        """Bytes of the records of each batch as stored in the file, and uncompressed: two arrays."""
         size = self.header("size")
         stored, plain = size.copy(), size.copy()
         sizes = self.block.sections
@@ -161,7 +178,7 @@ class _OfBlock:
 
 @dataclass(frozen=True, slots=True)
 class _OfBatch:
-    """The same of one batch of the reference codecs."""
+    """Values of the columns for one batch of the reference codecs."""
 
     batch: Batch
     deep: bool
@@ -169,19 +186,23 @@ class _OfBatch:
 
     @property
     def first(self) -> int:
+        """Base offset, or the last offset if the base offset is unknown."""
         batch = self.batch
         return batch.last_offset if batch.base_offset is None else batch.base_offset
 
     @property
     def is_read(self) -> bool:
+        """Whether the records of the batch were read."""
         return self.deep or self.batch.record_count is None
 
     @property
     def record_count(self) -> int:
+        """Number of records as read, else as stated in the header."""
         return len(self.batch.records) if self.is_read else max(self.batch.record_count or 0, 0)
 
     @property
     def least_timestamp(self) -> int:
+        """Minimum timestamp of the records if they were read (-1 if none has one), else the first timestamp or the maximum of the header."""
         batch = self.batch
         if self.is_read and batch.records:
             return min((r.timestamp for r in batch.records if r.timestamp >= 0), default=-1)
@@ -190,6 +211,7 @@ class _OfBatch:
 
     @property
     def largest_timestamp(self) -> int:
+        """Maximum timestamp of the records if they were read, else that of the header."""
         batch = self.batch
         if self.is_read and batch.records:
             return max(r.timestamp for r in batch.records)
@@ -197,18 +219,20 @@ class _OfBatch:
 
     @property
     def bounds(self) -> tuple[int, int]:
+        """Offset and timestamp that no record of the batch exceeds, UNBOUNDED if the header contradicts itself."""
         batch = self.batch
         last, latest = (UNBOUNDED if one is None else one for one in bounds_of(batch))
         return last, self.largest_timestamp if self.is_read and batch.records else latest
 
     @property
     def section(self) -> tuple[int, int]:
-        """A message that is a record itself is all that is stored of it."""
+        """Bytes of the records as stored in the file, and uncompressed. An uncompressed message counts with its whole size."""
         size = self.batch.size if self.batch.records else 0
         return self.batch.section or (size, size)
 
     @property
     def hours(self) -> tuple[Hour, ...] | None:
+        """Tuple of Hour if the records were read and lie in several hours, else None."""
         if not self.is_read:
             return None
         found = hours_of(np.array([r.timestamp for r in self.batch.records], np.int64), self.now)
@@ -216,6 +240,7 @@ class _OfBatch:
 
     @property
     def late(self) -> int:
+        """Number of records with a timestamp after ``now``. An unread batch counts in full if its maximum is after ``now``."""
         if self.is_read:
             return sum(r.timestamp > self.now for r in self.batch.records)
         return self.record_count if self.batch.max_timestamp > self.now else 0
@@ -223,12 +248,15 @@ class _OfBatch:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
+    """A column: its NumPy type, and the functions that compute it for a block and for a batch."""
+
     kind: Any
     of_block: Callable[[_OfBlock], Any]
     of_batch: Callable[[_OfBatch], Any]
 
 
 def _header(name: str, kind: Any = np.int64) -> _Column:
+    """Return a column that is copied from the batch header."""
     return _Column(kind, lambda it: it.header(name), lambda it: getattr(it.batch, name))
 
 
@@ -274,46 +302,54 @@ COLUMNS: Mapping[str, _Column] = {
         lambda it: not it.batch.is_valid,
     ),
 }
-"""``first`` is the base offset, or the first offset in a compressed message of the older formats. ``count`` is what the header
-says, -1 where it does not; ``records`` how many there are, as far as they were read. Timestamps are in milliseconds, -1 for
-none; ``late`` counts records that are later than now. ``stored`` and ``plain`` are the bytes of records, in the file and without
-compression."""
+"""Columns by name.
+
+``first`` is the base offset, or for a compressed legacy message the offset of its first record. ``count`` is the record count of
+the header, -1 if it has none; ``records`` is the number of records as read, else as stated. Timestamps are in milliseconds, -1 for
+none; ``late`` counts records with a timestamp after now. ``stored`` and ``plain`` are the bytes of records, as stored in the file and
+uncompressed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which columns, and how much was read for them. ``now`` is in milliseconds since 1970."""
+class BatchColumns:
+    """The columns to compute.
+
+    ``deep`` says that records were read, not only headers. ``now`` is in milliseconds since 1970.
+    """
 
     names: tuple[str, ...]
     deep: bool = False
     now: int = _NONE
 
-    def of_block(self, block: Block) -> Arrays:
+    def from_block(self, block: Block) -> Arrays:
+        """Return the columns of the batches of a block as arrays."""
         it = _OfBlock(block, self.deep, self.now)
         made = ((n, COLUMNS[n]) for n in self.names)
         return {name: column.of_block(it).astype(column.kind) for name, column in made}
 
     def row(self, batch: Batch) -> tuple[Any, ...]:
+        """Return the columns of one batch as a tuple, in the order of ``names``."""
         it = _OfBatch(batch, self.deep, self.now)
         return tuple([COLUMNS[name].of_batch(it) for name in self.names])
 
-    def of_rows(self, rows: Sequence[tuple[Any, ...]]) -> Arrays:
+    def from_rows(self, rows: Sequence[tuple[Any, ...]]) -> Arrays:
+        """Return the tuples of :meth:`row`, one for each batch, as arrays."""
         columns = list(zip(*rows, strict=True)) or [()] * len(self.names)
         return {
             name: _array(column, COLUMNS[name].kind)
             for name, column in zip(self.names, columns, strict=True)
         }
 
-    def joined(self, parts: Sequence[Arrays]) -> Arrays:
-        """Return arrays one after the other as one."""
+    def concatenate(self, parts: Sequence[Arrays]) -> Arrays:
+        """Return the concatenation of ``parts``; empty arrays if there are none."""
         if len(parts) == 1:
             return parts[0]
-        some = parts or [self.of_rows([])]
+        some = parts or [self.from_rows([])]
         return {name: np.concatenate([part[name] for part in some]) for name in self.names}
 
 
 def _array(values: Sequence[Any], kind: Any) -> Any:
-    """Return values as an array of one dimension, tuples among them too."""
+    """Return values as a one-dimensional array of type ``kind``, also if the values are tuples."""
     if kind is not np.object_:
         return np.array(values, kind)
     found = np.empty(len(values), np.object_)

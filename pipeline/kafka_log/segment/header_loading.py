@@ -1,4 +1,4 @@
-"""How the batch headers come into memory, where kernels look for them: as far from each other as in the file."""
+"""Loaders of batch headers: they copy headers into memory, at the same distance from each other as in the file, where the kernels expect them."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from kafka_log.segment.framing import HEADER_BYTES
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
 
 WINDOW = fitting(32 << 20)
-"""Bytes of a file that are looked through at a time when batches are large. Memory holds the pages with headers."""
+"""Bytes of a file that one chunk spans if batches are large. Only the pages with headers are in memory."""
 
 FIRST = 64
-"""Heads that are read at first, to see how large batches are."""
+"""Number of headers in the first chunk, to find out how large batches are."""
 
 MOST = 1024
-"""Heads that are read at a time: of more the pages cost more than the call."""
+"""Maximum number of headers in a chunk. With more, allocating pages costs more than the calls save."""
 
 FAR = 24 << 10
-"""Bytes from one batch to the next from which on it is faster to read each head by itself than to read everything:
-a read of a few bytes takes as long as it takes to copy so many."""
+"""Minimum mean batch size for reading single headers. One call for a few bytes takes as long as copying this many bytes."""
 
 FAR_BY_KERNEL = 8 << 10
-"""The same where a kernel reads the headers."""
+"""Minimum mean batch size for reading single headers by a kernel."""
 
 TRIAL = 32
-"""Batches after which it is decided anew which of the two is done."""
+"""Number of batches after which the way of reading is chosen again."""
 
 FAR_ON_DISK = 128 << 10
-"""The same where the disk is waited for: a disk takes as long to find a few bytes as to read so many in a row."""
+"""Minimum mean batch size for single reads from a disk. A seek takes as long as reading this many bytes in sequence."""
 
 PIECE = 128 << 10
-"""Bytes that the system is asked at a time to read ahead. It may ignore what exceeds its own limit."""
+"""Bytes of one read-ahead request. The system may ignore bytes beyond its own limit."""
 
 _OF_READ_AHEAD = ("posix_fadvise", "preadv", "RWF_NOWAIT")
 
 _LENGTH = LOG_ENTRY.length
-"""Where all entries say how long they are; None where they do not say it in the same way."""
+"""Length field that all layouts of entries share; None if they have different ones."""
 
 
-class Sparse(Chunk):
-    """Memory of which only the pages that are written to are there."""
+class SparseChunk(Chunk):
+    """Chunk whose memory pages are allocated by the system when they are first written to."""
 
     def grow(self, capacity: int) -> None:
+        """Replace the memory by zeroed pages for ``capacity`` bytes, and set the size to 0."""
         if sys.platform == "win32":
             self.memory = mmap.mmap(-1, capacity + 64)
         else:  # pages that are shared take longer to make
@@ -67,12 +67,13 @@ class Sparse(Chunk):
         self.dense = False
 
     def expect_all(self) -> None:
-        """Most of it will be written to: large pages are faster to make."""
+        """Request large pages, once: most of the chunk will be written to, and large pages are allocated faster."""
         if not self.dense:
             self._advise("MADV_HUGEPAGE")
             self.dense = True
 
     def _advise(self, name: str) -> None:
+        """Apply the ``madvise`` option with this name. Do nothing if the system does not have it."""
         advice = getattr(mmap, name, None)
         if advice is not None:
             try:
@@ -82,12 +83,13 @@ class Sparse(Chunk):
 
 
 class DiskReadAhead:
-    """Asks the system to read bytes of a file from the disk before they are needed, if the file is not in memory.
+    """Requests to the system to read bytes of a file from disk before they are needed, if the file is not in the page cache.
 
-    Heads that lie apart are no pattern that the system recognizes: without a request it waits for the disk at each of them.
+    Without a request the system does not read ahead, as headers with gaps between them look like random access.
     """
 
     def __init__(self, file: FileIO) -> None:
+        """Prepare requests for ``file``. A file of a store is never requested ahead."""
         self.file = file
         self.is_cold = False
         """Whether bytes were met that are not in memory."""
@@ -106,6 +108,7 @@ class DiskReadAhead:
             self._asked = start + PIECE
 
     def _waits_at(self, position: int) -> bool:
+        """Return whether the byte at ``position`` is not in the page cache. False, and no request ever, if the file system cannot tell."""
         try:
             os.preadv(self.file.fileno(), (bytearray(1),), position, os.RWF_NOWAIT)
         except BlockingIOError:
@@ -116,15 +119,15 @@ class DiskReadAhead:
 
 
 class ReadHeaders:
-    """Reads each head by itself where batches are large, and everything where they are small. ``compiled``: by a kernel,
-    if the system has what it needs."""
+    """Loader that reads each header by itself if batches are large, and all bytes if they are small."""
 
     def __init__(self, file: FileIO, chunk_bytes: int, compiled: bool) -> None:
+        """Prepare to read ``file``. With ``compiled`` a kernel reads the headers if a compiler is available and the file is local."""
         self.file = file
         self.step = max(chunk_bytes, FAR)  # what does not fit into it is large
-        self.chunk = Sparse(max(WINDOW, self.step))
-        self.hop = _kernel() if compiled and isinstance(file, FileIO) else None
-        self.far_from = FAR if self.hop is None else FAR_BY_KERNEL
+        self.chunk = SparseChunk(max(WINDOW, self.step))
+        self.read_by_kernel = _kernel() if compiled and isinstance(file, FileIO) else None
+        self.far_from = FAR if self.read_by_kernel is None else FAR_BY_KERNEL
         self.far = _LENGTH is not None
         self.most = FIRST
         self.ahead = DiskReadAhead(file)
@@ -132,12 +135,14 @@ class ReadHeaders:
         """Bytes of the next MOST batches, if they are as large as those before and near enough that the disk reads them in a row; else 0."""
 
     def fill(self, position: int, stop: int) -> None:
+        """Fill the chunk with the headers from ``position`` on, at most up to ``stop``; choose again how to read for the next call."""
         if not self.far:
-            self._everything(position, stop)
+            self._read_all(position, stop)
         if self.far:
-            self._each(position, stop)
+            self._read_headers(position, stop)
 
-    def _everything(self, position: int, stop: int) -> None:
+    def _read_all(self, position: int, stop: int) -> None:
+        """Fill the chunk with all bytes, and set ``far`` if the first TRIAL batches are large enough to read single headers."""
         self.chunk.expect_all()
         view = self.chunk.view()
         room = min(self.step, stop - position)
@@ -148,13 +153,16 @@ class ReadHeaders:
             count += 1
         self.far = _LENGTH is not None and at >= count * self.far_from
 
-    def _each(self, position: int, stop: int) -> None:
+    def _read_headers(self, position: int, stop: int) -> None:
+        """Fill the chunk with single headers, and clear ``far`` if the batches are too small for that."""
         room = min(self.chunk.capacity, stop - position)
         at = count = got = 0
         if self.span:
             self.ahead.request(position, min(position + 2 * self.span, stop))
-        if self.hop is not None:
-            at, count = self.hop(self.file, self.chunk, room, position, self.most, self.far_from)
+        if self.read_by_kernel is not None:
+            at, count = self.read_by_kernel(
+                self.file, self.chunk, room, position, self.most, self.far_from
+            )
         if at == 0:
             at, count, got = self._one_by_one(room, position)  # errors are raised here
         self.chunk.size = at or got
@@ -163,7 +171,14 @@ class ReadHeaders:
         self.most = MOST
 
     def _one_by_one(self, room: int, position: int) -> tuple[int, int, int]:
-        """Read headers one after the other into the chunk. Return where it stops, after how many batches, and how many bytes of the header are there."""
+        """Read headers one after the other into the chunk.
+
+        Returns:
+            The position in the chunk after the last complete batch, the number of batches, and the bytes of the next header that were read.
+
+        Raises:
+            UnreadableError: If the first header cannot be read.
+        """
         view = self.chunk.view()
         at = count = 0
         while count < self.most and room - at >= framing.HEADER_START:
@@ -199,20 +214,22 @@ def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] 
     number = (length.offset, length.size, int(length.signed), int(length.endian == "little"))
     layout = (HEADER_BYTES, framing.HEADER_START, *number, length.before)
 
-    def hop(
+    def read_headers(
         file: FileIO, chunk: Chunk, room: int, position: int, most: int, far: int
     ) -> tuple[int, int]:
+        """Read headers into ``chunk``. Return the position in it after the last one, and the number of batches."""
         place = (chunk.address, room, position)
         at, count = header_reads.hop(function, file.fileno(), *place, *layout, most, TRIAL, far)
         return int(at), int(count)
 
-    return hop
+    return read_headers
 
 
 class MappedHeaders:
-    """Lets kernels read the file itself, by a map."""
+    """Loader without copies: the chunk is a window of the memory-mapped file."""
 
     def __init__(self, file: FileIO, size: int) -> None:
+        """Map ``size`` bytes of ``file`` into memory; an empty file is not mapped."""
         self.chunk = Chunk(0)
         self.mapped: Any = np.empty(0, np.uint8)
         if size:
@@ -220,13 +237,14 @@ class MappedHeaders:
             self.mapped = np.frombuffer(memory, np.uint8)
 
     def fill(self, position: int, stop: int) -> None:
+        """Set the chunk to the bytes of the map from ``position`` to ``stop`` (excluded)."""
         chunk = self.chunk
         chunk.array = self.mapped[position:stop]
         chunk.size = chunk.capacity = len(chunk.array)
 
 
 def size_of(view: memoryview, at: int) -> int:
-    """Length of the entry whose head is at a place, as it says itself; 0 when it says what no length can be."""
+    """Return the size that the entry at ``at`` states, unverified. Without a common length field 0 stands for an impossible one."""
     length = _LENGTH
     if length is None:
         try:

@@ -1,4 +1,4 @@
-"""Files of a store that are read more than once: what was read last is kept, and a small file is read whole, by one request."""
+"""Cache for files of a store that are read more than once: the last block of each file is cached, and a small file is read by one request."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from kafka_log.segment.remote_files import BLOCK, Block, RemoteFile
 from kafka_log.segment.remote_paths import RemotePath
 
 HELD = 4
-"""Files of which bytes are kept: a segment, and those beside it."""
+"""Number of files with a cached block: a segment and its index files."""
 
 
 class HeldBlocks:
-    """The last block that was read of each of a few files. One thread uses it."""
+    """Cache of the last block of each of the HELD files that were used last. It is not thread-safe."""
 
     def __init__(self) -> None:
         self._blocks: OrderedDict[tuple[str, int], Block] = OrderedDict()
 
     def get(self, file: RemoteFile) -> Block | None:
-        """Return the block of a file, if one was read when it had the same size."""
+        """Return the cached block of a file, None if there is none, or if the file had another size then."""
         return self._blocks.get((os.fspath(file.name), file.size))
 
     def keep(self, file: RemoteFile, block: Block) -> None:
@@ -33,27 +33,36 @@ class HeldBlocks:
 
 
 class HeldPath(RemotePath):
-    """A path of which bytes are kept that were read, as are those of all that are made of it, like its parent's children."""
+    """Remote path whose files use a cache of blocks. Paths made from it (parent, children) share the cache."""
 
     def __init__(self, path: RemotePath, blocks: HeldBlocks) -> None:
+        """Copy ``path`` with what it knows of its store, and use ``blocks`` as the cache."""
         super().__init__(os.fspath(path), path.storage_options)
         self._blocks = blocks
         self._info, self._listing = path._info, path._listing
         self._above = None if path._above is None else HeldPath(path._above, blocks)
 
     def _join(self, rest: str) -> RemotePath:
+        """Return another path of the store that uses the same cache."""
         return HeldPath(super()._join(rest), self._blocks)
 
     def _file(self) -> RemoteFile:
+        """Open the file with the cache."""
         return _HeldFile(self, self._blocks)
 
 
 class _HeldFile(RemoteFile):
+    """Remote file that looks into a cache of blocks before it asks the store."""
+
     def __init__(self, path: RemotePath, blocks: HeldBlocks) -> None:
         super().__init__(path)
         self._blocks = blocks
 
     def _block_at(self, position: int, wanted: int) -> Block:
+        """Return the block that holds the byte at ``position``: the current one, a cached one, or one from the store.
+
+        A file of at most BLOCK bytes is requested as a whole. Raises OSError as :class:`RemoteFile` does.
+        """
         if self._block.start <= position < self._block.end:
             return self._block
         held = self._blocks.get(self)

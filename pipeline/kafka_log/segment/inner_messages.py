@@ -1,11 +1,11 @@
-"""The messages in a wrapper, as Apache Kafka's reader takes them.
+"""Messages of a wrapper, read as Apache Kafka's reader reads them.
 
-It first finds where each of them begins and ends, to the end of the stream: the offsets of all are relative to the last one.
-What is wrong there, or in the stream, leaves none. Then it reads one after the other, and gives those before one that it cannot
-read. It has one layout for each message, and does not ask which version the wrapper has.
+Kafka's reader first finds the bounds of all messages up to the end of the stream, since their offsets are relative to the last one.
+An error in that phase yields no message. Then it reads the messages in order, and yields those before the first unreadable one.
+It uses one layout for each magic byte of a message, and ignores the version of the wrapper.
 
-Of a wrapper that is damaged the messages before the damage can be had too. Where offsets are relative to a last one that is lost,
-only what stands before the wrapper tells what they may be.
+Salvage also yields the messages before the damage of a wrapper. If their offsets are relative to a lost last message, only the offset before the
+wrapper tells what they may be.
 """
 
 from __future__ import annotations
@@ -46,14 +46,21 @@ class Found:
 
     @property
     def is_wrapper(self) -> bool:
+        """Whether the message is compressed, so that it holds messages itself."""
         case = RECORDS.case(self.layout, self.head)
         return case is None or case.each is not None
 
 
-def find(case: Case, opened: Opened, session: Session) -> tuple[list[Found], CodecError | None]:
-    """Find the messages of a wrapper, and put what stands at their heads into its fields. Raises CodecError.
+def find_messages(
+    case: Case, opened: Opened, session: Session
+) -> tuple[list[Found], CodecError | None]:
+    """Find the messages of a wrapper, and store their header fields in the fields of the wrapper.
 
-    In a session that takes what is ``torn``, those before an error are found; then comes the error.
+    Returns:
+        The messages, and the error that ended the search: always None unless the session accepts torn entries (``session.torn``).
+
+    Raises:
+        CodecError: If no message is found, or at any error if the session does not accept torn entries.
     """
     assert case.each is not None and opened.section is not None and opened.element is not None
     section = opened.section()
@@ -65,7 +72,7 @@ def find(case: Case, opened: Opened, session: Session) -> tuple[list[Found], Cod
             raise ValueRefused("no wrapper has this magic byte", section.where(0))
         try:
             for source in _sources(case.layout, section, session):
-                found.append(_find_messages(_array(case), source))
+                found.append(_find_message(_array(case), source))
                 if len(found) > session.limits.elements:
                     more = f"more than {session.limits.elements} elements"
                     raise LimitError(more, source.where())
@@ -90,7 +97,9 @@ def has_relative_offsets(case: Case, entry: Container) -> bool:
     return name in case.columns[name].paths and bool(entry[name])
 
 
-def read(case: Case, opened: Opened, found: list[Found], session: Session) -> Iterator[Container]:
+def read_messages(
+    case: Case, opened: Opened, found: list[Found], session: Session
+) -> Iterator[Container]:
     """Yield the messages of a wrapper one after the other. Raises CodecError at the first that cannot be read."""
     assert opened.element is not None
     session.depth += 1
@@ -103,7 +112,7 @@ def read(case: Case, opened: Opened, found: list[Found], session: Session) -> It
                     reason = "messages in a wrapper must not be compressed themselves"
                     raise ValueRefused(reason, one.source.where())
                 item = one.layout.read(one.source, opened.fields)
-                _same_version(case, item, one.source)
+                _check_version(case, item, one.source)
             except CodecError as error:
                 raise opened.element(error, i) from None
             finally:
@@ -116,6 +125,7 @@ def read(case: Case, opened: Opened, found: list[Found], session: Session) -> It
 
 
 def _array(case: Case) -> Array:
+    """Return the codec of the array of messages in the layout of ``case``."""
     assert case.each is not None
     codec = case.layout.by_name[case.each].codec
     assert isinstance(codec, Array)
@@ -159,7 +169,8 @@ def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Sour
         raise section.pending
 
 
-def _find_messages(array: Array, source: Source) -> Found:
+def _find_message(array: Array, source: Source) -> Found:
+    """Return the message whose bytes are ``source``, with the fields that its layout has at fixed places."""
     choice: Any = array.element
     cases = choice.cases
     layout = cases.get(choice.peek(source), cases[max(cases)])
@@ -172,7 +183,8 @@ def _find_messages(array: Array, source: Source) -> Found:
     return Found(layout, source, head)
 
 
-def _same_version(case: Case, item: Container, source: Source) -> None:
+def _check_version(case: Case, item: Container, source: Source) -> None:
+    """Report a message whose version is not that of the array around it: as a finding, or under strict as ValueRefused."""
     version, around = _version(case, item), _array(case).version
     if version != around:
         reason = f"element of version {version} inside version {around}"

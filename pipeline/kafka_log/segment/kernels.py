@@ -1,4 +1,4 @@
-"""Whether the Arrow kernels are there, and whether loading them is worth it. Importing this module loads nothing."""
+"""Selection of the decoder: whether the Arrow kernels are installed and worth loading. Importing this module loads nothing."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ if TYPE_CHECKING:
 
 Engine = Literal["auto", "construct", "arrow"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
-"""Who reads: ``construct`` are the reference codecs, ``arrow`` the kernels (what these do not take, the reference codecs
-read in its place), and ``auto`` is ``arrow`` where that is faster."""
+"""The codecs that read: ``construct`` are the reference codecs; ``arrow`` are the kernels, with the reference codecs for entries
+that the kernels reject; ``auto`` uses the kernels if that is faster."""
 
 KERNEL_MIN_BYTES = 1 << 20
-"""Bytes from which on the kernels are worth loading, compressed or not: that takes half a second, in which the reference codecs read 4 MiB of
-records, which compressed are one, or less."""
+"""Minimum file size for the kernels. Loading them takes 0.5 s, in which the reference codecs decode 4 MiB of records, about
+1 MiB compressed."""
 
 KERNEL_MIN_BYTES_OF_HEADERS = 64 << 20
-"""The same where only headers are read, and checksums verified: with batches of a few KiB. Small ones would pay earlier, large
-ones later, but then little is lost."""
+"""Minimum file size for the kernels if only headers are read and checksums verified, measured with batches of a few KiB."""
 
 _NEEDED_DEPTH = 8
 """Levels of nesting that the kernels read without asking the limits."""
@@ -30,8 +29,7 @@ _NEEDED_DEPTH = 8
 _PACKAGE = "kafka_codecs.arrow"
 _KERNELS, _NUMPY = f"{_PACKAGE}.records_kernels", f"{_PACKAGE}.records_numpy"
 _NEEDED = ("numpy", "pyarrow", _PACKAGE, _KERNELS, f"{_PACKAGE}.batches_kernels")
-"""What the kernels need, and they themselves: views that kernels cannot read are generated without any, and the
-codecs may be generated without target arrow."""
+"""Modules that the kernels need, and the kernels themselves, which are missing if the codecs were generated without target arrow."""
 
 
 def are_generated() -> bool:
@@ -58,6 +56,7 @@ def load_writer(name: str) -> Any:
 
 
 def _load_generated(name: str) -> Any:
+    """Import the generated module ``name`` of target arrow. Raises NotGeneratedError if the codecs were generated without that target."""
     if not are_generated():
         raise NotGeneratedError(
             "the codecs were generated without target arrow, which writes records and is the engine arrow: "

@@ -1,4 +1,4 @@
-"""What a reader gives: batches, records, and what went wrong."""
+"""Results of a reader: batches, records, problems, lost ranges and how a file ended."""
 
 from __future__ import annotations
 
@@ -14,35 +14,38 @@ from codecgen.runtime.readable import Milliseconds, html_of, text_of, time_of, w
 
 
 class Policy(StrEnum):
-    """How a reader takes what others wrote. docs/policies.md has the table."""
+    """Strictness of a reader. docs/policies.md has the table."""
 
     STRICT = "strict"
-    """Only what the formats allow. The first problem is raised."""
+    """Only valid batches. The first problem is raised."""
     KAFKA = "kafka"
-    """What Apache Kafka's reader accepts, with its result. Problems are attached to the batches."""
+    """Everything that Apache Kafka's reader accepts, with the same result. Problems are attached to the batches."""
     SALVAGE = "salvage"
-    """Like kafka, and what is whole of torn batches; after damage it goes on, and says what was lost."""
+    """As ``kafka``, and also complete records of torn batches. Reading continues after damage, and lost ranges are reported."""
 
 
 OnDamage = Literal["raise", "keep", "drop"]
-"""What becomes of a damaged batch: it is an error, or its records that can be read are there, or none of them."""
+"""Handling of a damaged batch: raise an error, keep the readable records, or drop all of its records."""
 
 
 class Tail(StrEnum):
-    """What may lie after the last whole batch of a segment. docs/policies.md has the table."""
+    """Expected bytes after the last complete batch of a segment. docs/policies.md has the table."""
 
     REFERENCE = "reference"
-    """What Apache Kafka's reader makes of it: half a batch is nothing, zeros are an error."""
+    """As Apache Kafka's reader: an incomplete batch is ignored, zeros are an error."""
     ACTIVE = "active"
-    """A broker may be writing the segment, or was killed: half a batch and zeros are normal. ``strict`` refuses them."""
+    """A broker may be writing the segment, or was killed: an incomplete batch and zeros are normal. ``strict`` rejects them."""
     ROLLED = "rolled"
     """Another segment follows: brokers cut the file after its last batch, so anything there is damage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with a batch. ``at`` is ``records``, ``crc``, or the name of a value that cannot be had; ``header`` where the batch ends
-    in it, ``size`` where it is torn, ``offsets`` where these were worked out from the batch before."""
+    """An error of a batch, and the part of the batch that has it.
+
+    ``at`` is ``records``, ``crc``, or the name of a value that cannot be read; ``header`` if the batch ends within its header, ``size``
+    if it is torn, ``offsets`` if its offsets were derived from the batch before it.
+    """
 
     at: str
     error: CodecError
@@ -50,10 +53,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What a control record says.
+    """Parsed key and value of a control record.
 
-    ``type_id`` and ``type`` are None when the key cannot be read. ``value`` is the parsed value with the names
-    of Kafka's documents; ``error`` why the key or the value cannot be read.
+    ``type_id`` and ``type`` are None if the key cannot be read. ``value`` has the fields with the names of Kafka's documents. ``error``
+    says why the key or the value cannot be read.
     """
 
     type_id: int | None
@@ -65,9 +68,8 @@ class Control:
 class Record(NamedTuple):
     """One record. Timestamps are in milliseconds, -1 for none; ``sequence`` is -1 for none.
 
-    A tuple, since there are millions of them: it takes a quarter of the time that a dataclass takes. What has the name
-    of a column of the view records is that column; ``more`` are the columns of it that stand neither here nor in
-    :class:`Batch`, in their order.
+    Fields with the name of a column of the view records hold that column; ``more`` holds the columns for which neither Record nor
+    :class:`Batch` has a field, in the order of the view. It is a tuple because creating one takes a quarter of the time of a dataclass.
     """
 
     offset: int
@@ -82,18 +84,19 @@ class Record(NamedTuple):
 
     @property
     def time(self) -> datetime | None:
-        """The timestamp as a datetime in UTC; None for none, and for one that no datetime can hold."""
+        """The timestamp as a datetime in UTC; None if there is none, or no datetime can hold it."""
         return time_of(self.timestamp)
 
     @property
     def is_control(self) -> bool:
-        """Whether a broker wrote it for itself: a marker."""
+        """Whether the record is a control record, written by a broker."""
         return self.control is not None
 
     def _title(self) -> str:
         return "Record"
 
     def _named_values(self) -> Iterator[tuple[str, Any]]:
+        """Yield names and values of the fields for display, without empty optional fields."""
         for name, value in zip(self._fields, self, strict=True):
             if name == "timestamp":
                 yield name, Milliseconds(self.timestamp)
@@ -108,18 +111,18 @@ class Record(NamedTuple):
 
 
 _LEFT_OUT = ("control", "crc_error", "more", "problems", "findings")
-"""What is not shown where there is none."""
+"""Fields that are shown only if they are not empty."""
 _TIMES = ("base_timestamp", "max_timestamp", "delete_horizon")
 
 
 @dataclass(slots=True, repr=False)
 class Batch:
-    """A record batch, or a message of the older formats (a wrapper with what it holds).
+    """A record batch, or a legacy message (a wrapper with the messages inside).
 
-    What has the name of a column of the view batches is that column. ``position`` is its first byte in the file, ``size``
-    its length in bytes. Values that the format of ``magic`` does not have are -1, None or False, as in Apache Kafka's own
+    Fields with the name of a column of the view batches hold that column. ``position`` is the first byte in the file, ``size``
+    the length in bytes. Values that the format of ``magic`` does not have are -1, None or False, as in Apache Kafka's own
     reader. A value that cannot be read is None, and ``problems`` says why. ``timestamp_type`` is -1 (none), 0 (CreateTime)
-    or 1 (LogAppendTime). ``base_offset`` is that of the first record where the header does not say it.
+    or 1 (LogAppendTime). ``base_offset`` is the offset of the first record if the header does not state it.
     """
 
     position: int
@@ -147,32 +150,32 @@ class Batch:
     records: list[Record] = field(default_factory=list)
     problems: tuple[Problem, ...] = ()
     findings: tuple[CodecError, ...] = ()
-    """What a strict reader would have refused, but this policy takes."""
+    """Errors that a strict reader would have raised, and that this policy tolerates."""
     more: tuple[Any, ...] = ()
-    """The columns of the view batches that have no place here, in their order."""
+    """Columns of the view batches without a field of this class, in the order of the view."""
     says_base_offset: bool = True
-    """Whether the header has the base offset."""
+    """Whether the header states the base offset."""
     section: tuple[int, int] | None = field(default=None, compare=False)
-    """Bytes of the section that may be compressed, as it is and without compression; None: it was not opened."""
+    """Bytes of the compressed section, as stored and uncompressed; None if it was not opened."""
 
     @property
     def compression(self) -> str | None:
-        """The name of the codec; None when it has none."""
+        """Name of the codec, ``none`` for uncompressed; None if the number is unknown."""
         return codec_label(self.codec)
 
     @property
     def max_time(self) -> datetime | None:
-        """The largest timestamp as a datetime in UTC; None for none, and for one that no datetime can hold."""
+        """The largest timestamp as a datetime in UTC; None if there is none, or no datetime can hold it."""
         return time_of(self.max_timestamp)
 
     @property
     def count(self) -> int | None:
-        """How many records the header says there are; None when it does not."""
+        """Number of records by the header; None if the header does not state it."""
         return self.record_count
 
     @property
     def partition_leader_epoch(self) -> int:
-        """The leader epoch, by the name that it has in Kafka's documents."""
+        """The leader epoch, under its name in Kafka's documents."""
         return self.leader_epoch
 
     def _title(self) -> str:
@@ -236,9 +239,9 @@ def is_own_checksum(finding: CodecError) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A run of bytes that could not be read, and what it may have held.
+    """A lost range: bytes that could not be read, and the offsets that they may have held.
 
-    ``after_offset`` is the last offset before it, ``before_offset`` the first one after it (None: unknown).
+    ``after_offset`` is the last offset before the range, ``before_offset`` the first one after it (None: unknown).
     """
 
     start: int
@@ -247,9 +250,9 @@ class Lost:
     after_offset: int | None = None
     before_offset: int | None = None
     around: tuple[int | None, int | None] | None = field(default=None, compare=False)
-    """Of a batch with a wrong checksum of which records could be read, whose offsets may be wrong too: those before and after it."""
+    """Last offset before and first offset after a batch with a wrong checksum whose records were read: its own offsets may be wrong."""
     read: int = field(default=0, compare=False)
-    """How many these records are."""
+    """Number of records that were read from this batch."""
 
     def up_to(self, next_base: int | None) -> Lost:
         """Return the lost range with its end limited to the first offset of the next segment. None: that offset is unknown."""
@@ -265,8 +268,8 @@ class Lost:
 class End:
     """How reading a file ended.
 
-    ``stop`` is ``eof``, ``partial`` (it ended quietly with bytes left over), ``zeros`` (these are zeros alone) or ``error``
-    (what ``error`` says). ``note`` says why bytes that are left over are normal; None when they are not, or there are none.
+    ``stop`` is ``eof``, ``partial`` (a normal end with bytes left over), ``zeros`` (the bytes left over are zeros) or ``error``
+    (see ``error``). ``note`` says why bytes left over are normal; None if they are not, or there are none.
     ``valid_bytes`` is the end of the last batch before the first that fails its checksum, ``iterated_bytes`` the
     end of the last batch.
     """
@@ -283,11 +286,11 @@ class End:
 
     @property
     def is_normal(self) -> bool:
-        """Whether nothing is wrong with how the file ended, and nothing was lost."""
+        """Whether nothing was lost and the file ended at its last byte or with normal bytes left over."""
         return not self.lost and (self.stop == "eof" or self.note is not None)
 
 
 def record_size(record: Record) -> int:
-    """Bytes of a record in a table, or a few more: a character of a header's key has at most 4 bytes."""
+    """Return the bytes of a record in a table, or a few more: each character of a header name counts as 4 bytes."""
     headers = sum(4 * len(key) + len(value or b"") for key, value in record.headers)
     return len(record.key or b"") + len(record.value or b"") + headers

@@ -1,4 +1,4 @@
-"""Which offsets the name of a segment allows. No checksum covers the first offset of a batch."""
+"""Offsets that the name of a segment allows, as a check for base offsets, which no checksum covers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import PurePath
 _NAME = re.compile(r"(?P<base>\d{20})(?:-[\w-]+)?\.log(?:\.\w+)?\Z", re.ASCII)
 
 MAX_RELATIVE = (1 << 31) - 1
-"""How far an offset may be from the one in the segment's name: index files hold the distance in four bytes."""
+"""Maximum distance of an offset from the base offset in the segment's name: index files store it in four bytes."""
 
 
 def offsets_of(path: str | os.PathLike[str], next_base: int | None = None) -> range | None:
-    """Return the offsets that records of a segment may have, by its name and the first offset of the next segment.
+    """Return the range of offsets that a segment may hold, by its name and the first offset of the next segment.
 
-    None if the name of the file is not that of a segment.
+    None if the file does not have the name of a segment.
     """
     found = _NAME.match(PurePath(path).name)
     if found is None:

@@ -1,4 +1,4 @@
-"""One pass of the reference codecs over a file of batches, under a policy: the next batch, and what is done about damage."""
+"""One pass of the reference codecs over a file of batches under a policy, including salvage after damage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafka_log.segment.reader import SegmentReader
 
 UNKNOWN = 0xFF
-"""Stands for bytes that cannot be read, where zeros mean something."""
+"""Fill byte for unreadable bytes if zeros have a meaning."""
 
 
 WINDOW = 1 << 20
@@ -36,9 +36,10 @@ MAX_BUFFERED = 16 << 20
 
 
 class ReadAhead:
-    """A file of ``size`` bytes, with a window of it in memory: many bytes are read at once where batches are read one by one."""
+    """Buffered reads of a file of ``size`` bytes: one window of it is in memory."""
 
     def __init__(self, file: FileIO, size: int) -> None:
+        """Start with an empty window."""
         self.file = file
         self.size = size
         self.buffer = self.window = memoryview(b"")
@@ -67,9 +68,10 @@ class ReadAhead:
 
 
 class SegmentPass:
-    """One pass over an open file. ``reader`` has the options, and gets the ``end``."""
+    """One pass over an open file. ``reader`` has the options, and its ``end`` is set when the pass ends."""
 
     def __init__(self, reader: SegmentReader, file: FileIO, size: int) -> None:
+        """Prepare a pass over ``size`` bytes of ``file`` that begins at the start position of ``reader``."""
         self.reader = reader
         self.file = file
         self.size = size
@@ -332,11 +334,11 @@ class SegmentPass:
         frame: Frame | None,
         error: CodecError,
     ) -> tuple[int, int | None]:
-        """Return the position and first offset of the first good entry that is no message of a wrapper.
+        """Return the position and first offset of the first valid entry that is no message of a wrapper.
 
-        A compressor may store messages as they are, so that they look like good entries. ``place`` is the first good
-        entry after the beginning of ``batch``, which claims to end at ``says``. The work is bounded: after that the
-        wrapper is taken to hold all of them.
+        A compressor may store messages uncompressed, so that they look like valid entries. ``place`` is the first valid
+        entry after the beginning of ``batch``, whose header states that it ends at ``says``. The work is bounded: when it is used up, all
+        entries before ``says`` count as messages of the wrapper.
         """
         from kafka_log.segment import salvage
         from kafka_log.segment.resynchronization import WORK_PER_BYTE

@@ -1,4 +1,4 @@
-"""Which batches lie where their offsets belong."""
+"""Checks of the offsets of batches: within the range of their segment, and in ascending order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.ranges import MAX_OFFSET
 
 
-def outside(first: Any, last: Any, base: int | None, next_base: int | None) -> Any:
+def find_outside_segment(first: Any, last: Any, base: int | None, next_base: int | None) -> Any:
     """Return the mask of batches whose offsets the names of their segment and of the next one do not allow.
 
     ``base`` is None if the name of the segment does not say it: then no batch is in the mask.
@@ -26,7 +26,7 @@ def outside(first: Any, last: Any, base: int | None, next_base: int | None) -> A
     return found & (last >= first)  # else the batch says what cannot be
 
 
-def in_order(first: Any, last: Any, out: Any) -> Any:
+def find_ascending(first: Any, last: Any, out: Any) -> Any:
     """Return the mask of batches to keep so that offsets ascend and as few as possible are left out, none of those in ``out``."""
     kept = np.flatnonzero(~out)
     first, last = first[kept], last[kept]
@@ -37,9 +37,9 @@ def in_order(first: Any, last: Any, out: Any) -> Any:
 
 
 def unambiguous(first: Any, last: Any, out: Any) -> Any:
-    """Return the mask of :func:`in_order` without both of two batches that contradict only each other."""
-    from_the_end = in_order(-last[::-1], -first[::-1], out[::-1])[::-1]
-    return in_order(first, last, out) & from_the_end
+    """Return the mask of :func:`find_ascending` without both of two batches that contradict only each other."""
+    from_the_end = find_ascending(-last[::-1], -first[::-1], out[::-1])[::-1]
+    return find_ascending(first, last, out) & from_the_end
 
 
 def _not_rising(first: list[int], last: list[int]) -> list[int]:

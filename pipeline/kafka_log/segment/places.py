@@ -1,4 +1,4 @@
-"""Where files lie: a path of this machine, or the URL of a store that fsspec knows."""
+"""Paths and URLs: a path of this machine, or the URL of a store that fsspec supports."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, cast
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)(?:::[^/]*)?://", re.ASCII)
-"""Two letters or more: ``C:`` is a drive."""
+"""A scheme has at least two letters: ``C:`` is a drive."""
 
 _FILE_URL = re.compile(r"file:(?://(?P<host>[^/]*))?(?P<path>/.*)?", re.ASCII | re.DOTALL | re.I)
 
 
 class FileUrlError(OSError, ValueError):
-    """A URL with ``file:`` that is none of a path of this machine."""
+    """A ``file:`` URL that does not name an absolute path of this machine."""
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
@@ -48,7 +48,7 @@ def path_of_file_url(
 
 
 def has_password(path: str) -> bool:
-    """Return whether a path is a URL with a password, which would be shown wherever the path is."""
+    """Return whether a path is a URL with a password. Messages that show the path would disclose it."""
     found = _URL.match(path)
     host = "" if found is None else path[found.end() :].partition("/")[0]
     return ":" in host.rpartition("@")[0]

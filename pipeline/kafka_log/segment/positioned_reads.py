@@ -1,7 +1,7 @@
-"""Reads at a place of a file, and what becomes of bytes that the system does not give.
+"""Reads at a position of a file, with retries around sectors that the disk cannot read.
 
-:func:`pread` is the one function by which bytes of segments are read, but for the kernel that reads headers (see
-:mod:`codecgen.runtime.arrow.header_reads`); where that one fails, the same bytes are asked for here.
+All bytes of segments are read by :func:`pread`, or by the kernel that reads headers (:mod:`codecgen.runtime.arrow.header_reads`).
+Bytes that the kernel cannot read are read here again.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from kafka_log.segment.places import is_url
 from kafka_log.segment.regular_files import open_regular
 
 DELETED = ".deleted"
-"""What a broker appends to the name of a segment that it deletes a minute later."""
+"""Suffix that a broker appends to the name of a segment a minute before it deletes the file."""
 
 DELETED_DIRECTORY = "-delete"
-"""How the name ends that a broker gives to the directory of a partition before it deletes it."""
+"""End of the name that a broker gives to a partition directory before it deletes the directory."""
 
 SECTOR = 512
-"""Bytes that a disk cannot read at the least, if it cannot read one of them. Files of stores have a ``sector`` of their own."""
+"""Minimum number of bytes that a disk cannot read together. Files of stores have an attribute ``sector``."""
 
 _PREADV = hasattr(os, "preadv")
 
 
 class UnreadableError(CodecError, OSError):
-    """The system does not give the bytes of a file from a place on. ``errno`` is its number for why, None when the file
-    became shorter."""
+    """The system cannot read the bytes of a file from a position on. ``errno`` is the error number, None if the file became shorter."""
 
     def __init__(self, reason: str, where: Where | None = None, number: int | None = None) -> None:
+        """Set the attributes of OSError from the reason, the place and the error number of the system."""
         super().__init__(reason, where)
         self.errno = number
         self.strerror = reason
@@ -87,7 +87,10 @@ def _names_of_deleted(path: Path) -> Iterator[Path]:
 
 
 def listed_directory(directory: Path) -> Path:
-    """Return where the directory of a partition lies that was listed: under another name if its broker is about to delete it."""
+    """Return the current path of a partition directory that was listed.
+
+    It has another name if the directory is gone and a broker renamed it to delete it; else it is ``directory``.
+    """
     if is_url(directory) or directory.exists():
         return directory
     with suppress(OSError):
@@ -99,12 +102,16 @@ def listed_directory(directory: Path) -> Path:
 
 
 def size_of(file: FileIO) -> int:
-    """Bytes of an open file. Raises OSError."""
+    """Return the size of an open file in bytes. Raises OSError."""
     return file.seek(0, os.SEEK_END)
 
 
 def pread(file: FileIO, view: memoryview, position: int) -> int:
-    """Fill a view, or the first part of it, with the bytes at a place of a file. How many; 0 at its end. Raises OSError."""
+    """Read bytes of a file at ``position`` into ``view``, and return their number: at most the size of the view, 0 at the end of the file.
+
+    Raises:
+        OSError: If the system cannot read them.
+    """
     if _PREADV and isinstance(file, FileIO):
         return os.preadv(file.fileno(), (view,), position)
     file.seek(position)
@@ -112,8 +119,13 @@ def pread(file: FileIO, view: memoryview, position: int) -> int:
 
 
 def read_at(file: FileIO, view: memoryview, position: int) -> int:
-    """Fill a view with the bytes at a place of a file. How many there were: fewer where the file ends, or before the first
-    sector that cannot be read. Raises UnreadableError when that is the first one."""
+    """Fill ``view`` with the bytes of a file at ``position``, and return their number.
+
+    There are fewer than the view holds if the file ends, or before the first unreadable sector.
+
+    Raises:
+        UnreadableError: If the first sector is unreadable.
+    """
     done, end = 0, len(view)
     bad: int | None = None  # up to here it could not be read at once
     while done < len(view):
@@ -139,7 +151,11 @@ def read_at(file: FileIO, view: memoryview, position: int) -> int:
 
 
 def read_exactly(file: FileIO, position: int, n: int) -> bytes:
-    """``n`` bytes at a place of a file. Raises UnreadableError, also when it has fewer: it had them when its size was taken."""
+    """Return ``n`` bytes at ``position``.
+
+    Raises:
+        UnreadableError: If they cannot be read, or the file became shorter.
+    """
     data = bytearray(n)
     view = memoryview(data)
     done = 0
@@ -153,7 +169,7 @@ def read_exactly(file: FileIO, position: int, n: int) -> bytes:
 
 
 def read_what_there_is(file: FileIO, position: int, n: int, fill: int) -> bytes:
-    """``n`` bytes at a place of a file. In the place of what cannot be read are bytes ``fill``."""
+    """Return ``n`` bytes at ``position``, with the byte ``fill`` in place of each byte that cannot be read or lies after the end of the file."""
     out = bytearray([fill]) * n
     view = memoryview(out)
     done, step = 0, n
@@ -172,10 +188,12 @@ def read_what_there_is(file: FileIO, position: int, n: int, fill: int) -> bytes:
 
 
 def _sector(file: FileIO) -> int:
+    """Return the number of bytes that are lost at least if one byte of a file cannot be read."""
     return getattr(file, "sector", SECTOR)
 
 
 def _rest_of_sector(file: FileIO, position: int) -> int:
+    """Return the number of bytes from ``position`` to the end of its sector."""
     sector = _sector(file)
     return sector - position % sector
 

@@ -6,12 +6,12 @@ from operator import index
 from typing import Any
 
 Range = tuple[int | None, int | None]
-"""The first is in, the end is not; None is open."""
+"""First (included) and end (excluded) of a range; None for no bound."""
 
 EVERYTHING: Range = (None, None)
 
 MAX_OFFSET = (1 << 63) - 1
-"""The names of files have room for larger ones."""
+"""Largest offset. The digits of a file name can hold larger numbers."""
 
 
 def checked_range(name: str, bounds: Any) -> Range:
@@ -23,6 +23,11 @@ def checked_range(name: str, bounds: Any) -> Range:
 
 
 def _checked_pair(name: str, bounds: Any) -> Range:
+    """Return a pair of bounds as integers or None, and None as EVERYTHING.
+
+    Raises:
+        ValueError: If ``bounds`` is no pair of 64-bit integers or None. The message names ``name``.
+    """
     if bounds is None:
         return EVERYTHING
     try:
@@ -36,15 +41,19 @@ def _checked_pair(name: str, bounds: Any) -> Range:
 
 
 def _integer(bound: Any) -> int:
+    """Return a bound as int. Raises TypeError for a bool or a value that is no integer."""
     if isinstance(bound, bool):
         raise TypeError("True and False are no numbers")
     return index(bound)
 
 
 def checked_offsets(name: str, bounds: Any) -> Range:
-    """Return an offset range of which negative bounds count from the end of a log, as in Python slices: (-5, None) are the last 5 offsets.
+    """Return a pair of bounds as an offset range, None as everything.
 
-    None is everything. Raises ValueError, which says ``name``.
+    Negative bounds count from the end of a log, as in Python slices: (-5, None) are the last 5 offsets.
+
+    Raises:
+        ValueError: If the bounds are no 64-bit integers or in the wrong order. The message names ``name``.
     """
     low, high = _checked_pair(name, bounds)
     if (
@@ -58,7 +67,11 @@ def checked_offsets(name: str, bounds: Any) -> Range:
 
 
 def checked_plain_offsets(name: str, bounds: Any) -> Range:
-    """Return an offset range. Raises ValueError for bounds that count from the end of a log, where it is not known or there are several."""
+    """Return a pair of bounds as an offset range that does not count from the end of a log.
+
+    Raises:
+        ValueError: If a bound is negative, or as :func:`checked_offsets` raises it.
+    """
     found = checked_offsets(name, bounds)
     if counts_from_end(found):
         raise ValueError(
@@ -78,7 +91,7 @@ def counts_from_end(offsets: Range) -> bool:
 
 
 def offsets_before(offsets: Range, end: int) -> Range:
-    """Return an offset range with the bounds that count from the end of a log as plain offsets. ``end`` is the offset after the last record."""
+    """Return an offset range with negative bounds replaced by offsets. ``end`` is the offset after the last record."""
     low, high = (
         max(end + bound, 0) if bound is not None and bound < 0 else bound for bound in offsets
     )

@@ -1,4 +1,4 @@
-"""Segments: any mix of versions, batch by batch, under a policy."""
+"""Readers of segments with any mix of format versions, batch by batch, under a policy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENGINES = ("construct",)
 
 
 class Batches(Protocol):
-    """What gives the batches of one file, in their order; then ``end`` says how the file ended."""
+    """Iterable of the batches of one file in order. After the last batch ``end`` says how the file ended."""
 
     @property
     def path(self) -> Path: ...
@@ -43,27 +43,34 @@ class Batches(Protocol):
 
 
 class SegmentReader:
-    """Reads one file of batches: a segment (``.log``), or a KRaft snapshot (``.checkpoint``).
+    """Reader of one file of batches: a segment (``.log``), or a KRaft snapshot (``.checkpoint``).
 
-    Iterate to get :class:`Batch` objects in the order of the file; then ``end`` says how it ended. Memory holds
-    one batch at a time. ``start`` and ``stop`` bound the bytes to read (``start`` must be the first byte of a batch;
-    entries that begin before ``stop`` are read). ``records=False`` reads headers only. With ``check_rules`` the findings of batches name the
-    rules of their layout that they break; ``strict`` raises these. ``tail`` says what may lie after the
-    last whole batch: what is normal there is no error and not lost, and ``end.note`` names it.
+    Iterate to get :class:`Batch` objects in file order; then ``end`` says how the file ended. Memory holds one batch at a time.
 
-    Under ``salvage`` what can be read of batches that are not good is given, and told; without ``rescue`` they are lost.
+    Args:
+        path: Path or URL of the file.
+        policy: Strictness of the reader.
+        limits: Limits of memory and nesting; by default those of the schemas.
+        engine: ``construct``, the reference codecs, is the only one.
+        start: Position of the first byte to read, which must be the first byte of a batch.
+        stop: Entries that begin before this position are read. None reads to the end of the file.
+        records: False reads headers and verifies checksums only.
+        check_rules: Report in the findings of each batch which rules of its layout the batch breaks. ``strict`` raises these.
+        tail: Expected bytes after the last complete batch. Expected ones are neither an error nor lost, and ``end.note`` names them.
+        rescue: Under ``salvage``, yield the readable records of damaged batches; False reports these batches as lost.
+        size: Size of the file when it was listed. All bytes are lost if the file is gone, and the missing ones up to ``stop`` if it
+            became shorter and its batches do not come as far as ``reaches``. (A broker truncates a preallocated file, and a cleaner
+            replaces a file by a shorter one: neither loses bytes.)
+        reaches: First offset after the file. None takes the base offset of the next segment in the directory, and compares sizes
+            only if ``tail`` is rolled, since brokers truncate the active segment.
+        next_base: First offset of the next segment, None if unknown. ``salvage`` treats offsets from there on as invalid.
+        is_removed: Called if a listed file is gone. If it returns True, nothing is lost and the file counts as empty.
 
-    ``size`` are the bytes that the file had when it was found: they are lost when it is gone. If it is shorter now, the bytes up to ``stop`` that it no longer
-    has are lost, unless its batches still come as far as the offset ``reaches``: a broker cuts off what it made longer in advance, and a cleaner
-    puts a shorter file in the place of a longer one. Without ``reaches`` that is where the next segment in the directory begins, and a file is only
-    compared whose ``tail`` is rolled: brokers truncate the active one.
-
-    ``is_removed`` is asked if a file that was found is gone: True says that nothing is lost by that, and the file is as good as empty.
-
-    ``next_base`` is the first offset of the next segment, None where nobody says it: under ``salvage`` larger ones are not believed.
-
-    Raises :class:`CodecError` for the first problem under ``strict``, FileNotFoundError for a file that was never there.
-    What cannot be read of a file is a problem as any other: an :class:`UnreadableError`, which is an OSError too.
+    Raises:
+        CodecError: For the first problem under ``strict``. Bytes that cannot be read are a problem too: an :class:`UnreadableError`,
+            which is also an OSError.
+        FileNotFoundError: If the file does not exist and ``size`` is None.
+        ValueError: If the engine is unknown.
     """
 
     def __init__(
@@ -84,6 +91,7 @@ class SegmentReader:
         next_base: int | None = None,
         is_removed: Callable[[], bool] | None = None,
     ) -> None:
+        """Store the options; nothing is opened yet. Raises ValueError for an unknown engine, policy or tail."""
         self.path = place_of(path)
         self.policy = Policy(policy)
         self.limits = limits or Limits()
@@ -103,7 +111,7 @@ class SegmentReader:
 
     @property
     def reads_plain(self) -> bool:
-        """Whether batches are verified, and their records and the rules of their layouts left alone."""
+        """Whether batches are only verified: records, rules of layouts and strict checks are not needed."""
         return not self.records and not self.check_rules and self.policy is not Policy.STRICT
 
     @property
@@ -113,6 +121,7 @@ class SegmentReader:
 
     @cached_property
     def engine(self) -> Engine:
+        """The function that decodes one entry."""
         from kafka_log.segment.reference import construct_engine
 
         return construct_engine
@@ -125,6 +134,7 @@ class SegmentReader:
         )
 
     def __iter__(self) -> Iterator[Batch]:
+        """Yield all batches in file order, then set ``end``. Raises CodecError under ``strict``."""
         with self.opened() as run:
             if run is not None:
                 yield from run.batches()
@@ -153,7 +163,11 @@ class SegmentReader:
         return range(size, size if is_whole else stop)
 
     def _fail(self, error: UnreadableError) -> None:
-        """Note that the file cannot be opened."""
+        """Set ``end`` for a file that cannot be opened, and raise the error under ``strict``.
+
+        Raises:
+            FileNotFoundError: If the file does not exist and was never listed.
+        """
         if error.errno == errno.ENOENT:
             if self.size is None and error.__cause__ is not None:
                 raise error.__cause__
@@ -180,12 +194,15 @@ class SegmentReader:
 
 
 class HeaderReader(SegmentReader):
-    """Takes each batch for what its header says. Only its bytes are read, and no checksum is verified: but for a magic byte
-    that no format has, and for a length that cuts the header off, which are judged as in :class:`SegmentReader`."""
+    """Reader of batch headers alone: no other bytes are read, and no checksum is verified.
+
+    An entry with an unknown magic byte, or one that is too short for its header, is read as by :class:`SegmentReader`.
+    """
 
     reads_plain = False
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
+        """Return the entry of ``size`` bytes at ``position`` by its header, without records. Raises CodecError."""
         from kafka_log.segment.framing import HEADER_BYTES
         from kafka_log.segment.reference import header_of
 
@@ -209,7 +226,7 @@ def _next_base(path: Path) -> int | None:
 
 
 def _comes_as_far_as(offset: int, path: Path) -> bool:
-    """Return whether the last batch of a file ends right before ``offset``, or later."""
+    """Return whether the last batch of a file ends at ``offset`` - 1 or later. False for a file without batches."""
     from kafka_log.segment.batch_headers import entries
     from kafka_log.segment.framing import HeaderColumns
 
@@ -223,7 +240,7 @@ def _comes_as_far_as(offset: int, path: Path) -> bool:
 
 
 def _size_of(path: Path) -> int:
-    """Bytes of a file that cannot be opened; 0 where nobody knows."""
+    """Return the size of a file in bytes, 0 if the system does not tell."""
     try:
         return path.stat().st_size
     except OSError:
@@ -231,9 +248,9 @@ def _size_of(path: Path) -> int:
 
 
 def last_offset_at(path: Path, position: int, stated: int) -> int:
-    """Return the largest offset of the batch at a position, by its records: for a header that contradicts itself.
+    """Return the largest offset of the records in the batch at ``position``, for a header that contradicts itself.
 
-    ``stated``, the last offset by the header, is returned if no record can be read.
+    ``stated``, the last offset of the header, is returned if no record can be read.
     """
     batch = next(iter(SegmentReader(path, start=position)), None)
     records = [] if batch is None else batch.records
@@ -241,7 +258,7 @@ def last_offset_at(path: Path, position: int, stated: int) -> int:
 
 
 def damage(batch: Batch) -> list[CodecError]:
-    """Return the errors for which a consumer refuses a batch: wrong checksums, and parts that cannot be read. Empty if there is none."""
+    """Return the errors for which a consumer rejects a batch: wrong checksums and unreadable parts. An empty list means no damage."""
     inner = (
         [r.crc_error for r in batch.records if r.crc_error is not None] if batch.is_valid else []
     )

@@ -1,7 +1,7 @@
-"""Bytes of one entry -> a :class:`Batch`, by the generated Construct codecs.
+"""Decoding of one entry to a :class:`Batch` by the generated Construct codecs.
 
-An engine is a function like :func:`construct_engine`. All knowledge of the bytes is in the generated
-codecs, and in the generated rows of the views: this module fills in by name what readers of logs expect.
+An engine is a function like :func:`construct_engine`. The generated codecs and the generated rows of the views know the bytes; this
+module fills the fields of Batch and Record by name.
 """
 
 from __future__ import annotations
@@ -43,11 +43,19 @@ def construct_engine(
     with_records: bool,
     check_rules: bool = False,
 ) -> Batch:
-    """Decode one entry that begins at ``position`` of ``file``.
+    """Decode the entry ``data``, which begins at ``position`` of ``file``.
 
-    Under ``strict`` the first problem is raised; otherwise problems are in the batch, with the records before them.
-    With ``check_rules`` the findings of the batch say which rules of its layout it breaks, under every policy. Without
-    ``with_records`` batches that say how many records they have are not decompressed, and have no records.
+    Args:
+        data: All bytes of the entry.
+        position: Position of the entry in the file, for errors and the batch.
+        file: Name of the file, for errors.
+        policy: Strictness. Unless ``strict``, problems are in the batch, with the records before them.
+        limits: Limits of memory and nesting.
+        with_records: False does not decompress batches whose header states the record count, and leaves out their records.
+        check_rules: Add the rules of the layout that the batch breaks to its findings, under every policy.
+
+    Raises:
+        CodecError: For the first problem under ``strict``; under other policies if the header cannot be read.
     """
     session = Session(
         strict=policy is Policy.STRICT,
@@ -65,7 +73,7 @@ def construct_engine(
     place = Place(position, len(data))
     if opened.error is not None and len(data) < _header_size(layout):
         if policy is Policy.KAFKA:
-            return _cut_off(layout, data, place, opened.error, session)
+            return _batch_of_incomplete_header(layout, data, place, opened.error, session)
         raise opened.error
     head = BATCHES.case(layout, opened.fields) if opened.error is None else _head(layout, opened)
     if head is None:
@@ -103,6 +111,7 @@ def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
 
 
 def _header(layout: Layout, source: Source, place: Place) -> Batch | None:
+    """Return the batch of a header that ``source`` has, None if the header is incomplete or the entry is no batch."""
     try:
         row = _HEADER.row(layout, source, place)
     except TruncatedError:
@@ -141,19 +150,23 @@ def plain_batches(data: memoryview, position: int) -> Generator[Batch, None, int
 
 
 def _header_size(layout: Layout) -> int:
-    """Bytes of the fields at fixed places, with which all entries of a layout begin."""
+    """Return the size of the fields at fixed positions with which each entry of a layout begins."""
     return max(end for _, end in _header_places(layout))
 
 
 def _header_places(layout: Layout) -> list[tuple[int, int]]:
+    """Return start and end of each field of a layout that has a fixed position."""
     names = [f.name for f in layout.fields if layout.is_fixed(f.name)]
     return [(layout.offset_of(n), layout.offset_of(n) + layout.size_of(n)) for n in names]
 
 
-def _cut_off(
+def _batch_of_incomplete_header(
     layout: Layout, data: bytes, place: Place, error: CodecError, session: Session
 ) -> Batch:
-    """Return an entry that ends within its header as a batch: Apache Kafka's reader goes on after it. Missing values are -1."""
+    """Return an entry that ends within its header as an invalid batch, as Apache Kafka's reader continues after it.
+
+    Missing values are -1. Raises ``error`` if the header cannot be read at all.
+    """
     whole = max(end for _, end in _header_places(layout) if end <= len(data))
     padded = data[:whole].ljust(_header_size(layout), b"\xff")
     quiet = Session(strict=False, file=session.file)
@@ -191,7 +204,7 @@ def _batch(case: Case, entry: Any, place: Place) -> Batch:
 
 
 def _unknown_codec(batch: Batch, case: Case, session: Session) -> list[Problem]:
-    """Return the problem that the number of a codec has no name, in a list that is empty if it has one."""
+    """Return a list with the problem that the codec number is unknown, empty if it is known."""
     if batch.compression is not None:
         return []
     paths = case.columns["codec"].paths
@@ -209,7 +222,11 @@ def _read_records(
     place: Place,
     problems: list[Problem],
 ) -> list[Problem]:
-    """Read the records into a batch, as far as they can be. The problems, with what was wrong here."""
+    """Add the readable records to ``batch``. Return ``problems`` with the problem that ended reading, if any.
+
+    Raises:
+        CodecError: For the first problem in a strict session.
+    """
     case = RECORDS.case(layout, opened.fields)
     if case is None:
         return problems
@@ -224,13 +241,13 @@ def _read_records(
             items = list(items)
             entry[case.each] = [item for item, _ in items]
         elif case.whole:
-            found, lost = inner_messages.find(case, opened, session)
+            found, lost = inner_messages.find_messages(case, opened, session)
             if not found[0].is_wrapper:
                 first = found[0].head
                 batch.base_offset = case.columns["base_offset"].value(entry, first, place)
             if lost is not None and inner_messages.has_relative_offsets(case, entry):
                 problems = [*problems, Problem("offsets", lost)]
-            items = _verified(inner_messages.read(case, opened, found, session), session)
+            items = _verified(inner_messages.read_messages(case, opened, found, session), session)
         _add_records(batch, case, entry, items, session, place)
         if lost is not None:
             raise lost
@@ -242,6 +259,7 @@ def _read_records(
 
 
 def _no_base_offset(batch: Batch, error: CodecError) -> list[Problem]:
+    """Return a list with the problem that the base offset is unknown, empty if the batch has one."""
     return [Problem("baseOffset", error)] if batch.base_offset is None else []
 
 
@@ -253,6 +271,10 @@ def _add_records(
     session: Session,
     place: Place,
 ) -> None:
+    """Append ``items``, pairs of an element and its checksum error, to ``batch`` as records. Raises CodecError of the iterator.
+
+    The first element sets the base offset of the batch if its header does not state one.
+    """
     values, more = _ROWS[case]
     records = batch.records
     for item, wrong in items:
@@ -265,6 +287,7 @@ def _add_records(
 
 
 def _with_control(record: Record, session: Session, place: Place) -> Record:
+    """Return a control record with its parsed key and value in ``control``. Raises CodecError in a strict session."""
     control = read_control(
         record.key,
         record.value,
@@ -276,7 +299,7 @@ def _with_control(record: Record, session: Session, place: Place) -> Record:
 
 
 def _verified(items: Iterator[Any], session: Session) -> Iterator[tuple[Any, CodecError | None]]:
-    """Elements, each with the error that its own checksum is wrong."""
+    """Yield each element with the error of its own checksum, None if that is valid."""
     findings = session.findings
     noticed = len(findings)
     for item in items:
@@ -289,4 +312,5 @@ def _verified(items: Iterator[Any], session: Session) -> Iterator[tuple[Any, Cod
 
 
 def _first_wrong(findings: list[Any], start: int) -> CodecError | None:
+    """Return the first checksum error among the findings from index ``start`` on, None if there is none."""
     return next((e for e in findings[start:] if isinstance(e, ChecksumError)), None)

@@ -1,4 +1,4 @@
-"""Files that have bytes, and what has not: a FIFO would have a reader wait for ever."""
+"""Opening of regular files only: reading a FIFO would block forever."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISBLK, "a device"),
 )
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
-"""A FIFO is opened whether or not somebody writes to it; to files it is all the same."""
+"""Flag with which opening a FIFO does not wait for a writer. It has no effect on regular files."""
 
 
 def kind_of(path: Path) -> str | None:
-    """Return what lies at a path that is no regular file, such as ``a FIFO`` or ``a dangling link``. None for a regular file, and if nothing lies there."""
+    """Return a description of a path that is no regular file, such as ``a FIFO`` or ``a dangling link``.
+
+    None for a regular file, and if nothing lies at the path.
+    """
     if is_url(path):
         return "a directory" if path.is_dir() else None
     try:
@@ -41,13 +44,14 @@ def open_regular(path: Path, buffering: Literal[0] = 0) -> FileIO: ...
 @overload
 def open_regular(path: Path, buffering: Literal[-1]) -> BinaryIO: ...
 def open_regular(path: Path, buffering: int = 0) -> Any:
-    """Open a file for reading. Raises OSError, at once for a path without bytes of its own, such as a FIFO."""
+    """Open a file for reading. Raises OSError without blocking if the path is a directory, a FIFO, a socket or a device."""
     if is_url(path):
         return path.open("rb", buffering=buffering)
     return open(path, "rb", buffering=buffering, opener=_opened)
 
 
 def _opened(name: str, flags: int) -> int:
+    """Return a file descriptor of a regular file or directory. Raises OSError for other kinds."""
     number = os.open(name, flags | _AT_ONCE)
     mode = os.fstat(number).st_mode
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # Python refuses directories
@@ -57,4 +61,5 @@ def _opened(name: str, flags: int) -> int:
 
 
 def _name(mode: int) -> str:
+    """Return the noun for the kind of file in a mode, such as ``a FIFO``; ``no file`` if the kind is unknown."""
     return next((name for holds, name in _KINDS if holds(mode)), "no file")

@@ -1,4 +1,4 @@
-"""Errors of stores, as errors of files that name the URL."""
+"""Conversion of the errors of stores to OSErrors that name the URL."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 _SAID = 300
-"""Characters of what a library says of an error."""
+"""Maximum number of characters of a library's message."""
 
 _PLAIN = ("endpoint", "region", "url", "host", "project", "account", "user", "protocol")
-"""Parts of the names of options whose values are no secrets, unless the name says that they are keys (``account_key``)."""
+"""Words in names of options whose values are not secret, unless the name also has a word of _KEYS (``account_key``)."""
 
 _KEYS = ("key", "secret", "token", "password", "credential", "connection_string")
 
 
 class RemoteError(OSError):
-    """A store does not give what lies at a URL. ``filename`` is the URL, ``strerror`` says why."""
+    """A store cannot read or write a URL. ``filename`` is the URL, ``strerror`` the reason."""
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"
@@ -40,6 +40,10 @@ def as_os_error(error: Exception, url: str, options: Mapping[str, Any]) -> OSErr
 
 
 def _secrets(options: Any, name: str = "") -> list[str]:
+    """Return the strings in nested storage options that must not be shown, including the parts of connection strings.
+
+    Strings of at most 3 characters, and values of options that hold no secret by their name, are left out.
+    """
     if isinstance(options, Mapping):
         return [s for key, value in options.items() for s in _secrets(value, str(key).lower())]
     plain = any(part in name for part in _PLAIN) and not any(part in name for part in _KEYS)

@@ -1,4 +1,4 @@
-"""A file in a store, read in blocks. Where one block after the other is read, the next is asked for before it is wanted."""
+"""Files in a store, read in blocks. During sequential reads a thread requests the next block ahead."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from kafka_log.segment.remote_paths import RemotePath
 
 FIRST = 256 << 10
-"""Bytes that are asked for at a new place. Each block that follows without a gap is twice as large, up to BLOCK."""
+"""Bytes of the first request at a new position. Each block that follows without a gap is twice as large, up to BLOCK."""
 
 BLOCK = 4 << 20
 
 GAP = 512 << 10
-"""Bytes that may be passed over between reads that go on: a request takes about as long as they do."""
+"""Maximum gap between two reads that count as sequential. Transferring the gap takes about as long as a request."""
 
 SECTOR = 1 << 20
-"""Bytes that are lost at the least where some cannot be read. Each time that those after them cannot be read either, twice as many are."""
+"""Minimum number of bytes that are lost if a request fails. The number doubles with each further failure in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +34,20 @@ class Block:
 
     @property
     def end(self) -> int:
-        """The place after its last byte."""
+        """Position after the last byte."""
         return self.start + len(self.data)
 
 
 class RemoteFile(io.RawIOBase):
-    """A file of a store, open. It is read by one thread; a thread of its own fetches ahead, one request at a time.
+    """An open file of a store. One thread may read it; an own thread requests blocks ahead, one at a time.
 
-    Raises OSError, which names the URL. Where a store refuses a file, or does not have it any more, it is not asked again."""
+    Methods raise OSError with the URL. After the store has refused the file, or lost it, no further request is sent.
+    """
 
     sector = SECTOR
 
     def __init__(self, path: RemotePath) -> None:
+        """Open the file, and ask the store for its size. Raises OSError."""
         super().__init__()
         self.name = path
         self._file: Any = None
@@ -66,15 +68,15 @@ class RemoteFile(io.RawIOBase):
             raise self._as_os_error(error) from error
 
     def readable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a place."""
+        """Set the position, and return it. A position before the start becomes 0."""
         origin = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.size}[whence]
         self._position = max(origin + offset, 0)
         return self._position
@@ -84,7 +86,7 @@ class RemoteFile(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Read what lies at the place, up to the end of a block."""
+        """Read bytes at the position into ``buffer``, at most to the end of a block. Return their number, 0 at the end of the file."""
         view = memoryview(buffer).cast("B")
         if self._position >= self.size or not view:
             return 0
@@ -96,7 +98,7 @@ class RemoteFile(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        """Close it; what was asked for ahead is not wanted any more."""
+        """Close the file, and cancel the request of the next block."""
         if not self.closed:
             self._drop_ahead()
             if self._executor is not None:
@@ -106,7 +108,10 @@ class RemoteFile(io.RawIOBase):
         super().close()
 
     def _block_at(self, position: int, wanted: int) -> Block:
-        """Return the block that holds the byte at ``position``."""
+        """Return the block that holds the byte at ``position``, from memory or from the store.
+
+        ``wanted`` bytes are requested at least, up to BLOCK. Raises OSError if the bytes cannot be read.
+        """
         if self._block.start <= position < self._block.end:
             return self._block
         for start, end, why in self._bad:
@@ -200,4 +205,5 @@ class RemoteFile(io.RawIOBase):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _as_os_error(self, error: Exception) -> OSError:
+        """Return an error of the store's library as an OSError with the URL and without secrets."""
         return as_os_error(error, os.fspath(self.name), self.name.storage_options)

@@ -1,4 +1,4 @@
-"""Paths in the stores that fsspec knows: s3, gs, abfss, hdfs and others."""
+"""Paths in the stores that fsspec supports: s3, gs, abfss, hdfs and others."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any, BinaryIO, NamedTuple, Self, cast
 import fsspec
 from fsspec.registry import known_implementations
 
-from kafka_log.segment.globs import compiled, is_pattern, paths_of
+from kafka_log.segment.globs import compile_pattern, find_matching_paths, is_pattern
 from kafka_log.segment.places import has_password
 from kafka_log.segment.remote_errors import RemoteError, as_os_error
 from kafka_log.segment.remote_files import RemoteFile
 
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 _MILLISECONDS = ("modificationTime", "modification_time")
-"""What stores call the time at which a file was written; by the latter HDFS counts milliseconds."""
+"""Keys of the modification time in entries of stores. HDFS uses those of _MILLISECONDS, with numbers in milliseconds."""
 
 _PACKAGES = {
     "abfss": "adlfs",
@@ -29,15 +29,17 @@ _PACKAGES = {
     "viewfs": "hdfs-native",
     "webhdfs": "requests",
 }
-"""What reads a store that fsspec names no package for, or one that needs more than that."""
+"""Packages for stores for which fsspec names no package, or not all of them."""
 
 _KEPT: dict[int, Any] = {}
-"""Stores of hdfs-native by their ids. fsspec forgets all stores in a process that was forked, and a client of hdfs-native that ends
-there waits for its threads for ever: the child would never run, which starts Spark's JVM for one."""
+"""Stores of hdfs-native by id, so that they are never garbage collected.
+
+fsspec drops all stores in a forked process. A client of hdfs-native that is destroyed there waits for its threads forever, which
+would block for example the child process that starts Spark's JVM."""
 
 
 class Info(NamedTuple):
-    """What a listing says. The size is in bytes; the time is 0 where none is said."""
+    """Entry of a listing. The size is in bytes; the time is 0 if the store does not state it."""
 
     is_dir: bool
     st_size: int
@@ -46,15 +48,18 @@ class Info(NamedTuple):
 
 @total_ordering
 class RemotePath(os.PathLike[str]):
-    """A path in a store, by its URL. ``storage_options`` are those of fsspec's class for the store, as of pandas and others; secrets
-    among them are in no text. It has of :class:`pathlib.Path` what reading needs.
+    """Path in a store, given by its URL, with the methods of :class:`pathlib.Path` that reading needs.
 
-    A directory is listed once for each object, and sizes come from there: what is asked of its children asks no store. Raises OSError
-    that names the URL."""
+    ``storage_options`` are the options of fsspec's class for the store, as in pandas; no message shows secrets among them.
+
+    A directory is listed once for each RemotePath, and its children take size and kind from the listing without a further request.
+    Methods raise OSError with the URL.
+    """
 
     is_remote = True
 
     def __init__(self, url: str, storage_options: Mapping[str, Any] | None = None) -> None:
+        """Parse the URL; no request is sent. Raises RemoteError if the URL has a password."""
         scheme, _, rest = url.partition("://")
         if has_password(url):
             shown = f"{scheme}://***@{rest.partition('@')[2]}"
@@ -95,12 +100,12 @@ class RemotePath(os.PathLike[str]):
 
     @property
     def name(self) -> str:
-        """The last part."""
+        """The last part of the path."""
         return self._rest.rpartition("/")[2]
 
     @property
     def suffix(self) -> str:
-        """What is after the last dot of the name, with it."""
+        """The end of the name from its last dot on."""
         return os.path.splitext(self.name)[1]  # noqa: PTH122
 
     @property
@@ -110,7 +115,7 @@ class RemotePath(os.PathLike[str]):
 
     @property
     def parent(self) -> RemotePath:
-        """The directory that it lies in; itself at the top."""
+        """The directory of the path; the path itself at the top."""
         if self._above is None:
             if "/" not in self._rest:
                 return self
@@ -118,7 +123,7 @@ class RemotePath(os.PathLike[str]):
         return self._above
 
     def with_name(self, name: str) -> RemotePath:
-        """Another one in its directory."""
+        """Return the path of another file in the same directory."""
         return self.parent / name
 
     def with_suffix(self, suffix: str) -> RemotePath:
@@ -126,6 +131,7 @@ class RemotePath(os.PathLike[str]):
         return self.with_name(self.stem + suffix)
 
     def __truediv__(self, name: str) -> RemotePath:
+        """Return the path of a file in this directory, with its entry of the listing if the directory was listed."""
         made = self._join(f"{self._rest}/{name}")
         made._above = self
         if self._listing is not None:
@@ -133,22 +139,27 @@ class RemotePath(os.PathLike[str]):
         return made
 
     def resolve(self) -> Self:
-        """Itself: there are no links."""
+        """Return the path itself: stores have no links."""
         return self
 
     absolute = resolve
 
-    def anew(self) -> RemotePath:
-        """Return the path without anything cached about it: the store is asked again."""
+    def without_cache(self) -> RemotePath:
+        """Return the path without its cache, so that the next method asks the store again."""
         return self._join(self._rest)
 
     def _join(self, rest: str) -> RemotePath:
+        """Return another path of the same store."""
         return RemotePath(f"{self._scheme}://{rest}{self._inner}", self.storage_options)
 
     # ------------------------------------------------------------ what is there
 
     def store(self) -> tuple[Any, str]:
-        """Return the file system of fsspec, and its name for this path. Raises OSError."""
+        """Return the file system object of fsspec, and the path in its syntax.
+
+        Raises:
+            OSError: If a package for the store is missing, or its library refuses the URL.
+        """
         try:
             store, place = fsspec.core.url_to_fs(self._url, **self.storage_options)
         except ImportError as error:
@@ -164,7 +175,7 @@ class RemotePath(os.PathLike[str]):
         return store, place
 
     def _needs(self, error: Exception) -> RemoteError:
-        """Return the error that a package is missing, with its name."""
+        """Return the error that the package for this store is missing, with advice to install it."""
         scheme = self._scheme.partition("::")[0].lower()
         known = known_implementations.get(scheme, {})
         package = _PACKAGES.get(scheme) or str(known.get("class", "")).partition(".")[0]
@@ -185,7 +196,7 @@ class RemotePath(os.PathLike[str]):
 
     def glob(self, pattern: str) -> Iterator[RemotePath]:
         """Yield the entries of the directory whose names match a pattern."""
-        wanted = compiled(pattern)
+        wanted = compile_pattern(pattern)
         return (child for child in self.iterdir() if wanted.fullmatch(child.name))
 
     def matches(self) -> list[RemotePath]:
@@ -196,7 +207,7 @@ class RemotePath(os.PathLike[str]):
         """
         top, _, rest = self._rest.partition("/")
         return (
-            cast(list[RemotePath], paths_of(cast(Any, self._join(top)), rest))
+            cast(list[RemotePath], find_matching_paths(cast(Any, self._join(top)), rest))
             if is_pattern(rest)
             else [self]
         )
@@ -225,11 +236,15 @@ class RemotePath(os.PathLike[str]):
         return found is not None and not found.is_dir
 
     def is_symlink(self) -> bool:
-        """No."""
+        """Return False: stores have no links."""
         return False
 
     def open(self, mode: str = "rb", buffering: int = -1) -> BinaryIO:
-        """Open it for reading."""
+        """Open the file for reading.
+
+        Raises:
+            OSError: If there is no file, or the store refuses it. A mode other than ``rb`` is a RemoteError.
+        """
         if mode != "rb":
             raise RemoteError(errno.EROFS, "it is read only", self._url)
         if self._is_missing():
@@ -243,6 +258,7 @@ class RemotePath(os.PathLike[str]):
             return file.read()
 
     def _file(self) -> RemoteFile:
+        """Open the file without a buffer."""
         return RemoteFile(self)
 
     def _is_missing(self) -> bool:
@@ -251,7 +267,7 @@ class RemotePath(os.PathLike[str]):
         return self._info is None and above is not None and above._listing is not None
 
     def _lookup(self) -> Info | None:
-        """Return what the store says of the path, None if nothing lies there. It is asked once. Raises OSError."""
+        """Return the store's entry for the path, None if nothing lies there. A found entry is cached. Raises OSError."""
         if self._info is None and not self._is_missing():
             store, place = self.store()
             try:
@@ -282,17 +298,20 @@ class RemotePath(os.PathLike[str]):
 
 
 def _restore_path(url: str, options: Mapping[str, Any], info: Info | None) -> RemotePath:
+    """Return an unpickled path with its cached entry."""
     path = RemotePath(url, options)
     path._info = info
     return path
 
 
 def _info(entry: Mapping[str, Any]) -> Info:
+    """Return an entry of fsspec as Info."""
     is_dir = entry.get("type") == "directory"
     return Info(is_dir, int(entry.get("size") or 0), _nanoseconds(entry))
 
 
 def _nanoseconds(entry: Mapping[str, Any]) -> int:
+    """Return the modification time of an entry of fsspec in nanoseconds since 1970, 0 if it has none that can be read."""
     for name in _MILLISECONDS:
         if entry.get(name) is not None:
             return int(entry[name]) * 1_000_000

@@ -1,4 +1,4 @@
-"""Columns that tell what is wrong with a row. They are of the log, not of its formats: no view has them."""
+"""The damage columns ``crc_ok`` and ``damage`` of the view records, on request. The schemas do not define them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kafka_log.segment.reader import batch_damage
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A column: its values for records that the reference codecs read, and that of records with which nothing is wrong."""
+class DamageColumn:
+    """A damage column: its field, the function that computes it for a record of the reference codecs, and its value for good records."""
 
     field: pa.Field
-    of: Callable[[Batch, Record | None], Any]
+    compute: Callable[[Batch, Record | None], Any]
     good: Any
 
 
@@ -32,15 +32,15 @@ def crc_ok(batch: Batch, record: Record | None) -> bool | None:
 
 
 def damage(batch: Batch, record: Record | None) -> str | None:
-    """Return what is wrong with a record or with its batch, None if nothing is."""
+    """Return the damage of a record and its batch as one line, None if there is none."""
     wrong = batch_damage(batch)
     if record is not None and record.crc_error is not None and record.crc_error not in wrong:
         wrong = [record.crc_error, *wrong]
     return utf8("; ".join(map(str, wrong))) if wrong else None
 
 
-COLUMNS: Mapping[str, Told] = {
-    "crc_ok": Told(pa.field("crc_ok", pa.bool_()), crc_ok, True),
-    "damage": Told(pa.field("damage", pa.string()), damage, None),
+COLUMNS: Mapping[str, DamageColumn] = {
+    "crc_ok": DamageColumn(pa.field("crc_ok", pa.bool_()), crc_ok, True),
+    "damage": DamageColumn(pa.field("damage", pa.string()), damage, None),
 }
-"""Those of the view records only, on request."""
+"""Damage columns by name, for the view records only."""

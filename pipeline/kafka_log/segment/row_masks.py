@@ -1,4 +1,4 @@
-"""The rows of Arrow batches that a selection wants, by whole columns."""
+"""Row filters over whole Arrow columns for a :class:`~kafka_log.segment.row_selection.RowSelection`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ HEADERS = (
     "is_transactional",
     "is_control",
 )
-"""Columns of the view batches that say which batches are wanted."""
+"""Columns of the view batches that the filters of batches need."""
 
 
 class RowMasks:
-    """A selection that is asked of columns of the view records."""
+    """Filter of rows of the view records by a selection."""
 
     def __init__(self, selection: RowSelection) -> None:
+        """Convert keys, producers and aborted transactions of ``selection`` to arrays."""
         self.selection = selection
         self._aborted = AbortedSpans(selection.aborted) if selection.aborted else None
         keys = selection.keys
@@ -40,8 +41,8 @@ class RowMasks:
         """Return the columns that the filter needs."""
         return self.selection.columns()
 
-    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the selected rows."""
+    def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of ``batch`` that are selected."""
         ranges = ("offset", self.selection.offsets), ("timestamp", self.selection.timestamps)
         for name, (low, high) in ranges:
             if (low, high) == EVERYTHING or not batch.num_rows:
@@ -116,12 +117,14 @@ class RowMasks:
 
 
 class HeaderMasks(RowMasks):
-    """A selection that is asked of columns of the view batches: which batches lie in its ranges, as far as their headers say."""
+    """Filter of rows of the view batches by a selection: batches that may lie in its ranges by their headers."""
 
     def columns(self) -> tuple[str, ...]:
+        """Return the columns of the view batches that the filter needs, empty if nothing can be filtered."""
         return HEADERS if self.selection.skips else ()
 
-    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batches of ``batch`` that may hold selected records, by offset range, time range and producer."""
         if not self.selection.skips or not batch.num_rows:
             return batch
         (low, high), (begin, end) = self.selection.offsets, self.selection.timestamps
@@ -152,9 +155,10 @@ def is_below(column: pa.Array, bound: int, unknown: bool = False) -> Any:
 
 
 class AbortedSpans:
-    """Aborted transactions as arrays: those of each producer lie apart."""
+    """Aborted transactions as sorted arrays for each producer. The transactions of a producer do not overlap."""
 
     def __init__(self, aborted: Aborted) -> None:
+        """Convert aborted transactions to an array of first offsets and one of last offsets for each producer."""
         self._ends = {
             producer: (np.array([f for f, _ in ranges]), np.array([last for _, last in ranges]))
             for producer, ranges in aborted.by_producer.items()
@@ -173,6 +177,7 @@ class AbortedSpans:
 
 
 def _keys(keys: Any) -> pa.Array:
+    """Return keys as an Arrow array of binaries."""
     return pa.array(list(keys), pa.binary())
 
 

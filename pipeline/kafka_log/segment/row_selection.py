@@ -1,6 +1,6 @@
-"""Which records of a file are wanted: by offset, time, key, headers and producer, and by what a consumer gets.
+"""Selection of the records of a file: by offset, time, key, record headers, producer and isolation.
 
-It is asked of whole columns in :mod:`kafka_log.segment.row_masks`.
+:mod:`kafka_log.segment.row_masks` applies it to whole columns.
 """
 
 from __future__ import annotations
@@ -13,22 +13,24 @@ from kafka_log.segment.model import Batch
 from kafka_log.segment.ranges import EVERYTHING, Range
 
 Header = str | tuple[str, bytes | None]
-"""A header that is wanted: the name, with any value, or the name and the value (None: null)."""
+"""Condition on a record header: its name (with any value), or its name and value (None: null)."""
 
 
 class Aborted:
-    """Transactions whose records are left out: producer id, first offset, last offset. Those of one producer lie apart."""
+    """Aborted transactions: producer id, first offset, last offset. Those of one producer do not overlap."""
 
     def __init__(self, found: Iterable[tuple[int, int, int]] = ()) -> None:
+        """Group the transactions by producer, sorted by their first offset."""
         by_producer: dict[int, list[tuple[int, int]]] = {}
         for producer, first, last in sorted(found):
             by_producer.setdefault(producer, []).append((first, last))
         self.by_producer: Mapping[int, Sequence[tuple[int, int]]] = by_producer
 
     def __bool__(self) -> bool:
+        """Return whether there are aborted transactions."""
         return bool(self.by_producer)
 
-    def between(self, first: int, end: int) -> Aborted:
+    def limit_to_offsets(self, first: int, end: int) -> Aborted:
         """Return the transactions that may have records from offset ``first`` to ``end`` (excluded)."""
         return Aborted(
             (producer, begin, last)
@@ -53,9 +55,17 @@ class Aborted:
 
 @dataclass(frozen=True)
 class RowSelection:
-    """What is wanted of the records of one file. Where ``control_records`` is False, those that brokers write for
-    themselves are left out, as are the records of ``aborted`` transactions. ``keys`` and ``producers`` are any of those, None: all;
-    ``headers`` must all be there."""
+    """Which records of one file are selected.
+
+    Args:
+        offsets: Offset range.
+        timestamps: Time range in milliseconds.
+        control_records: False leaves control records out.
+        aborted: Transactions whose records are left out.
+        keys: Select records with one of these keys; None selects all.
+        headers: Select records with all of these record headers.
+        producers: Select records of one of these producer ids; None selects all.
+    """
 
     offsets: Range = EVERYTHING
     timestamps: Range = EVERYTHING
@@ -79,7 +89,7 @@ class RowSelection:
 
     @property
     def skips(self) -> bool:
-        """Whether there is something by which headers say that no record of a batch is wanted."""
+        """Whether the header of a batch can show that no record in it is selected."""
         by_range = self.offsets != EVERYTHING or self.timestamps != EVERYTHING
         return by_range or self.producers is not None or bool(self.aborted)
 
@@ -116,5 +126,6 @@ class RowSelection:
         return high is not None and header.base_offset is not None and header.base_offset >= high
 
     def _is_aborted(self, batch: Batch, offset: int) -> bool:
+        """Return whether data of a batch at ``offset`` belongs to an aborted transaction."""
         is_data = batch.is_transactional and not batch.is_control
         return is_data and self.aborted.has(batch.producer_id, offset)

@@ -1,4 +1,4 @@
-"""The columns of the views, from batches and records: each is the attribute of its name, or one of ``more``."""
+"""Functions that take the columns of the views from Batch and Record: each column is the attribute of its name, or an item of ``more``."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ _BATCHES = tuple(column.name for column in BATCHES.columns)
 _RECORDS = tuple(column.name for column in RECORDS.columns)
 
 OF_BATCH = tuple(f.name for f in fields(Batch) if f.name in _BATCHES)
-"""The columns of the view batches that :class:`Batch` has fields for, in the order of these."""
+"""The columns of the view batches with a field of :class:`Batch`, in the order of the fields."""
 OF_RECORD = tuple(name for name in Record._fields if name in _RECORDS)
-"""The columns of the view records that :class:`Record` has fields for, in the order of these: they come first."""
+"""The columns of the view records with a field of :class:`Record`, in the order of the fields, which come first."""
 MORE_OF_BATCH = tuple(name for name in _BATCHES if name not in OF_BATCH)
 """The other columns of the view batches."""
 MORE_OF_RECORD = tuple(name for name in _RECORDS if name not in OF_RECORD + OF_BATCH)
-"""The columns of the view records that neither has a field for."""
+"""The columns of the view records without a field of :class:`Record` or :class:`Batch`."""
 
 
 def _of_record(name: str) -> Value:
+    """Return the function that takes a column of the view records from a batch and its record."""
     if name in MORE_OF_RECORD:
         at = MORE_OF_RECORD.index(name)
         return lambda batch, record: record.more[at]
@@ -38,6 +39,7 @@ def _of_record(name: str) -> Value:
 
 
 def _of_batch(name: str) -> Value:
+    """Return the function that takes a column of the view batches from a batch; it ignores its second argument."""
     if name in MORE_OF_BATCH:
         at = MORE_OF_BATCH.index(name)
         return lambda batch, record: batch.more[at]
@@ -46,13 +48,13 @@ def _of_batch(name: str) -> Value:
 
 
 OF_RECORDS: Values = {name: _of_record(name) for name in _RECORDS}
-"""The columns of the view records, from a record and its batch."""
+"""Functions for the columns of the view records."""
 
 _BOUNDS = tuple(MORE_OF_BATCH.index(name) for name in ("offset_bound", "timestamp_bound"))
 
 
 def bounds_of(batch: Batch) -> tuple[int | None, int | None]:
-    """Return the offset and the timestamp that no record of a batch exceeds, as its header says; None for what it does not say."""
+    """Return the offset and the timestamp that no record of a batch exceeds, each None if the header does not bound it."""
     last, latest = (batch.more[at] for at in _BOUNDS)
     return last, latest
 
@@ -61,4 +63,4 @@ OF_BATCHES: Values = {
     **{name: _of_batch(name) for name in _BATCHES},
     "base_offset": lambda batch, _: batch.base_offset if batch.says_base_offset else None,
 }
-"""The columns of the view batches, from a batch: as its header has them."""
+"""Functions for the columns of the view batches. The base offset is None if the header does not state it."""

@@ -1,4 +1,4 @@
-"""One pass over a file of batches: its records, or its batch headers, as Arrow."""
+"""Scanner of a file of batches: one pass that yields records, or batch headers, as Arrow record batches."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BYTES = 64 << 20
 
 
 class FileOptions(TypedDict, total=False):
-    """The bytes of a file to read, and what they may be. See :class:`SegmentReader`."""
+    """Options that say which bytes of a file to read and how they may end. See :class:`SegmentReader`."""
 
     limits: Limits | None
     start: int
@@ -60,7 +60,7 @@ class FileOptions(TypedDict, total=False):
 
 
 class ReadOptions(FileOptions, total=False):
-    """How a file is read. See :class:`Scanner`."""
+    """Options of reading a file. See :class:`Scanner`."""
 
     on_damage: OnDamage | None
     chunk_bytes: int
@@ -69,7 +69,10 @@ class ReadOptions(FileOptions, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A place at ``position`` where no record could be read, and why: in a ``batch``, or outside of any batch (None)."""
+    """A position from which no record could be read, and why.
+
+    ``batch`` is the damaged batch, None outside of any batch.
+    """
 
     position: int
     batch: Batch | None
@@ -78,10 +81,10 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Flagged:
-    """A batch with damage or other findings. It comes after the rows before the batch, and before its own rows.
+    """A batch with damage or other findings. It follows the rows before the batch, and precedes its own rows.
 
-    ``around`` are the last offset before the batch and the first one after it; None where the header may be damaged too and
-    no neighbor tells.
+    ``around`` has the last offset before the batch and the first one after it. Each is None if the header may be damaged too and no
+    neighboring batch tells the offset.
     """
 
     batch: Batch
@@ -90,7 +93,7 @@ class Flagged:
 
 @dataclass(frozen=True, slots=True)
 class RowKind:
-    """What a row of a scanner stands for: its columns, the reader of batches that the kernels reject, and the row filter."""
+    """What a row of a scanner is: its columns, the reader of batches that the kernels reject, and the class of the row filter."""
 
     view: Columns
     reader: type[SegmentReader]
@@ -98,7 +101,7 @@ class RowKind:
 
     @property
     def has_records(self) -> bool:
-        """Return whether a row is a record, not a batch."""
+        """Whether a row is a record; else it is a batch."""
         return self.view is RECORDS
 
     def values(self) -> Values:
@@ -113,21 +116,32 @@ BATCH_ROWS = RowKind(BATCHES, HeaderReader, HeaderMasks)
 
 
 class Scanner:
-    """One pass over a file. Iterate to get record batches; then ``end`` says how the file ended.
+    """One pass over a file. Iterate to get Arrow record batches; then ``end`` says how the file ended.
 
-    ``selection`` says which records come; by default all, control records too. Under ``kafka`` reading ends before the first
-    batch that begins at or after the end of the offset range, if no header after it says or leaves open that its batch holds offsets
-    of the range; then ``end`` is None. Headers of a file in a store are not asked. ``strict`` and ``salvage`` read on. Batches that no
-    record can come from, as their headers say, are verified and not decompressed, but under ``strict``. A header that contradicts
-    itself says nothing.
+    Memory holds one chunk (``chunk_bytes``, or a larger batch of the file), one decompressed section of at most 8 MiB (or one batch, within
+    the limit of the schema), and their rows. ``fallbacks`` counts the batches that the reference codecs read.
 
-    ``kind`` is RECORD_ROWS, or BATCH_ROWS for a pass over batch headers (see :func:`header_scanner`).
+    Batches that cannot hold selected records by their headers are verified, but not decompressed, unless the policy is ``strict``. A header
+    that contradicts itself excludes nothing. Under ``kafka`` reading ends before the first batch that begins at or after the end of the
+    offset range, if the headers after it show that no later batch holds offsets of the range; then ``end`` is None. Later headers of
+    a file in a store are not read. ``strict`` and ``salvage`` read the whole file.
 
-    ``fallbacks`` counts the batches that the reference codecs read. Memory holds one chunk (``chunk_bytes``, or one batch of
-    the file if that is larger), one decompressed section of at most 8 MiB (or one batch, within the limit of the schema),
-    and the rows of these. Under ``kafka`` damage is raised unless ``on_damage`` is ``keep``, as it is by default under ``salvage``:
-    then its records that can be read are there, as in :class:`SegmentReader`. With ``drop`` damaged batches have no rows.
-    The columns ``crc_ok`` and ``damage`` (see :data:`kafka_log.segment.row_damage.COLUMNS`) describe the damage of a row.
+    Args:
+        path: Path or URL of the file.
+        columns: Columns of the rows, by default all of the view. The columns ``crc_ok`` and ``damage``
+            (:data:`kafka_log.segment.row_damage.COLUMNS`) describe the damage of a row.
+        policy: Strictness of the reader.
+        kind: RECORD_ROWS, or BATCH_ROWS for a pass over batch headers (see :func:`header_scanner`).
+        selection: Selected records; by default all, with control records.
+        on_damage: Handling of damage: ``raise``, ``keep`` the readable records as :class:`SegmentReader` does, or ``drop`` damaged batches. The
+            default is ``keep`` under ``salvage``, else ``raise``.
+        chunk_bytes: Size of a chunk.
+        engine: Codecs that read.
+        mmap: Map the file into memory for a pass over batch headers.
+        options: Options of :class:`SegmentReader`.
+
+    Raises:
+        ValueError: If ``engine`` or ``on_damage`` is unknown, or ``chunk_bytes`` too small.
     """
 
     max_rows: ClassVar[int] = ROWS
@@ -147,6 +161,7 @@ class Scanner:
         mmap: bool = False,
         **options: Unpack[FileOptions],
     ) -> None:
+        """Resolve columns, row filter and engine; the file is not opened yet. Raises ValueError as the class describes."""
         if chunk_bytes < CHUNK_BYTES:
             from kafka_log.segment.framing import HEADER_START
 
@@ -188,7 +203,7 @@ class Scanner:
 
     @property
     def end(self) -> End | None:
-        """How the file ended; None before that, and if reading ended after the offset range."""
+        """How the file ended; None before the end, and if reading ended after the offset range."""
         return self.reader.end
 
     @property
@@ -212,6 +227,7 @@ class Scanner:
         return pa.RecordBatchReader.from_batches(self.schema, iter(self))
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Yield selected rows in file order, without flagged batches. Raises what :meth:`items` raises."""
         with closing(self.items()) as items:
             for item in items:
                 if isinstance(item, pa.RecordBatch):
@@ -267,7 +283,7 @@ class Scanner:
                     if not isinstance(output, pa.RecordBatch):
                         yield output
                         continue
-                    rows = self.masks.of(output)
+                    rows = self.masks.filter(output)
                     if rows.num_rows:
                         yield rows.select(self.schema.names)
                     if self._is_after(output) and self._is_range_over():
@@ -421,8 +437,10 @@ class Scanner:
         fields = list(self.decoded)
         for name in self.damage_columns:
             fields.append(COLUMNS[name].field)
-            of = COLUMNS[name].of
-            arrays.append(pa.array([of(batch, record) for batch, record in rows], fields[-1].type))
+            compute = COLUMNS[name].compute
+            arrays.append(
+                pa.array([compute(batch, record) for batch, record in rows], fields[-1].type)
+            )
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
@@ -437,9 +455,9 @@ def header_scanner(
 ) -> Scanner:
     """Return a scanner of the batch headers of a file: nothing is decompressed, and no checksum is verified.
 
-    Where batches are large only their headers are read, each by a call of ``pread``. With ``mmap`` the file is mapped into
-    memory, which is several times as fast. But if another process truncates the file meanwhile, as a broker does, this process
-    ends, as with every memory map; without ``mmap`` truncation is an error as any other.
+    If batches are large, only their headers are read, each by one call of ``pread``. With ``mmap`` the file is mapped into memory, which is
+    several times as fast. But if another process truncates the mapped file, as a broker may do, the system kills this process; without
+    ``mmap`` a truncated file is an ordinary error.
     """
     return Scanner(
         path, columns, policy, kind=BATCH_ROWS, selection=selection, mmap=mmap, **options
@@ -447,17 +465,20 @@ def header_scanner(
 
 
 class FirstBatch(NamedTuple):
-    """A position, and whether a batch begins there that may hold selected records. If not, the headers end there: at the end of the
-    file, or at damage."""
+    """A position, and whether a batch begins there that may hold selected records.
+
+    If ``is_batch`` is False, the headers end at the position: at the end of the file, or at damage.
+    """
 
     position: int
     is_batch: bool
 
 
 class RangeEnd:
-    """Finds where reading may end because no header from there on leaves open that its batch holds offsets below ``high``."""
+    """Test whether reading may end because no later header leaves open that its batch holds offsets below ``high``."""
 
     def __init__(self, path: Path, high: int, **options: Any) -> None:
+        """Prepare the test for a file. ``options`` are those of :func:`first_batch`."""
         self._path = path
         self._below = RowSelection(offsets=(None, high))
         self._options = options

@@ -1,4 +1,4 @@
-"""Batches that no row can come from are not decompressed: their headers say so, and checksums that the headers are right."""
+"""Skipping of batches that cannot hold selected rows: their headers are verified by checksum, and nothing is decompressed."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ from kafka_log.segment.row_masks import HEADERS, RowMasks, numbers
 from kafka_log.segment.row_selection import RowSelection
 
 WORTH = 128 << 10
-"""Bytes of batches in a row from which on it pays not to decompress them: kernels that begin anew take as long as to read so many."""
+"""Minimum bytes of consecutive batches to skip. Restarting the kernels takes as long as decoding this many bytes."""
 
 SLACK = 64
 """Bytes after their input that kernels may read."""
 
 
 class SkippingReader(SegmentReader):
-    """Gives whole batches that no record is wanted of without records. ``strict`` reads all."""
+    """Reader that yields batches without selected records, by their headers, without records. ``strict`` reads all records."""
 
     selection = RowSelection()
     skipped = 0
-    """Batches that were given without records."""
+    """Number of batches that were returned without records."""
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
+        """Return the entry at ``position``, without records if its valid header shows that none is selected. Raises CodecError."""
         if records and self.selection.skips and self.policy is not Policy.STRICT:
             from kafka_log.segment.framing import HEADER_BYTES
             from kafka_log.segment.reference import header_of
@@ -56,10 +57,10 @@ class SkippingReader(SegmentReader):
 
 
 class SkippingDecoder:
-    """Decodes the batches of a chunk that ``masks`` may want a row of. The others are verified, and come as rows of which there
-    are none; ``skipped`` counts them."""
+    """Decoder that only verifies the batches that cannot hold selected rows: these come without rows, and ``skipped`` counts them."""
 
     def __init__(self, decoder: Decoder, masks: RowMasks) -> None:
+        """Make decoders of headers and of checksums with the limits and kernels of ``decoder``."""
         self.skipped = 0
         self.is_after = False
         """Whether a batch was met whose header says that it lies after the offset range."""
@@ -80,6 +81,10 @@ class SkippingDecoder:
         self.nothing = pa.RecordBatch.from_pylist([], schema=decoder.schema)
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
+        """Yield rows of the batches in ``chunk`` that may hold selected rows, empty rows for others, and rejected entries.
+
+        ``position`` is the position of the chunk in the file. Decoding ends early after an entry that a decoder rejects.
+        """
         for item in self.headers.decode(chunk, position):
             if isinstance(item, Rejected):
                 yield item

@@ -1,7 +1,7 @@
-"""What brokers leave after the last whole batch of the segment that they write to.
+"""Bytes that brokers leave after the last complete batch of the active segment.
 
-A file that was made longer in advance ends in zeros. A broker that is writing, or was killed, leaves the first bytes of a
-batch. After a loss of power zeros stand for what did not reach the disk.
+A preallocated file ends in zeros. A broker that is writing, or was killed, leaves the first bytes of a batch. After a power failure
+there are zeros in place of bytes that did not reach the disk.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from codecgen.runtime.errors import CodecError
 
 CHUNK = 1 << 20
 FIRST = 1 << 10
-"""Bytes that are read at first: mostly one of them is not zero."""
+"""Bytes of the first read. Usually one of them is not zero."""
 
 UNWRITTEN = 8
-"""Zeros at the end of a batch with a wrong checksum, and nothing else after them, from which on it is one that was not
-written to its end. Whole batches end in fewer, unless their last value does."""
+"""Minimum number of zeros at the end of an invalid batch, with only zeros after it, to count as not completely written.
+Complete batches end in fewer zeros, unless their last value does."""
 
 ZEROS = "zeros: nothing was written there yet"
 TORN = "of a batch that was not written to its end"

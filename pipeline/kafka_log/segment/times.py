@@ -1,4 +1,4 @@
-"""Times as people write them."""
+"""Parsing of times and time ranges that people type."""
 
 from __future__ import annotations
 
@@ -18,20 +18,23 @@ _AGO = re.compile(r"-(\d{1,6})(s|m|h|d|w)\Z")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _MILLISECONDS = re.compile(r"-?\d{1,19}\Z", re.ASCII)
 _MOST = (1 << 63) - 2
-"""The largest time that has a later one."""
+"""The largest time that can be the included bound of a range."""
 
 TIMES = "2026-11-22, 2026-11-22T10:15, 2026-11-22T10:15:00.250+01:00, -2h (ago), now, or milliseconds since 1970"
 
 
 class RangeError(ValueError):
-    """What is wrong with a text that is made of times, or offsets."""
+    """A text of times or offsets that is ambiguous or no range. The message is complete for the user."""
 
 
 def milliseconds(text: str, now: int | None = None) -> int:
-    """Return a time in milliseconds since 1970. A text without a zone is in UTC. ``now`` is the present; None: by the clock.
+    """Return a time of the user in milliseconds since 1970. A text without a zone is in UTC.
+
+    ``now`` is the present in milliseconds, by default that of the clock.
 
     Raises:
-        ValueError: If the text is no time. A RangeError says what else a number may mean.
+        ValueError: If the text is no time.
+        RangeError: If a number may also be a year, a date or seconds.
     """
     text = text.strip()
     if _MILLISECONDS.match(text):
@@ -58,7 +61,7 @@ def present() -> int:
     return time.time_ns() // 1_000_000
 
 
-def moment(name: str, value: Any) -> int | None:
+def parse_time(name: str, value: Any) -> int | None:
     """Return a :data:`Time` in milliseconds since 1970, None as None. Raises ValueError, which names ``name``."""
     if value is None:
         return None
@@ -77,12 +80,13 @@ def moment(name: str, value: Any) -> int | None:
 
 
 def _since_1970(when: datetime) -> int:
+    """Return a datetime in milliseconds since 1970. A datetime without a zone is in UTC."""
     when = when if when.tzinfo else when.replace(tzinfo=UTC)
     return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def _other_meaning(digits: str) -> str | None:
-    """Return what else people may mean by a number that would be a time in 1970, None if nothing is likely."""
+    """Return another likely meaning of a number that would be a time in 1970, such as ``a year``. None if there is none."""
     if len(digits) == 4 and digits[:2] in ("19", "20"):
         return "a year"
     if len(digits) == 10 and digits.isdecimal():
@@ -97,6 +101,7 @@ def _other_meaning(digits: str) -> str | None:
 
 
 def _in_range(found: int, text: str) -> int:
+    """Return ``found``. Raises ValueError, which shows ``text``, if its absolute value is above the largest time."""
     if not -_MOST <= found <= _MOST:
         raise ValueError(f"{text} is not a time: milliseconds since 1970 have at most 64 bits")
     return found

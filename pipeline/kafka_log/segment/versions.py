@@ -1,4 +1,4 @@
-"""What each version of the log format can say: from the choice of entries, and the view of their headers."""
+"""Capabilities of the versions of the log format, taken from the choice of entries and the view of batch headers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERSIONS = tuple(
 """The versions whose entries hold records, oldest first."""
 
 NEWEST = VERSIONS[-1]
-"""The newest of them: what is written unless something else is asked for."""
+"""The newest version, which is written by default."""
 
 
 def version_of(magic: int) -> int:
@@ -28,8 +28,11 @@ def version_of(magic: int) -> int:
     return next(version for version, known in LOG_ENTRY.cases.items() if known is layout)
 
 
-def has(version: int, column: str) -> bool:
-    """Return whether headers of a version have a field for a column of the view ``batches``: others have one value for all."""
+def has_field(version: int, column: str) -> bool:
+    """Return whether headers of a version have a field for a column of the view ``batches``.
+
+    Without a field the column has the same value in all batches of the version.
+    """
     case = _case(version)
     return case is not None and bool(case.columns[column].paths)
 
@@ -41,7 +44,7 @@ def are_known(magics: Any) -> Any:
     return np.isin(magics, VERSIONS)
 
 
-def have(magics: Any, column: str) -> Any:
+def have_field(magics: Any, column: str) -> Any:
     """Return a mask of the magic bytes whose headers, as they are read, have a field for a column of the view ``batches``."""
     return _table(column)[magics]
 
@@ -66,7 +69,7 @@ def field_of(version: int, column: str) -> str:
     return paths[0]
 
 
-def absent(column: str) -> int:
+def absent_value(column: str) -> int:
     """Return the number that says that there is no value, in the field of the newest version that a column of the view ``batches`` is taken from.
 
     Raises:
@@ -99,17 +102,19 @@ def codecs_of(version: int) -> frozenset[str]:
 
 @cache
 def _table(column: str) -> Any:
+    """Return an array of 256 booleans, indexed by magic byte (negative ones from the end): :func:`has_field` for the version it is read as."""
     import numpy as np
 
     # A negative byte indexes from the end, where it stands.
     magics = np.arange(256).astype(np.int8).tolist()
-    return np.array([has(version_of(magic), column) for magic in magics])
+    return np.array([has_field(version_of(magic), column) for magic in magics])
 
 
 def _case(version: int) -> Case | None:
+    """Return the case of the view batches for a version, None if its entries are no batches."""
     layout = LOG_ENTRY.cases[version]
     return next((case for case in BATCHES.cases if case.layout is layout), None)
 
 
-BATCH_VERSIONS = tuple(version for version in VERSIONS if has(version, "record_count"))
+BATCH_VERSIONS = tuple(version for version in VERSIONS if has_field(version, "record_count"))
 """The versions of record batches: their headers say how many records they have. Others are legacy message formats."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_codecs import Compression
 from kafka_log.segment.control import read_control
 from kafka_log.segment.kernels import load_writer
-from kafka_log.segment.versions import NEWEST, VERSIONS, has
+from kafka_log.segment.versions import NEWEST, VERSIONS, has_field
 from kafka_log.write.output_files import open_output
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _encode_versions(
             writer, version, constants=constants, batch_bytes=batch_bytes, level=level
         )
         rows: Iterator[pa.RecordBatch] = (batch for _, batch in group)
-        if has(version, "is_control"):
+        if has_field(version, "is_control"):
             rows = _check_control_records(rows, row, constants.get("is_control") in (True, 1))
         yield from encoder.encode(rows, row)
         row = encoder.rows

@@ -60,7 +60,7 @@ class BatchRows:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         values = [OF_BATCHES[name] for name in self.columns]
-        for part in self._reader.parts():
+        for part in self._reader.items():
             if isinstance(part, Block):
                 yield from iter_row_tuples(part.batch_headers.select(self.columns))
             else:

@@ -27,7 +27,7 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.scanner import Scanner
-from kafka_log.segment.versions import absent, columns_from, field_of, version_of
+from kafka_log.segment.versions import absent_value, columns_from, field_of, version_of
 from kafka_log.write.encoding import encode
 from kafka_log.write.output_files import OutputFile, open_output
 from kafka_log.write.rewrite.segment_contents import SegmentContents
@@ -109,9 +109,9 @@ MAX_SEGMENT = (1 << 31) - 1
 """Brokers have no larger segments."""
 
 NO_PRODUCER = {
-    "producer_id": absent("producer_id"),
-    "producer_epoch": absent("producer_epoch"),
-    "sequence": absent("base_sequence"),
+    "producer_id": absent_value("producer_id"),
+    "producer_epoch": absent_value("producer_epoch"),
+    "sequence": absent_value("base_sequence"),
     "is_transactional": False,
 }
 """Columns of records that belong to no transaction."""

@@ -20,7 +20,7 @@ CATALOG = "spark.sql.catalog.kafka-log"
 """The conf that lets a path stand in a query: SELECT * FROM `kafka-log`.`/path`."""
 
 LOADER = "org.apache.spark.util.MutableURLClassLoader"
-"""The class loader of an application that spark-submit starts, as it does for each Python. Those of sessions are of this kind too, and its children."""
+"""Name of the class loader of an application. The class loaders of sessions have the same class or are children of it."""
 
 
 def enable(spark: SparkSession) -> None:

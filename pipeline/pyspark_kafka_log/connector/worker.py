@@ -47,7 +47,7 @@ _SIZE = struct.Struct(">qq")
 MAX_CHUNK_BYTES = 1 << 30
 
 PACKAGES = ("codecgen", "kafka_codecs", "kafka_log", "pyspark_kafka_log")
-"""Errors of their classes say what is wrong, where, and what to do."""
+"""Packages whose errors have a complete message: problem, place and remedy."""
 
 
 class AnswerStream:

@@ -17,10 +17,10 @@ from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job
 
 APPLICATION = "kafka-log-export"
-"""What the number of exports is kept under in the table's log, where Delta compares it when commits meet."""
+"""Key of the number of exports in the table's log. Delta compares it when commits conflict."""
 
 STATE = "kafkaLog.state"
-"""What the state is kept under in the metadata of a commit."""
+"""Key of the state in the metadata of a commit."""
 
 
 class DeltaTarget:
@@ -29,6 +29,7 @@ class DeltaTarget:
     in_files = False
 
     def __init__(self, name: str, out: Location) -> None:
+        """Prepare access to the table at ``out``, which messages call ``name``. Raises ImportError without deltalake."""
         import deltalake
 
         self._delta = deltalake

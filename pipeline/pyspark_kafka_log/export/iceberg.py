@@ -25,6 +25,7 @@ class IcebergTarget:
     in_files = True
 
     def __init__(self, table: str, catalog: str | Mapping[str, str] | None) -> None:
+        """Load the catalog. Raises ExportError if ``table`` has no namespace, and ImportError without PyIceberg."""
         from pyiceberg.catalog import load_catalog
 
         self.name = table

@@ -16,7 +16,7 @@ from kafka_log.logs.log_start import LogStarts
 from kafka_log.read.changing_files import is_gone
 from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
-from kafka_log.read.progress import Ends as LogEnds
+from kafka_log.read.progress import LogEnds as LogEnds
 from kafka_log.read.progress import Position
 from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.export.locations import Location
@@ -32,7 +32,7 @@ from pyspark_kafka_log.task_reader import Scan
 BATCH_ROWS = 65_536
 
 PARTS = {"columns": "columns", "filters": "filters", "partition_by": "partitions"}
-"""What must stay as it is from one export to the next, in words."""
+"""Parts of a definition that must be equal in all exports to a table, in words."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Exported:
 
 
 Runner = Callable[[Sequence[tuple[Split, ...]], Job], Iterable[TaskResult]]
-"""Writes the files of tasks, and says what :func:`~pyspark_kafka_log.export.writing.write_task` told."""
+"""Function that writes the files of tasks, and yields the results of :func:`~pyspark_kafka_log.export.writing.write_task`."""
 
 
 class Target(Protocol):
@@ -190,7 +190,7 @@ def _start_offsets(
 def _log_end(ends: LogEnds, log: Log) -> Position | None:
     """Return the end of a log, None if a listed file is gone: its task reports it."""
     try:
-        return ends.of(log.key, log)
+        return ends.find_end(log.key, log)
     except (FileNotFoundError, UnreadableError) as error:
         if is_gone(error):
             return None
@@ -236,7 +236,7 @@ def _export_definition(
     options: Options, query: RowRanges, columns: Sequence[str], partition_by: Sequence[str]
 ) -> dict[str, Any]:
     """Return what must be equal in all exports to a table: columns, filters, partition columns. The handling of damage may change."""
-    rows = options.selection.plain()
+    rows = options.selection.to_keywords()
     for name in ("policy", "on_damage"):
         rows.pop(name, None)
     filters = rows | {

@@ -32,6 +32,7 @@ class ParquetTarget:
     in_files = False
 
     def __init__(self, out: Path) -> None:
+        """Derive the paths of state and journal in the directory ``out``; nothing is created yet."""
         self.name = os.fspath(out)
         self._out = out.absolute()
         self._own = self._out / OWN

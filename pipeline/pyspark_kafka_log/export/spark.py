@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Progress = Callable[[int, int], None]
-"""Told how many tasks are done, and how many there are."""
+"""Called with the number of finished tasks and the number of all tasks."""
 
 WORKER_GONE = "a Python worker ended in the middle of a task: it was killed, or the machine had no memory for it; nothing was added: run it again"
 JVM_GONE = "its JVM ended: it was killed, or had no memory; nothing was added: run it again"
@@ -33,6 +33,7 @@ class SparkRunner:
     """Runner of tasks in a Spark session."""
 
     def __init__(self, spark: SparkSession, progress: Progress) -> None:
+        """Use a session, and report finished tasks to ``progress``. All jobs belong to one job group, which can be cancelled."""
         self._spark = spark
         self._context: Any = getattr(spark, "_sc", None)  # none with Spark Connect
         self._progress = progress
@@ -48,15 +49,18 @@ class SparkRunner:
         pieces = [pickle.dumps(task) for task in tasks]
 
         def write(number: int, piece: bytes) -> str:
+            """Write the rows of a pickled task, and return its TaskResult as JSON."""
             with freeze_loaded_objects():
                 return json.dumps(write_task(number, pickle.loads(piece), job).to_dict())
 
         def write_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            """Write the tasks whose numbers are in ``batches``, and yield their results as rows of JSON (Spark Connect)."""
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     yield pa.RecordBatch.from_pydict({"told": [write(number, pieces[number])]})
 
         def collect() -> list[str]:
+            """Run all tasks, and return their results as JSON."""
             if self._context is not None:
                 numbered = self._context.parallelize(list(enumerate(pieces)), len(pieces))
                 told: list[str] = numbered.map(lambda item: write(*item)).collect()
@@ -73,6 +77,7 @@ class SparkRunner:
         failed: list[BaseException] = []
 
         def work() -> None:
+            """Collect into ``found``; an error goes into ``failed``."""
             try:
                 if self._context is not None:
                     self._context.setJobGroup(self._group, "kafka-log export", True)

@@ -10,7 +10,7 @@ from typing import Any
 VERSION = 1
 
 NAMED = 10
-"""Losses that a message names; the others are counted."""
+"""Maximum number of losses in a message."""
 
 CHANGED = "another export has added to it meanwhile: run the command again"
 
@@ -22,6 +22,7 @@ class ExportError(Exception):
     """An export is not possible. ``target`` is the table."""
 
     def __init__(self, target: str, reason: str) -> None:
+        """Store the name of the target and the reason."""
         super().__init__(target, reason)
         self.target = target
         self.reason = reason
@@ -34,6 +35,7 @@ class DataLossError(ExportError):
     """Records were deleted or replaced before they were exported. ``losses`` describes them."""
 
     def __init__(self, target: str, losses: Sequence[str]) -> None:
+        """Store the target and the descriptions of the losses."""
         more = len(losses) - NAMED
         listed = "; ".join(losses[:NAMED]) + (f"; and {more} more" if more > 0 else "")
         super().__init__(target, f"data is lost since the last export: {listed}")

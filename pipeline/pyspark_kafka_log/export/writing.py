@@ -41,7 +41,7 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """What a directory is called whose rows have no value: the name that Hive, Spark and Arrow give it."""
 
 STATISTICS = ("partition", "offset", "timestamp")
-"""Columns whose least and greatest values are told."""
+"""Columns whose minimum and maximum a task reports."""
 
 Values = tuple[str | None, ...]
 """A value, as text, for each partition column."""
@@ -205,6 +205,7 @@ class TaskFiles:
     """The files of one task. Rows are buffered until there are enough for a row group."""
 
     def __init__(self, job: Job, name: str) -> None:
+        """Prepare files of a job whose names contain ``name``; none is created yet."""
         self.job = job
         self.name = name
         self.whole: list[File] = []
@@ -253,6 +254,7 @@ class _File:
     """An unfinished Parquet file."""
 
     def __init__(self, job: Job, values: Values, name: str) -> None:
+        """Create the file with this name in the directory of its partition values."""
         self.job = job
         self.values = values
         self.path = "/".join([*hive_directories(job.partition_by, values), name])

@@ -57,7 +57,7 @@ class Options:
     latest_if_none: bool = False
     """Whether a partition without a record as late as its starting time is read from its end on; else that is an error."""
     selection: Selection = field(default_factory=lambda: Selection(on_damage="raise"))
-    """Which records are wanted, but for their offsets and topics, and what becomes of damage."""
+    """Selected records, except for offsets and topics, and the handling of damage."""
     columns: tuple[str, ...] | None = None
     fail_on_data_loss: bool = True
     corrupt_record: str = table.CORRUPT_RECORD.default
@@ -82,7 +82,7 @@ class Options:
     ignored: tuple[str, ...] = ()
     """Options that mean nothing here."""
     without_zone: tuple[str, ...] = ()
-    """Options with a time that has no zone, where nobody says the session's."""
+    """Options with a time without a zone, if the time zone of the session is unknown."""
 
     @property
     def ends_corrupt_files(self) -> bool:

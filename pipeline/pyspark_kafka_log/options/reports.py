@@ -42,10 +42,10 @@ REPORTS: Mapping[str, Collection[str]] = {
     "keys": (*_OFFSETS, "isolationLevel", "kafka.isolation.level", "includeDeletedRecords"),
     "findings": (*_OFFSETS, "engine", "deep"),
 }
-"""The views, each with the options that it takes beside those of all."""
+"""Views with the options that they have in addition to the common ones."""
 
 RAISING = ("batches", "log_transactions", "producers")
-"""Those that damage is an error of, unless the mode says otherwise. The others say in their rows what is damaged, in any mode."""
+"""Views for which damage is an error by default. The others report damage in their rows, in any mode."""
 
 
 def check(report: str, given: Collection[str]) -> None:

@@ -22,7 +22,7 @@ CONFS: Mapping[str, str] = {
     "ignoreCorruptFiles": "spark.sql.files.ignoreCorruptFiles",
     "ignoreMissingFiles": "spark.sql.files.ignoreMissingFiles",
 }
-"""What is asked of a configuration, by the names of the options."""
+"""Settings of the Spark configuration, by names of options."""
 
 
 @dataclass(frozen=True)

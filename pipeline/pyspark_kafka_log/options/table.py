@@ -133,7 +133,7 @@ MIN_OFFSETS: Option[int | None] = Option("minOffsetsPerTrigger", values.number, 
 MAX_DELAY = Option("maxTriggerDelay", values.duration, 15 * 60 * 1000)
 
 LIMITS = (MAX_OFFSETS.name, MIN_OFFSETS.name, MAX_DELAY.name)
-"""Options of streams that mean nothing in a batch query. Their values are looked at there too."""
+"""Options of streams that have no effect in a batch query. Their values are checked there too."""
 
 IGNORED = (
     "groupIdPrefix",
@@ -145,7 +145,7 @@ IGNORED = (
 """Options of Spark's Kafka source that mean nothing where no broker is asked, as do all that begin with ``kafka.``."""
 
 OF_HADOOP = ("fs.s3a.", "fs.azure.", "fs.gs.", "google.cloud.auth.")
-"""How the names of Hadoop's settings begin that stores are opened with. The connector in Java sends those of Spark's configuration."""
+"""Prefixes of Hadoop settings for stores. The connector in Java sends the settings of Spark's configuration."""
 
 OF_STORES = ("storage.", *OF_HADOOP)
 """How the names of options begin that stores are opened with."""
@@ -201,6 +201,18 @@ class Given:
         of_stores: tuple[str, ...] = OF_STORES,
         purpose: str = "",
     ) -> None:
+        """Match the options of a query with the known ones.
+
+        Args:
+            given: Option texts by name. Names are compared without case.
+            known: Known options.
+            ignored: Names of options without effect. Unknown options that begin with ``kafka.`` have no effect either.
+            of_stores: Prefixes of names of options for stores.
+            purpose: End of the message for an unknown option.
+
+        Raises:
+            OptionError: For an unknown option.
+        """
         self._texts = {str(name).lower(): str(value) for name, value in given.items()}
         typed = {str(name).lower(): str(name) for name in given}
         stored = [name for name in self._texts if name.startswith(of_stores)]

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kafka_log import Policy
 from kafka_log.logs.names import State, parse_include
-from kafka_log.segment.globs import PatternError, compiled
+from kafka_log.segment.globs import PatternError, compile_pattern
 from kafka_log.segment.model import OnDamage
 from kafka_log.segment.places import has_password
 from pyspark_kafka_log.columns import COLUMNS
@@ -30,7 +30,7 @@ MODES: Mapping[str, tuple[OnDamage, Policy]] = {
     "PERMISSIVE": ("keep", Policy.SALVAGE),
     "DROPMALFORMED": ("drop", Policy.SALVAGE),
 }
-"""What becomes of damage, and the policy that goes with it."""
+"""Handling of damage and policy, by mode."""
 
 UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 """Units of durations, in milliseconds."""
@@ -40,11 +40,13 @@ class OptionError(ValueError):
     """An option is unknown or its value is invalid. ``option`` is its name."""
 
     def __init__(self, option: str, reason: str) -> None:
+        """Store the name of the option and the reason."""
         super().__init__(option, reason)
         self.option = option
         self.reason = reason
 
     def __str__(self) -> str:
+        """Return the message with the option and the reason."""
         return f"kafka-log: option {self.option}: {self.reason}"
 
 
@@ -79,6 +81,7 @@ def one_of(*allowed: S) -> Callable[[str, str], S]:
     """Return a reader that takes one of ``allowed`` in any case, and raises OptionError for other values."""
 
     def read(name: str, value: str) -> S:
+        """Return the allowed value that equals ``value`` without case. Raises OptionError if there is none."""
         for one in allowed:
             if one.lower() == value.lower():
                 return one
@@ -92,7 +95,7 @@ def name_pattern(name: str, value: str) -> str:
     if not value:
         raise OptionError(name, "it is empty")
     try:
-        compiled(value)
+        compile_pattern(value)
     except PatternError as error:
         raise OptionError(name, str(error)) from None
     return value
@@ -177,9 +180,10 @@ def paths(name: str, value: str) -> tuple[str, ...]:
 
 
 def read_json(name: str, value: str, example: str) -> object:
-    """Return the value of JSON without duplicate keys."""
+    """Return the value of JSON without duplicate keys. Raises OptionError for other texts."""
 
     def reject_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        """Return the pairs of an object as a dict. Raises OptionError if a key repeats."""
         if len(dict(pairs)) < len(pairs):
             raise OptionError(name, f"a key stands there twice in {value!r}")
         return dict(pairs)

@@ -20,7 +20,7 @@ from kafka_log.read.internal_topics import (
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
 )
-from kafka_log.segment.globs import PatternError, is_pattern, matches, paths_of
+from kafka_log.segment.globs import PatternError, find_matching_paths, is_pattern, matches
 from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
 from pyspark_kafka_log.options import Bound, Files, OptionError, Options
 from pyspark_kafka_log.splits.stores import storage_options
@@ -125,7 +125,7 @@ def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
         return [Path(path).absolute()]
     anchor = Path(path).anchor
     rest = path[len(anchor) :] if os.name != "nt" else path[len(anchor) :].replace("\\", "/")
-    return paths_of(Path(anchor or ".").absolute(), rest)
+    return find_matching_paths(Path(anchor or ".").absolute(), rest)
 
 
 def _is_empty_log_directory(path: Path) -> bool:

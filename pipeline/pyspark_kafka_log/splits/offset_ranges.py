@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.log_start import LogStarts
-from kafka_log.read.progress import Ends
+from kafka_log.read.progress import LogEnds
 from kafka_log.segment.ranges import MAX_OFFSET, Range
 from pyspark_kafka_log.options import (
     EARLIEST,
@@ -100,10 +100,10 @@ _HINT = "set failOnDataLoss to false to read what is there"
 
 def _readable_end(log: Log, options: Options) -> int | None:
     """Return the offset after the last readable record, None if damage hides it. The task that reads there reports the damage."""
-    ends = Ends(options.selection, options.engine)
+    ends = LogEnds(options.selection, options.engine)
     try:
-        end = ends.of(log.key, log)
-        return None if end is None else ends.readable(log.key, log, end).offset
+        end = ends.find_end(log.key, log)
+        return None if end is None else ends.find_readable_end(log.key, log, end).offset
     except (CodecError, FileNotFoundError):
         return None
 
@@ -134,11 +134,11 @@ def ending_offsets(path: Paths, options: Mapping[str, str] | None = None) -> str
             "endingOffsets",
             "ending_offsets computes it: leave out the options that say where queries end",
         )
-    ends = Ends(wanted.selection, wanted.engine)
+    ends = LogEnds(wanted.selection, wanted.engine)
     found: dict[str, dict[str, int]] = {}
     for log in select_logs(find_logs(wanted), wanted):
-        end = ends.of(log.key, log)
+        end = ends.find_end(log.key, log)
         if end is not None:
             of_topic = found.setdefault(log.topic, {})
-            of_topic[str(log.partition)] = ends.readable(log.key, log, end).offset
+            of_topic[str(log.partition)] = ends.find_readable_end(log.key, log, end).offset
     return json.dumps(found, separators=(",", ":"))

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_log import Segment
 from kafka_log.logs.log_start import LogStarts
-from kafka_log.read.isolation import Known, PartitionRows
+from kafka_log.read.isolation import Known, PartitionFilters
 from kafka_log.read.plan import Split
 from kafka_log.read.selection import filter_for_segment, within_offsets
 from kafka_log.segment.model import Policy
@@ -29,7 +29,7 @@ from pyspark_kafka_log.splits.offset_ranges import resolve_offsets
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 
 MIN_TASK_BYTES = 4 << 20
-"""A task has at least so many bytes to read, if there are as many: starting one costs as much as reading some of them."""
+"""Minimum bytes of a task, if there are enough: starting a task costs as much as reading some of them."""
 
 OPEN_COST_BYTES = 256 << 10
 """What opening a file costs, in bytes that are read in that time."""
@@ -77,13 +77,14 @@ class PlanCache:
     """A thread-safe cache of the most recent plans."""
 
     def __init__(self, kept: int = MAX_PLANS, splits: int = MAX_CACHED_SPLITS) -> None:
+        """Limit the cache to ``kept`` plans with ``splits`` splits in total."""
         self._kept = kept
         self._most = splits
         self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: str, make: Callable[[], Plan]) -> Plan:
-        """The plan of a key, made where it is not kept. What ``make`` raises is raised."""
+        """Return the plan of a key from the cache, or from ``make``, which is called outside of the lock. Raises what ``make`` raises."""
         with self._lock:
             found = self._plans.get(key)
             if found is not None:
@@ -98,7 +99,7 @@ class PlanCache:
         return made
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all plans."""
         with self._lock:
             self._plans.clear()
 
@@ -107,7 +108,7 @@ class PlanCache:
 
 
 PLAN_CACHE = PlanCache()
-"""What this process has planned: the next action on a DataFrame asks for the same."""
+"""Plans of this process: the next action on the same DataFrame needs the same plan."""
 
 
 class Sized(Protocol):
@@ -218,18 +219,20 @@ def _log_splits(
     else:
         wanted = wanted.but(offsets=of_options)  # columns of a view have these names too
     of_view = options.view is not None
-    of_log = PartitionRows(wanted, options.engine, of_view=of_view, starts=starts, known=known)
+    filters = PartitionFilters(wanted, options.engine, of_view=of_view, starts=starts, known=known)
     following = dict(pairwise(log.segments))
     # Headers of a store would be asked for one by one. Damage that lies outside of the range stays unseen, as in a scan.
     wants_rows = options.view is None and options.max_records is None
     narrows = wants_rows and wanted.raises and wanted.policy is Policy.KAFKA
-    segments = of_log.segments(log)
+    segments = filters.segments(log)
     if options.view is None:
         segments = within_offsets(segments, query.offsets, query.only_offsets)
     for segment in segments:
         next_offset = next_base_offset(segment, following)
         # Tasks carry only the transactions that have records in their segment.
-        here = filter_for_segment(of_log.of(log, segment.state), segment, following.get(segment))
+        here = filter_for_segment(
+            filters.filter_for(log, segment.state), segment, following.get(segment)
+        )
         if not within_offsets([segment], here.offsets):
             continue  # it lies behind the last stable offset
         if options.ends_corrupt_files:
@@ -267,7 +270,7 @@ def next_base_offset(segment: Segment, following: Mapping[Segment, Segment]) -> 
 
 
 THREADS = 8
-"""What is waited for together, at most."""
+"""Maximum number of threads, and so of requests at the same time."""
 
 MIN_WAIT_S = 0.02
 """Seconds of waiting that are not worth threads."""

@@ -95,10 +95,10 @@ def _fix_end(log: Log, options: Options) -> Log:
     is_written = last.state == "live" and not last.rolled and last.offsets == EVERYTHING
     if not is_written or not isinstance(last.path, Path) or not _ends_in_zeros(last):
         return log
-    from kafka_log.read.progress import Ends  # batches are read: not for other logs
+    from kafka_log.read.progress import LogEnds  # batches are read: not for other logs
 
     try:
-        end = Ends(wanted, options.engine).of(log.key, log)
+        end = LogEnds(wanted, options.engine).find_end(log.key, log)
     except (CodecError, OSError):
         return log  # whoever reads it meets that
     if end is None:

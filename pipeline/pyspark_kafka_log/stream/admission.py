@@ -39,6 +39,7 @@ class Pace:
     """A clock that decides when a micro-batch with a least number of offsets is due."""
 
     def __init__(self, limits: Limits) -> None:
+        """Start without a previous micro-batch."""
         self._limits = limits
         self._last: int | None = None
 

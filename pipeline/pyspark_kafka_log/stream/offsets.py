@@ -1,4 +1,4 @@
-"""Read and write offsets of streams as checkpoints keep them: the JSON of Spark's Kafka source, with leader epochs beside the offsets."""
+"""Offsets of streams in checkpoints: the JSON of Spark's Kafka source, with leader epochs in addition."""
 
 from __future__ import annotations
 

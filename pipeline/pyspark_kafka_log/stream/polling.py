@@ -15,10 +15,10 @@ from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.logs.tiers import drop_tiered_segments
 from kafka_log.read.batch_places import needed_segments, split_positions
 from kafka_log.read.changing_files import is_gone, read_steadily
-from kafka_log.read.isolation import PartitionRows
+from kafka_log.read.isolation import PartitionFilters
 from kafka_log.read.offsets_by_time import offset_at
 from kafka_log.read.plan import Split
-from kafka_log.read.progress import Ends, Key, Position
+from kafka_log.read.progress import Key, LogEnds, Position
 from kafka_log.read.selection import filter_for_segment
 from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError, Options
@@ -36,22 +36,24 @@ from pyspark_kafka_log.stream.offsets import (
 from pyspark_kafka_log.stream.options import StreamOptions
 
 TRIES = 5
-"""How often directories are listed when something in them was deleted meanwhile."""
+"""Maximum number of listings of a directory if files in it are deleted meanwhile."""
 
 T = TypeVar("T")
 
 NAMED = 10
-"""Losses that a message names; the others are counted."""
+"""Maximum number of losses in a message."""
 
 
 class DataLossError(Exception):
-    """Records are gone, or were replaced by others, that a stream has not read or has read."""
+    """A stream has not read records that are gone, or has read records that were replaced by others."""
 
     def __init__(self, losses: Iterable[str]) -> None:
+        """Store the descriptions of the losses."""
         self.losses = tuple(losses)
         super().__init__(self.losses)
 
     def __str__(self) -> str:
+        """Return the first NAMED losses, the number of others, and what ``failOnDataLoss`` does."""
         more = len(self.losses) - NAMED
         listed = "; ".join(self.losses[:NAMED]) + (f"; and {more} more" if more > 0 else "")
         return (
@@ -64,10 +66,11 @@ class LogStream:
     """The logs of one streaming query. Offsets are JSON; a restart needs nothing but those in its checkpoint."""
 
     def __init__(self, options: StreamOptions, parallelism: int | None = None) -> None:
+        """Prepare polls with the options of a stream; nothing is read yet. ``parallelism`` is the number of tasks that run at once."""
         self._options = options
         self._reading = options.reading
         self._parallelism = parallelism
-        self._ends = Ends(options.reading.selection, options.reading.engine)
+        self._ends = LogEnds(options.reading.selection, options.reading.engine)
         self._pace = Pace(options.limits)
         self._last: dict[Key, Position] = {}
         self._target: dict[Key, Position] | None = None
@@ -82,6 +85,7 @@ class LogStream:
         return self._retry_listing(self._initial)
 
     def _initial(self) -> dict[str, Any]:
+        """Return the start offsets by the options, from one listing. Raises OptionError if the options name other partitions than there are."""
         self._starts = LogStarts()
         logs = {log.key: log for log in select_logs(self._find_logs(), self._reading)}
         wanted = self._options.starting
@@ -124,6 +128,7 @@ class LogStream:
         return self._retry_listing(lambda: self._latest(start, limited=limited))
 
     def _latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
+        """Return the end of the micro-batch after ``start``, from one listing. Raises what :meth:`latest` raises."""
         if start is None:
             self._last = self._find_ends(self._matching_logs({}), {})[0]
             return to_json(self._last)
@@ -153,34 +158,38 @@ class LogStream:
         return to_json(now)
 
     def prepare(self) -> dict[str, Any]:
-        """Let a query with the trigger AvailableNow end at the end of what is there now. Return that end."""
+        """Fix the current end of the logs as the end of a query with the trigger AvailableNow. Return that end."""
         self._target = self._retry_listing(lambda: self._find_ends(self._matching_logs({}), {})[0])
         return to_json(self._target)
 
     def end_at(self, target: Any) -> None:
-        """Let a query end where :meth:`prepare` said in a process that has died."""
+        """Fix ``target``, which :meth:`prepare` returned in another process, as the end of the query."""
         self._target = from_json(target)
 
     def report(self) -> dict[str, Any] | None:
-        """Return the ends of the logs at the last poll, None before the first."""
+        """Return the ends of the logs at the last poll, None before the first poll."""
         return to_json(self._last) if self._last else None
 
     def lag_metrics(self, consumed: Any) -> dict[str, str]:
-        """Return how far ``consumed`` is behind the last poll; nothing if it is None, as before the first micro-batch."""
+        """Return by how many offsets ``consumed`` is behind the last poll, as Spark's metrics. Empty before the first micro-batch or poll."""
         if consumed is None or not self._last:
             return {}
         there = {key: position.offset for key, position in from_json(consumed).items()}
         return lag_metrics(there, {key: position.offset for key, position in self._last.items()})
 
     def tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
-        """Return the splits of each task of a micro-batch. Raise :class:`DataLossError` if not all of it is there any more.
+        """Return the splits of each task of a micro-batch.
 
-        If ``end`` says where the query began, that is the start.
+        If ``end`` contains the offsets at which the query began, these replace ``start``.
+
+        Raises:
+            DataLossError: If records of the micro-batch are gone and ``failOnDataLoss`` is set.
         """
         start = initial_offsets(end) or start
         return self._retry_listing(lambda: self._tasks(start, end))
 
     def _tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
+        """Return the splits of each task of a micro-batch, from one listing. Raises DataLossError as :meth:`tasks` does."""
         before, after = from_json(start), from_json(end)
         logs = self._matching_logs(after)
         losses = [
@@ -205,8 +214,10 @@ class LogStream:
                     f" {min(begins, position.offset) - 1} are gone"
                 )
             first = max(begins, first or 0)
-            there = self._ends.of(key, log)
-            parted = None if there is None else self._ends.diverged(key, log, position, there)
+            there = self._ends.find_end(key, log)
+            parted = (
+                None if there is None else self._ends.find_divergence(key, log, position, there)
+            )
             if there is None or parted is not None:
                 losses.append(_describe_truncated(key, position, parted, there))
             ranges[key] = first, position.offset if parted is None else parted
@@ -268,14 +279,14 @@ class LogStream:
                 now[key] = begins
                 if log is None:
                     losses.append(self._describe_gone(key, begins))
-            end = None if log is None else self._ends.of(key, log)
+            end = None if log is None else self._ends.find_end(key, log)
             if log is None or end is None:
                 continue
             if begins is not None:
-                parted = self._ends.diverged(key, log, begins, end)
+                parted = self._ends.find_divergence(key, log, begins, end)
                 if parted is not None:
                     losses.append(_describe_truncated(key, begins, parted, end))
-                    now[key] = self._ends.at(key, log, parted)
+                    now[key] = self._ends.position_at(key, log, parted)
                     continue
                 if (first := self._log_start(log)) > begins.offset:
                     losses.append(_describe_deleted(key, begins, first))
@@ -284,7 +295,7 @@ class LogStream:
                     for one in self._passed.find_late(key, log, begins.offset)
                 ]
             if self._target is None or key in self._target:
-                end = self._ends.readable(key, log, end)
+                end = self._ends.find_readable_end(key, log, end)
                 target = end if self._target is None else self._target[key]
                 end = min(end, target, key=lambda p: p.offset)
                 if begins is None or end.offset > begins.offset:
@@ -300,7 +311,9 @@ class LogStream:
     ) -> dict[Key, Position]:
         """Return the positions at the offsets ``ends``, those of ``now`` where the offset is the same."""
         return {
-            key: now[key] if offset == now[key].offset else self._ends.at(key, logs[key], offset)
+            key: now[key]
+            if offset == now[key].offset
+            else self._ends.position_at(key, logs[key], offset)
             for key, offset in ends.items()
         }
 
@@ -313,10 +326,12 @@ class LogStream:
 
     def _position(self, log: Log, offset: int) -> Position:
         """Return the position of an offset in a log, which may be EARLIEST or LATEST."""
-        end = self._ends.of(log.key, log)
+        end = self._ends.find_end(log.key, log)
         if offset == LATEST:
-            return Position(0) if end is None else self._ends.readable(log.key, log, end)
-        return self._ends.at(log.key, log, self._log_start(log) if offset == EARLIEST else offset)
+            return Position(0) if end is None else self._ends.find_readable_end(log.key, log, end)
+        return self._ends.position_at(
+            log.key, log, self._log_start(log) if offset == EARLIEST else offset
+        )
 
     def _offset_at_time(self, log: Log, timestamp: int) -> int:
         """Return the first offset not before a timestamp; LATEST if there is none and the strategy allows it, else raise OptionError."""
@@ -375,7 +390,7 @@ def _describe_truncated(key: Key, read: Position, parted: int | None, end: Posit
 
 
 Ranges = Mapping[Key, tuple[int, int]]
-"""For each partition the first offset that is read, and the one after the last."""
+"""First offset (included) and end (excluded) by partition."""
 
 
 def plan_micro_batch(
@@ -402,8 +417,8 @@ def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Sp
             log.segments, start, end, transactions=wanted.isolation == "read_committed"
         ),
     )
-    of_log = PartitionRows(wanted, options.engine)
-    rows = read_steadily(log.segments[-1].path, lambda: of_log.of(near))
+    filters = PartitionFilters(wanted, options.engine)
+    rows = read_steadily(log.segments[-1].path, lambda: filters.filter_for(near))
     read = needed_segments(near.segments, start, end, transactions=False)
     following = dict(pairwise(near.segments))
     for i, segment in enumerate(read):
@@ -437,6 +452,7 @@ class PassedSegments:
     """
 
     def __init__(self) -> None:
+        """Start without any segment."""
         self._read: dict[Key, dict[tuple[int, int], int]] = {}
 
     def record(self, key: Key, log: Log, first: int) -> None:

@@ -23,18 +23,22 @@ try:
     from pyspark.sql.streaming import datasource as limits
 
     class _AvailableNow(limits.SupportsTriggerAvailableNow):
-        """Spark 4.2 and newer ask for limits, and for where a query with the trigger AvailableNow ends."""
+        """Interface of Spark 4.2 and newer for limits and the trigger AvailableNow."""
 except ImportError:  # pragma: no cover (Spark 4.1)
     limits = None  # type: ignore[assignment]
 
     class _AvailableNow:  # type: ignore[no-redef]
-        """Spark 4.1 knows neither."""
+        """Placeholder for Spark 4.1, which has neither limits nor the trigger AvailableNow for Python sources."""
 
 
 class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
-    """Reader of micro-batches. Spark sends it to every task, so :class:`LogStream` is made only where offsets are asked for."""
+    """Reader of micro-batches.
+
+    Spark sends it to every task, so :class:`LogStream` is created only on the driver, at the first request for offsets.
+    """
 
     def __init__(self, options: Mapping[str, str], columns: tuple[str, ...]) -> None:
+        """Parse the options of the stream. Raises OptionError."""
         self._options = parse_stream(options)
         self._reads = KafkaLogReader(self._options.reading, columns)
         self._made: LogStream | None = None
@@ -49,13 +53,17 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
 
     @property
     def _stream(self) -> LogStream:
+        """The logs of the query, created at the first access."""
         if self._made is None:
             self._made = LogStream(self._options)
         return self._made
 
     def initialOffset(self) -> dict[str, Any]:
-        """Return where a new query begins. Spark asks this also when it tries the first micro-batch again: then the end of
-        that, which it has logged, says where the query began, and options that do not fit any more do not matter."""
+        """Return the offsets at which a new query begins. An option that does not fit the partitions is raised later.
+
+        Spark also calls this when it repeats the first micro-batch. Then the logged end of that micro-batch contains the start offsets, and
+        options that no longer fit do not matter.
+        """
         try:
             self._initial = self._start = self._stream.initial()
         except OptionError as error:
@@ -66,6 +74,14 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: Any = None
     ) -> dict[str, Any]:
+        """Return the end of the next micro-batch after ``start``, which is ``start`` if there is nothing to read.
+
+        The end of the first micro-batch contains the offsets at which the query began.
+
+        Raises:
+            OptionError: If an option does not fit the partitions (see :meth:`initialOffset`).
+            DataLossError: If records are gone and ``failOnDataLoss`` is set.
+        """
         if self._refusal is not None:
             raise self._refusal
         limited = limits is None or not isinstance(limit, limits.ReadAllAvailable)
@@ -76,19 +92,28 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return add_initial(end, start)
 
     def getDefaultReadLimit(self) -> Any:
+        """Return Spark's limit for the options: maximum rows, minimum rows, or none. Spark has no limit for the delay, which LogStream applies."""
         given = self._options.limits
         if given.most is not None:
             return limits.ReadMaxRows(given.most)
-        # The delay is ours to keep: this one has no word for it.
+        # LogStream applies the delay: Spark has no limit for it.
         return limits.ReadAllAvailable() if given.least is None else limits.ReadMinRows(given.least)
 
     def prepareForTriggerAvailableNow(self) -> None:
+        """Fix the current end of the logs as the end of the query."""
         self._stream.prepare()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Return the ends of the logs at the last poll, None before the first poll."""
         return self._stream.report()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return the tasks of the micro-batch from ``start`` to ``end``.
+
+        Raises:
+            OptionError: If an option does not fit the partitions and ``end`` does not contain the start of the query.
+            DataLossError: If records of the micro-batch are gone and ``failOnDataLoss`` is set.
+        """
         self._start = end
         if self._refusal is not None and initial_offsets(end) is None:
             raise self._refusal
@@ -96,6 +121,7 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return [Task(splits) for splits in self._stream.tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a task, then warn of lost ranges. Missing files are dropped unless ``failOnDataLoss`` is set."""
         losses = Losses()
         splits = partition.splits if isinstance(partition, Task) else ()
         there = Task(locate_splits(splits, self._options.reading, fails=self._options.fails))

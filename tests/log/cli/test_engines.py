@@ -21,7 +21,7 @@ from kafka_log.inspect.dump import json_objects as json_dump
 from kafka_log.inspect.statistics.columns import NEEDED
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
-from kafka_log.segment.header_columns import TIMED, Wanted
+from kafka_log.segment.header_columns import TIMED, BatchColumns
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from tests.arrow.segments import entries, mutated, mutated_inside, sources
 from tests.paths import SAMPLES, VECTORS
@@ -117,15 +117,15 @@ def told(reader: Any) -> list[str]:
 
 def columns(reader: Any, deep: bool) -> dict[str, list[Any]]:
     """What is summed up of batches."""
-    wanted = Wanted(NEEDED, deep, now=1_700_000_000_000)
+    wanted = BatchColumns(NEEDED, deep, now=1_700_000_000_000)
     parts = []
     with suppress(CodecError):  # a strict reader's first error, which is in its end too
-        for part in reader.parts(TIMED, sizes=True) if isinstance(reader, BlockReader) else reader:
+        for part in reader.items(TIMED, sizes=True) if isinstance(reader, BlockReader) else reader:
             if isinstance(part, Block):
-                parts.append(wanted.of_block(part))
+                parts.append(wanted.from_block(part))
             else:
-                parts.append(wanted.of_rows([wanted.row(part)]))
-    found = wanted.joined(parts)
+                parts.append(wanted.from_rows([wanted.row(part)]))
+    found = wanted.concatenate(parts)
     of_sections = () if deep else ("stored", "plain")  # not known where nothing is decompressed
     return {name: array.tolist() for name, array in found.items() if name not in of_sections}
 
@@ -175,9 +175,9 @@ def test_the_kernels_do_read() -> None:
     """What is compared above is not the reference codecs with themselves."""
     for file in ("matrix/v2-zstd-append", "matrix/v1-lz4-append", "matrix/v0-none"):
         reader = BlockReader(VECTORS / f"{file}.log", engine="arrow")
-        assert {type(part) for part in reader.parts()} == {Block}
+        assert {type(part) for part in reader.items()} == {Block}
         heads = BlockReader(VECTORS / f"{file}.log", engine="arrow", records=False)
-        assert {type(part) for part in heads.parts()} == {Block}
+        assert {type(part) for part in heads.items()} == {Block}
 
 
 def test_heads_are_read_without_decompressing(monkeypatch: pytest.MonkeyPatch) -> None:

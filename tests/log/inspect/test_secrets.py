@@ -19,7 +19,7 @@ from kafka_codecs import METADATA_BODY, REMOTE_LOG_METADATA_BODY
 from kafka_log import LogDirectory, read_table
 from kafka_log.cli import main
 from kafka_log.logs.discovery import discover
-from kafka_log.read.internal_topics import VIEWS, own_topic
+from kafka_log.read.internal_topics import VIEWS, internal_topic
 from kafka_log.read.plan import Split
 from kafka_log.segment.kernels import Engine
 from pyspark_kafka_log.task_reader import Scan, read_split
@@ -277,7 +277,7 @@ def test_settings_that_are_none(name: str) -> None:
 
 def test_records_of_real_brokers_say_the_same_as_before() -> None:
     """Nothing else of them is hidden."""
-    topic = own_topic("__cluster_metadata")
+    topic = internal_topic("__cluster_metadata")
     assert topic is not None and topic.has_secrets
     values = read_table(SAMPLES / "kafka-4.x" / "__cluster_metadata-0", ["value"])["value"]
     for value in values.to_pylist():

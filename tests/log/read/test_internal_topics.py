@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka_log.cli import main
-from kafka_log.read.internal_topics import OWN_TOPICS, own_topic
+from kafka_log.read.internal_topics import INTERNAL_TOPICS, internal_topic
 from tests.paths import SAMPLES
 
 NEW = SAMPLES / "kafka-4.x"
@@ -77,7 +77,7 @@ def test_other_topics_are_bytes(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_cannot_be_read_is_said(
     topic: str, key: bytes | None, value: bytes | None, expected: str
 ) -> None:
-    decoder = own_topic(topic)
+    decoder = internal_topic(topic)
     assert decoder is not None
     found = decoder.decode(key, value, file="x.log", position=40)
     assert found.error is not None
@@ -86,8 +86,8 @@ def test_what_cannot_be_read_is_said(
 
 
 def test_any_bytes_have_an_answer() -> None:
-    for topic in OWN_TOPICS:
-        decoder = own_topic(topic)
+    for topic in INTERNAL_TOPICS:
+        decoder = internal_topic(topic)
         assert decoder is not None
         for first in range(256):
             for data in (
@@ -101,4 +101,4 @@ def test_any_bytes_have_an_answer() -> None:
 
 
 def test_topics_that_are_not_kafkas_own() -> None:
-    assert own_topic("orders") is None
+    assert internal_topic("orders") is None

@@ -19,7 +19,7 @@ from codecgen.runtime.arrow import payloads
 from codecgen.runtime.arrow.view import PayloadView
 from codecgen.runtime.construct import Choice, Layout
 from kafka_codecs import METADATA_BODY, REMOTE_LOG_METADATA_BODY
-from kafka_log.read.internal_topics import OWN_TOPICS, VIEWS, own_topic
+from kafka_log.read.internal_topics import INTERNAL_TOPICS, VIEWS, internal_topic
 from kafka_log.read.topic_views import topic_view
 from tests.arrow.plain_kernels import plain_kernels
 from tests.laws.payload_memory import decoded, summed
@@ -155,7 +155,7 @@ def rows(name: str) -> list[tuple[int, dict[str, Any]]]:
     return list(zip(found["rows"], found["values"], strict=True))
 
 
-@pytest.mark.parametrize("topic", OWN_TOPICS)
+@pytest.mark.parametrize("topic", INTERNAL_TOPICS)
 def test_every_record_has_a_row_in_a_view(topic: str) -> None:
     shown = {number for view in VIEWS if VIEWS[view] == topic for number, _ in rows(view)}
     assert {r.layout for i, r in enumerate(records(topic)) if i not in shown} <= IN_A_FILE
@@ -182,7 +182,7 @@ def test_kernels_see_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
 @cache
 def said(topic: str) -> list[dict[str, Any]]:
     """What records say as JSON, key and value in one, with the tagged fields that are not in the bytes."""
-    decoder = own_topic(topic)
+    decoder = internal_topic(topic)
     assert decoder is not None
     out = []
     for record in records(topic):

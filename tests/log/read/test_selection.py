@@ -19,7 +19,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log import SegmentReader, discover, read_table, scan_batches
 from kafka_log.cli import main
-from kafka_log.read.isolation import PartitionRows
+from kafka_log.read.isolation import PartitionFilters
 from kafka_log.read.plan import Split
 from kafka_log.read.selection import Selection
 from kafka_log.segment import skipping
@@ -95,7 +95,7 @@ def in_splits(path: Path, selection: Selection, seed: int) -> list[int]:
     """The same in pieces of segments, as Spark reads them."""
     r = random.Random(seed)
     (partition,) = discover(path)
-    rows = PartitionRows(selection).of(partition)
+    rows = PartitionFilters(selection).filter_for(partition)
     found: list[int] = []
     for segment in partition.segments:
         starts = [batch.position for batch in SegmentReader(segment.path)][1:]

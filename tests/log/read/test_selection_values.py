@@ -91,7 +91,7 @@ def test_one_value_and_several() -> None:
     assert Selection(keys=[None]).keys == (None,)
     some = Selection(policy="salvage", offsets=(1, None))
     assert (some.damage, some.but(policy="kafka").damage) == ("keep", "raise")
-    assert some.plain() == {"offsets": (1, None), "policy": "salvage"}
+    assert some.to_keywords() == {"offsets": (1, None), "policy": "salvage"}
 
 
 # ---------------------------------------------------------------- the command line

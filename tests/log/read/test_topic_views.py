@@ -21,7 +21,7 @@ from kafka_codecs import (
 )
 from kafka_log import Record, SegmentReader
 from kafka_log.read import topic_views
-from kafka_log.read.internal_topics import OWN_TOPICS, VIEWS, own_topic
+from kafka_log.read.internal_topics import INTERNAL_TOPICS, VIEWS, internal_topic
 from kafka_log.read.topic_views import topic_view
 from tests.paths import SAMPLES
 from tests.support.empty_views import EMPTY
@@ -47,7 +47,7 @@ def said(
     topic: str, broker: Path = NEW
 ) -> Iterator[tuple[int, dict[str, Any], dict[str, Any] | None]]:
     """What records say as JSON, which another reader makes, with their offsets."""
-    decoder = own_topic(topic)
+    decoder = internal_topic(topic)
     assert decoder is not None
     for record in records(topic, broker):
         found = decoder.decode(record.key, record.value, strict=True, show_secrets=True)
@@ -116,7 +116,7 @@ def test_what_cannot_be_asked_for() -> None:
 
 
 def test_topics_are_read_by_the_names_that_they_have() -> None:
-    assert set(VIEWS.values()) <= set(OWN_TOPICS)
+    assert set(VIEWS.values()) <= set(INTERNAL_TOPICS)
 
 
 # ---------------------------------------------------------------- logs that are made

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_log.segment.globs import compiled, is_pattern, matches, paths_of
+from kafka_log.segment.globs import compile_pattern, find_matching_paths, is_pattern, matches
 from tests.support.permissions import bound_by_modes
 
 
@@ -55,7 +55,7 @@ def test_what_a_pattern_takes(pattern: str, taken: list[str], left: list[str]) -
 )
 def test_patterns_that_end_too_early(pattern: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        compiled(pattern)
+        compile_pattern(pattern)
 
 
 @pytest.fixture
@@ -86,14 +86,16 @@ def tree(tmp_path: Path) -> Path:
     ],
 )
 def test_paths_of_a_pattern(tree: Path, pattern: str, found: list[str]) -> None:
-    assert [path.relative_to(tree).as_posix() for path in paths_of(tree, pattern)] == found
+    assert [
+        path.relative_to(tree).as_posix() for path in find_matching_paths(tree, pattern)
+    ] == found
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a backslash stands between the parts of a path there")
 def test_an_escape_in_a_path(tree: Path) -> None:
-    assert paths_of(tree, r"\{q\}/x-*") == [tree / "{q}" / "x-0"]
-    assert paths_of(tree, r"\{q\}") == [tree / "{q}"]
-    assert paths_of(tree, r"\a/x-1") == [tree / "a" / "x-1"]
+    assert find_matching_paths(tree, r"\{q\}/x-*") == [tree / "{q}" / "x-0"]
+    assert find_matching_paths(tree, r"\{q\}") == [tree / "{q}"]
+    assert find_matching_paths(tree, r"\a/x-1") == [tree / "a" / "x-1"]
 
 
 def test_what_is_a_pattern() -> None:
@@ -108,6 +110,6 @@ def test_a_directory_that_may_not_be_listed_is_told(tree: Path) -> None:
             bound_by_modes(),
             pytest.warns(UserWarning, match="b is passed over: Permission denied"),
         ):
-            assert paths_of(tree, "*/x-0") == [tree / "a" / "x-0", tree / "{q}" / "x-0"]
+            assert find_matching_paths(tree, "*/x-0") == [tree / "a" / "x-0", tree / "{q}" / "x-0"]
     finally:
         (tree / "b").chmod(0o755)

@@ -25,7 +25,7 @@ from kafka_log import LogDirectory, discover, read_table, scan, scan_batches, wr
 from kafka_log.logs import transaction_files
 from kafka_log.logs.partitions import Partition
 from kafka_log.logs.transactions import Transactions, read_transactions
-from kafka_log.read.isolation import Known, PartitionRows
+from kafka_log.read.isolation import Known, PartitionFilters
 from kafka_log.read.selection import Selection
 from kafka_log.segment import held_files, remote_files
 from kafka_log.segment.held_files import HeldBlocks, HeldPath
@@ -171,7 +171,7 @@ def grown(directory: Path, seed: int) -> None:
 def committed_of(partition: Partition) -> Transactions:
     """The transactions that a read of committed records finds."""
     known: Known = {}
-    PartitionRows(Selection(isolation="read_committed"), known=known).of(partition)
+    PartitionFilters(Selection(isolation="read_committed"), known=known).filter_for(partition)
     [found] = known.values()
     return found
 

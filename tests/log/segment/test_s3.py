@@ -19,7 +19,7 @@ from kafka_log import LogDirectory, discover, read_table, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs.transaction_files import MAX_SCANNED_BYTES, REQUESTS_PER_LOOKUP
 from kafka_log.logs.transactions import read_transactions
-from kafka_log.read.isolation import Known, PartitionRows
+from kafka_log.read.isolation import Known, PartitionFilters
 from kafka_log.read.selection import Selection
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError
@@ -140,7 +140,7 @@ def test_a_read_of_committed_records_asks_once_for_each_segment(tmp_path: Path) 
         [there] = discover(place)
         assert s3.reads(log) == []
         known: Known = {}
-        PartitionRows(Selection(isolation="read_committed"), known=known).of(there)
+        PartitionFilters(Selection(isolation="read_committed"), known=known).filter_for(there)
         read = s3.reads(log)
     assert list(known.values()) == [read_transactions(here.segments)]
     assert len(read) <= len(sizes) + 1 + REQUESTS_PER_LOOKUP

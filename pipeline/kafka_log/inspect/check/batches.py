@@ -13,7 +13,7 @@ from kafka_log.inspect.check.tails import tail_kind
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Lost
-from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, have, version_of
+from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, have_field, version_of
 
 MAX_BATCHES = 100
 """Maximum of findings for the batches of one lost range or one segment."""
@@ -26,7 +26,7 @@ class BatchCheck(Check):
         for run in scanned.lost:
             if tail_kind(scanned, run) is None:
                 yield from self._check_lost_range(scanned, run)
-        is_counted = have(scanned.headers.magic, "record_count")
+        is_counted = have_field(scanned.headers.magic, "record_count")
         negative = is_counted & (scanned.headers.count < 0)
         yield from self._check_counts(scanned, negative)
         yield from self._check_records(scanned, {*scanned.headers.position[negative].tolist()})

@@ -26,7 +26,7 @@ from kafka_log.read.internal_topics import COORDINATOR_TOPICS
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import SegmentReader
-from kafka_log.segment.versions import have
+from kafka_log.segment.versions import have_field
 
 MAX_GAPS = 16
 """Maximum of gaps of a partition that are examined one by one."""
@@ -95,7 +95,7 @@ class GapCheck(Check):
         span = headers.last - headers.first + 1
         counted = (headers.count >= 0) & ~headers.is_control
         self.has_holes |= bool((counted & (headers.count < span)).any())
-        self.has_old |= not have(headers.magic, "record_count").all()
+        self.has_old |= not have_field(headers.magic, "record_count").all()
         self._find_gap_before(scanned)
         if not scanned.placed.all():
             self.end_before = None

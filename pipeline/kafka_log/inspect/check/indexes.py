@@ -17,10 +17,10 @@ from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.missing_batches import Cut, find_cuts
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
-from kafka_log.segment.placement import in_order
+from kafka_log.segment.placement import find_ascending
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.regular_files import open_regular
-from kafka_log.segment.versions import have
+from kafka_log.segment.versions import have_field
 
 OFFSETS = structured(OFFSET_INDEX_ENTRY)
 TIMES = structured(TIME_INDEX_ENTRY)
@@ -146,9 +146,9 @@ class IndexCheck(Check):
     def check_order(self, path: Path, offsets: Any, values: Any) -> Iterator[Finding]:
         """Yield a finding for the first entry whose value or offset does not ascend."""
         none = np.zeros(len(values), np.bool_)
-        kept = in_order(values, values, none)
+        kept = find_ascending(values, values, none)
         if kept.all() and not self.may_repeat:
-            kept = in_order(offsets, offsets, none)
+            kept = find_ascending(offsets, offsets, none)
         elif kept.all():
             kept = np.append(True, offsets[1:] >= offsets[:-1])
         if kept.all():
@@ -234,7 +234,7 @@ class OffsetIndexCheck(IndexCheck):
         """Return where batches were cut out of the segment, if that explains all wrong entries; else ``[]``."""
         headers = scanned.headers
         is_sound = not scanned.lost and bool(scanned.placed.all())
-        if not (is_sound and have(headers.magic, "record_count").all()):
+        if not (is_sound and have_field(headers.magic, "record_count").all()):
             return []
         base, end, next_base = scanned.segment.base_offset, scanned.size, scanned.next_base
         return find_cuts(headers, base, end, next_base, offsets, positions)
@@ -268,7 +268,7 @@ class OffsetIndexCheck(IndexCheck):
         offset when they recovered a segment. Indexes of compacted legacy messages keep offsets of removed ones.
         """
         headers = scanned.headers
-        if not have(headers.magic, "record_count").all() or scanned.lost:
+        if not have_field(headers.magic, "record_count").all() or scanned.lost:
             limit = scanned.next_base
             if limit is not None:
                 return offsets < limit

@@ -16,10 +16,10 @@ from kafka_log.inspect.check.log_end import EndCheck
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_small_file
 from kafka_log.logs.names import CLUSTER_METADATA, LOG_START
-from kafka_log.segment.versions import absent
+from kafka_log.segment.versions import absent_value
 
 NAME = "leader-epoch-checkpoint"
-NONE = absent("leader_epoch")
+NONE = absent_value("leader_epoch")
 """Leader epoch of a batch that has none."""
 MAX_EPOCHS = 100
 """Maximum of epochs that have a finding of their own."""

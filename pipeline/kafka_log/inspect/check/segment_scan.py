@@ -12,10 +12,10 @@ from kafka_log.inspect.header_pass import HeaderPass, Piece, use_kernels_for
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_arrays import WANTED, Headers
-from kafka_log.segment.header_columns import Arrays, Wanted
+from kafka_log.segment.header_columns import Arrays, BatchColumns
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, Lost, Policy, Problem
-from kafka_log.segment.placement import in_order, outside
+from kafka_log.segment.placement import find_ascending, find_outside_segment
 from kafka_log.segment.reader import SegmentReader
 
 LEAST, LATEST = "least_timestamp", "timestamp_bound"
@@ -108,9 +108,9 @@ class ScanOptions:
     timed: bool = False
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> BatchColumns:
         """Return the header columns to read."""
-        return Wanted((*WANTED.names, *OF_PRODUCER, *((LEAST, LATEST) if self.timed else ())))
+        return BatchColumns((*WANTED.names, *OF_PRODUCER, *((LEAST, LATEST) if self.timed else ())))
 
     def pieces(
         self, segments: Sequence[Segment], following: Mapping[Segment, int | None] = NO_NEXT_BASES
@@ -151,15 +151,15 @@ def scan_segment(
     bad = {batch.position for batch in refused}
     lost = () if piece.end is None else tuple(run.up_to(next_base) for run in piece.end.lost)
     runs = tuple(run for run in lost if run.start not in bad)
-    columns = dict(reading.wanted.joined(parts))
+    columns = dict(reading.wanted.concatenate(parts))
     times = columns.pop(LEAST, None), columns.pop(LATEST, None)
     sequences = {name: columns.pop(name) for name in OF_PRODUCER}
     headers = Headers(**columns)
     end_of_last = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
     end_of_file = max([end_of_last, *(run.end for run in lost)])
     base = segment.base_offset if segment.has_canonical_name else None
-    out = outside(headers.first, headers.last, base, next_base)
-    placed = in_order(headers.first, headers.last, out)
+    out = find_outside_segment(headers.first, headers.last, base, next_base)
+    placed = find_ascending(headers.first, headers.last, out)
     found = tuple(refused), next_base, out, placed, sequences, *times
     return ScannedSegment(segment, end_of_file, headers, runs, *found)
 

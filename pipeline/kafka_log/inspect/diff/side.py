@@ -152,7 +152,7 @@ class Side:
                 tail=segment.tail,
                 size=segment.size,
             )
-            with closing(reader.parts()) as parts:  # type: ignore[type-var]
+            with closing(reader.items()) as parts:  # type: ignore[type-var]
                 for part in parts:
                     rows = _header_rows(part, number)
                     if not len(rows):

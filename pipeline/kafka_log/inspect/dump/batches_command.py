@@ -152,7 +152,7 @@ def _read_parts(reader: Any, reporter: DamageReporter) -> Iterator[Any]:
     """
     buffered: list[Batch] = []
     try:
-        for part in reader.parts() if hasattr(reader, "parts") else reader:
+        for part in reader.items() if hasattr(reader, "items") else reader:
             has_problems = isinstance(part, Batch) and bool(part.findings or part.problems)
             if buffered and (
                 has_problems
@@ -220,7 +220,7 @@ def _select_rows(part: Any, masks: HeaderMasks | None) -> tuple[pa.RecordBatch, 
     from kafka_log.inspect.dump.batch_rows import batch_rows, block_rows
 
     rows = batch_rows(part) if isinstance(part, list) else block_rows(part)
-    return (rows, False) if masks is None else (masks.of(rows), masks.is_after(rows))
+    return (rows, False) if masks is None else (masks.filter(rows), masks.is_after(rows))
 
 
 def _range_end(segment: Segment, masks: HeaderMasks | None, policy: str) -> Callable[[int], bool]:

@@ -91,7 +91,7 @@ def run_command(options: argparse.Namespace) -> int:
 
 def _reject_filters(options: argparse.Namespace) -> None:
     """Raise ValueError for options that would leave out or add parts of a file, which vectors contain whole."""
-    filters = selection_of(options).plain().keys() - {
+    filters = selection_of(options).to_keywords().keys() - {
         "policy",
         "topics",
         "partitions",
@@ -109,7 +109,7 @@ def _reject_filters(options: argparse.Namespace) -> None:
 def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
     """Print the objects of the reference vectors. Return exit code 1 if a problem was found, else 0."""
     from kafka_log.inspect.dump import json_objects as json_dump
-    from kafka_log.read.internal_topics import own_topic
+    from kafka_log.read.internal_topics import internal_topic
 
     worst = GOOD
     out = sys.stdout
@@ -120,7 +120,7 @@ def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> 
             worst = PROBLEMS
         for segment in partition.segments:
             reader = _ProblemWatcher(open_segment(segment))
-            decode = own_topic(segment.topic if options.decode == "auto" else options.decode)
+            decode = internal_topic(segment.topic if options.decode == "auto" else options.decode)
             lines = json_dump.json_lines(reader, records=not options.digest, decode=decode)
             while block := list(islice(lines, LINES_PER_WRITE)):
                 out.write("\n".join(block) + "\n")

@@ -10,7 +10,7 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.sensitive import REDACTED
-from kafka_log.read.internal_topics import OWN_TOPICS, OwnTopic, own_topic
+from kafka_log.read.internal_topics import INTERNAL_TOPICS, InternalTopic, internal_topic
 from kafka_log.segment.control import read_control
 from kafka_log.text.json_values import convert_bytes, format_json
 
@@ -96,19 +96,19 @@ class KeyValueFormats:
                 raise ValueError(f"{part!r} is not key=FORMAT or value=FORMAT")
             parts[name] = what
         for what in parts.values():
-            own = what in OWN_TOPICS and "=" not in text
+            own = what in INTERNAL_TOPICS and "=" not in text
             if not (own or what in FORMATS or what in (AUTO, NONE)):
-                known = ", ".join([*FORMATS, AUTO, NONE, *OWN_TOPICS])
+                known = ", ".join([*FORMATS, AUTO, NONE, *INTERNAL_TOPICS])
                 raise ValueError(f"{what!r} is no format; known: {known}")
         return KeyValueFormats(**parts)
 
-    def internal_topic(self, named: str) -> OwnTopic | None:
+    def internal_topic(self, named: str) -> InternalTopic | None:
         """Return the internal topic whose layouts decode records of the topic ``named``; None if keys and values are decoded
         separately or not at all.
         """
         if self.key != self.value:
             return None
-        return own_topic(named if self.key == AUTO else self.key)
+        return internal_topic(named if self.key == AUTO else self.key)
 
 
 @dataclass
@@ -170,7 +170,7 @@ class KeyValueDecoder:
             return self.render_bytes(data)
 
     def _decode_internal(
-        self, own: OwnTopic, key: bytes | None, value: bytes | None, file: str, position: int
+        self, own: InternalTopic, key: bytes | None, value: bytes | None, file: str, position: int
     ) -> tuple[str | None, str | None]:
         """Return key and value of a record of an internal topic as texts. A value that cannot be decoded is redacted if the topic may
         hold secrets.

@@ -12,7 +12,7 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.dump.batch_text import timestamp_type
-from kafka_log.read.internal_topics import Decoded, OwnTopic
+from kafka_log.read.internal_topics import Decoded, InternalTopic
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Batch, Control, Record, is_own_checksum
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_at, size_of
@@ -31,7 +31,7 @@ _NULL = _LENGTH(-1)
 
 
 def segment_objects(
-    reader: Batches, *, records: bool = True, decode: OwnTopic | None = None
+    reader: Batches, *, records: bool = True, decode: InternalTopic | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the objects of one segment in order: file, then batches with their records, then end.
 
@@ -96,7 +96,7 @@ def _segment_items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | 
 
 
 def json_lines(
-    reader: Batches, *, records: bool = True, decode: OwnTopic | None = None
+    reader: Batches, *, records: bool = True, decode: InternalTopic | None = None
 ) -> Iterator[str]:
     """Yield the objects of :func:`segment_objects` as JSON texts, one per line."""
     for item in _segment_items(reader, records):
@@ -163,7 +163,7 @@ def batch_object(batch: Batch, file_digest: Any) -> dict[str, Any]:
     return out
 
 
-def record_object(record: Record, decode: OwnTopic | None = None) -> dict[str, Any]:
+def record_object(record: Record, decode: InternalTopic | None = None) -> dict[str, Any]:
     """Return a record as a JSON object, with bytes as standard Base64. ``decode`` adds the decoded record of an internal topic,
     with secrets redacted; the Base64 fields still contain them.
     """
@@ -191,7 +191,7 @@ def decoded_object(found: Decoded) -> dict[str, Any]:
     return out if found.error is None else out | error_object(found.error)
 
 
-def record_line(record: Record, decode: OwnTopic | None = None) -> str:
+def record_line(record: Record, decode: InternalTopic | None = None) -> str:
     """Return the JSON text of :func:`record_object`, which it builds four times as fast."""
     offset, timestamp, sequence, key, value, headers, control, crc_error, _ = record
     if control is not None or crc_error is not None or decode is not None:

@@ -16,7 +16,7 @@ from kafka_log.read.internal_topics import (
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
-    own_topic,
+    internal_topic,
 )
 from kafka_log.read.scanning import scan
 from kafka_log.segment.arrow_text import utf8
@@ -108,7 +108,7 @@ def _internal_topics(name: str) -> list[str]:
 
 def _live_names(partition: Partition) -> Iterator[str]:
     """Yield the groups, transactional ids or share partitions with records in a partition that are not deleted. Damage is skipped."""
-    topic = own_topic(partition.topic)
+    topic = internal_topic(partition.topic)
     assert topic is not None
     last: dict[bytes, bool] = {}
     for rows in scan([partition], ["key", "value"], Policy.SALVAGE, on_damage="drop"):

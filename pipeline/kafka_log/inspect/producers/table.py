@@ -20,12 +20,12 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import listed_directory
 from kafka_log.segment.ranges import EVERYTHING
-from kafka_log.segment.versions import absent
+from kafka_log.segment.versions import absent_value
 
 SEQUENCES = 1 << 31
 """Number of sequence numbers: 0 follows the last one."""
 
-NO_SEQUENCE = absent("base_sequence")
+NO_SEQUENCE = absent_value("base_sequence")
 """The sequence number of a batch without one."""
 
 _TIME = pa.timestamp("ms", "UTC")

@@ -15,7 +15,7 @@ from kafka_log.logs.removed_segments import read_options
 from kafka_log.read.arguments import one_of
 from kafka_log.read.selection import Selection
 from kafka_log.segment.block_reader import BlockReader
-from kafka_log.segment.header_columns import UNBOUNDED, Arrays, Wanted
+from kafka_log.segment.header_columns import UNBOUNDED, Arrays, BatchColumns
 from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.segment.model import Batch, End, Policy, is_own_checksum
 from kafka_log.segment.ranges import Range
@@ -96,7 +96,7 @@ class Asked:
         """Return the header pass for ``segments`` with the columns ``names`` and those of :meth:`select_batches`. Its notes are problems."""
         columns = tuple(dict.fromkeys((*names, *_CHOSEN_BY)))
         return HeaderPass(
-            Wanted(columns, self.deep, self.now), self.make_opener(segments), _describe_batch
+            BatchColumns(columns, self.deep, self.now), self.make_opener(segments), _describe_batch
         )
 
     def select_batches(self, arrays: Arrays, wanted: Selection) -> Arrays:

@@ -27,7 +27,7 @@ from kafka_log.inspect.statistics.options import Asked, OnProblem, describe_end
 from kafka_log.inspect.statistics.totals import Sums, format_codec
 from kafka_log.logs.names import State
 from kafka_log.logs.partitions import Partition, Segment, group_by_state
-from kafka_log.read.arguments import several
+from kafka_log.read.arguments import tuple_of
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import End
 
@@ -244,7 +244,7 @@ def _check_key(_: str, name: Any) -> Any:
 
 def parse_by(by: By | Iterable[By]) -> tuple[By, ...]:
     """Return the keys, each once. Raise ValueError if one is unknown or there are none."""
-    wanted: tuple[By, ...] = several(str, _check_key)("by", by) or ()
+    wanted: tuple[By, ...] = tuple_of(str, _check_key)("by", by) or ()
     if not wanted:
         raise ValueError(f"by is empty; known: {', '.join(BY)}")
     return wanted

@@ -34,14 +34,20 @@ from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.framing import HeaderColumns
-from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, row_of
+from kafka_log.segment.header_arrays import (
+    Headers,
+    concatenate_headers,
+    header_row,
+    headers_from_block,
+    headers_from_rows,
+)
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.scanner import Scanner
-from kafka_log.segment.versions import BATCH_VERSIONS, are_known, codecs_of, field_of, have
+from kafka_log.segment.versions import BATCH_VERSIONS, are_known, codecs_of, field_of, have_field
 from kafka_log.write.encoding import CODECS, encode
 from kafka_log.write.log_writer import BOUNDS, MAX_SEGMENT, LogWriter, SegmentRoller
 from kafka_log.write.rewrite.partition_writer import Advance, finish, note_epochs
@@ -353,18 +359,18 @@ def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost |
     reader = BlockReader(segment.path, policy=Policy.KAFKA, tail=segment.tail, size=segment.size)
     parts: list[Headers] = []
     counts = [np.empty(0, np.int64)]
-    for item in reader.parts():
+    for item in reader.items():
         if isinstance(item, Block):
-            parts.append(of_block(item))
+            parts.append(headers_from_block(item))
             counts.append(np.diff(item.starts()))
             continue
         for error in damage(item):
             raise _refused(error)
-        parts.append(of_rows([row_of(item)]))
+        parts.append(headers_from_rows([header_row(item)]))
         counts.append(np.array([len(item.records)]))
     if reader.end is not None and reader.end.error is not None:
         raise _refused(reader.end.error)
-    headers = joined([*parts, of_rows([])])
+    headers = concatenate_headers([*parts, headers_from_rows([])])
     before = np.concatenate([[start - 1], headers.last[:-1]])
     before = before[: len(headers)]
     wrong = (headers.first <= before) | (headers.last < headers.first)
@@ -459,7 +465,7 @@ def _choose_conversions(headers: Headers, counts: Any, target: Target) -> Any:
     found = np.where(_recoded(headers, counts, target), _RECODE, _COPY)
     if target.magic is not None:
         found[headers.magic != target.magic] = _UPGRADE
-    found[~have(headers.magic, "record_count")] = _OLD
+    found[~have_field(headers.magic, "record_count")] = _OLD
     return found
 
 

@@ -12,9 +12,15 @@ from kafka_log.logs.incomplete_tails import separate_incomplete_tail
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
-from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, row_of
+from kafka_log.segment.header_arrays import (
+    Headers,
+    concatenate_headers,
+    header_row,
+    headers_from_block,
+    headers_from_rows,
+)
 from kafka_log.segment.model import Batch, Lost, Policy
-from kafka_log.segment.placement import in_order, outside
+from kafka_log.segment.placement import find_ascending, find_outside_segment
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_damage import crc_ok
 from kafka_log.segment.versions import VERSIONS
@@ -80,9 +86,9 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
     single: list[tuple[Any, ...]] = []
     troubles: dict[int, BatchProblem] = {}
     count = 0
-    for item in reader.parts():
+    for item in reader.items():
         if isinstance(item, Block):
-            parts += [of_rows(single), of_block(item)]
+            parts += [headers_from_rows(single), headers_from_block(item)]
             single = []
             rows.append(np.diff(item.starts()))
             count += item.entries
@@ -91,10 +97,10 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
         if reason is not None:
             sound = sum(crc_ok(item, record) is not False for record in item.records)
             troubles[count] = BatchProblem(reason, sound)
-        single.append(row_of(item) if reason is None else _row_of_damaged(item))
+        single.append(header_row(item) if reason is None else _row_of_damaged(item))
         rows.append(np.array([len(item.records)]))
         count += 1
-    headers = joined([*parts, of_rows(single)])
+    headers = concatenate_headers([*parts, headers_from_rows(single)])
     lost, unfinished = separate_incomplete_tail(segment, reader.end)
     return SegmentContents(segment, headers, np.concatenate(rows), troubles, lost, unfinished)
 
@@ -110,7 +116,7 @@ def _row_of_damaged(batch: Batch) -> tuple[Any, ...]:
     """Return the header of a batch with problems: it ends with its last readable record."""
     if batch.records:
         batch = replace(batch, last_offset=batch.records[-1].offset)
-    return row_of(batch)
+    return header_row(batch)
 
 
 def get_named_base_offset(segment: Segment) -> int | None:
@@ -132,10 +138,10 @@ def choose_batches(
         keep_damaged: Whether records whose checksum is wrong are written.
     """
     headers, base = found.headers, get_named_base_offset(found.segment)
-    out = outside(headers.first, headers.last, base, next_base)
+    out = find_outside_segment(headers.first, headers.last, base, next_base)
     out |= headers.first <= after
     good = found.is_good
-    taken = in_order(headers.first, headers.last, out | ~good)
+    taken = find_ascending(headers.first, headers.last, out | ~good)
     before = after
     # The first offset of the next good batch that is taken, for each batch.
     bound = np.full(len(headers) + 1, np.iinfo(np.int64).max)

@@ -30,7 +30,7 @@ from kafka_log.segment.batch_headers import entries
 from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.positioned_reads import read_exactly
 from kafka_log.segment.scanner import Scanner
-from kafka_log.segment.versions import columns_from, field_of, has
+from kafka_log.segment.versions import columns_from, field_of, has_field
 from kafka_log.write.checkpoints import LEADER_EPOCHS, read_leader_epochs, write_leader_epochs
 from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
 from kafka_log.write.encoding import encode
@@ -128,11 +128,11 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
         OSError: if the segment cannot be read or written.
         CodecError: if a batch would not read the same with the new offsets.
     """
-    is_batch = has(written.magic, "record_count")
+    is_batch = has_field(written.magic, "record_count")
     if shift and written.codec != "none" and not is_batch:
         _rewrite(path, shift, written)
         return
-    if not has(written.magic, "leader_epoch"):
+    if not has_field(written.magic, "leader_epoch"):
         epoch = None
     offset = field_of(written.magic, "base_offset" if is_batch else "last_offset")
     moved_too = columns_from(written.magic, offset) & set(_SAID)
@@ -367,7 +367,7 @@ class _Commit:
         for base in (*bases[1:], *([end] if staged else [])):
             assert at.producers is not None
             write_file(directory / f"{base:020d}.snapshot", at.producers)
-        if has(self._job.format.magic, "leader_epoch") and staged:
+        if has_field(self._job.format.magic, "leader_epoch") and staged:
             write_leader_epochs(directory, directory, [(0, bases[0])], bases[0], end)
         built = PARTITION_METADATA.build({"topic_id": self._id(topic)})
         write_file(directory / METADATA_FILE, bytes(built))

@@ -13,7 +13,7 @@ from typing import Any, Self
 from codecgen.runtime.compression import compress
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import TimestampType
-from kafka_log.segment.versions import NEWEST, VERSIONS, codecs_of, has
+from kafka_log.segment.versions import NEWEST, VERSIONS, codecs_of, has_field
 from kafka_log.write.encoding import CODECS
 
 TIMESTAMP_TYPES = tuple(kind.label for kind in TimestampType)
@@ -85,7 +85,7 @@ class LogFormat:
         if self.timestamp_type is not None and self.timestamp_type not in TIMESTAMP_TYPES:
             listed = ", ".join(TIMESTAMP_TYPES)
             raise FormatError("timestamp_type", f"{self.timestamp_type!r} is none of {listed}")
-        if self.timestamp_type is not None and not has(self.magic, "timestamp_type"):
+        if self.timestamp_type is not None and not has_field(self.magic, "timestamp_type"):
             raise FormatError(
                 "timestamp_type", f"messages of magic {self.magic} have no timestamps"
             )

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from kafka_codecs.columns.records import RECORDS
-from kafka_log.segment.versions import has
+from kafka_log.segment.versions import has_field
 from kafka_log.write.sink.log_format import TIMESTAMP_TYPES, WriteJob, is_topic
 from kafka_log.write.sink.partitioner import StickyPartitioner, partition_by_key
 
@@ -232,7 +232,7 @@ class SinkRows:
             columns["offset"] = _offsets(given["offset"], first)
         magic = self.job.format.magic
         count = len(value)
-        none = self.job.created_ms if has(magic, "max_timestamp") else -1
+        none = self.job.created_ms if has_field(magic, "max_timestamp") else -1
         times = _times(given["timestamp"], first, none) if "timestamp" in given else None
         made = np.full(count, none) if times is None else times
         columns["timestamp"] = pa.array(made, pa.timestamp("ms", "UTC"))
@@ -241,7 +241,7 @@ class SinkRows:
 
     def _types(self, given: dict[str, Any], count: int) -> Any:
         """Return the timestamp type of each row: CreateTime unless the settings or a column say LogAppendTime; -1 if the version has none."""
-        if not has(self.job.format.magic, "timestamp_type"):
+        if not has_field(self.job.format.magic, "timestamp_type"):
             return np.full(count, -1, np.int8)
         wanted = self.job.format.timestamp_type
         name = next((name for name in _TYPE_COLUMNS if name in given), None)

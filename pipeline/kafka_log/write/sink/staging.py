@@ -20,7 +20,7 @@ from codecgen.runtime.arrow.casts import RowRefused
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
-from kafka_log.segment.versions import has
+from kafka_log.segment.versions import has_field
 from kafka_log.write.encoding import encode, split_batch
 from kafka_log.write.indexes import write_indexes
 from kafka_log.write.log_writer import BOUNDS, LogWriter, SegmentRoller
@@ -166,7 +166,9 @@ class _Partition:
         self._next = 0
         self._records = 0
         self._given = False
-        self._is_old = self._format.codec != "none" and not has(self._format.magic, "record_count")
+        self._is_old = self._format.codec != "none" and not has_field(
+            self._format.magic, "record_count"
+        )
         self.held = 0
         self.most = OLD_FLUSH_BYTES if self._is_old else FLUSH_BYTES
 
@@ -231,7 +233,9 @@ class _Partition:
             self._encode(rows.slice(0, half), start)
             self._encode(rows.slice(half), start + half)
             return
-        epoch: dict[str, object] = {"leader_epoch": 0} if has(to.magic, "leader_epoch") else {}
+        epoch: dict[str, object] = (
+            {"leader_epoch": 0} if has_field(to.magic, "leader_epoch") else {}
+        )
         pieces = encode(
             rows,
             magic=to.magic,

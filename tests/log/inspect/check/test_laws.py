@@ -18,7 +18,7 @@ from kafka_log import LogDirectory, discover
 from kafka_log.inspect.statistics.options import Asked
 from kafka_log.inspect.statistics.table import Stat
 from kafka_log.read.selection import Selection
-from kafka_log.segment.placement import in_order
+from kafka_log.segment.placement import find_ascending
 from tests.paths import SAMPLES, VECTORS
 from tests.support.check_plants import ACTIVE, FIRST, PLAIN, SECOND, THIRD, TX
 
@@ -65,7 +65,7 @@ def test_as_few_batches_as_possible_are_out_of_order(batches: list[tuple[int, in
     """Compared with all ways to leave batches out."""
     first = [a for a, _ in batches]
     last = [a + more for a, more in batches]
-    kept = in_order(
+    kept = find_ascending(
         np.array(first, np.int64), np.array(last, np.int64), np.zeros(len(first), np.bool_)
     )
 

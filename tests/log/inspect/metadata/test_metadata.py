@@ -14,7 +14,7 @@ from kafka_log import SegmentReader
 from kafka_log.inspect.metadata.table import KINDS
 from kafka_log.log_directory import LogDirectory
 from kafka_log.logs.metadata_snapshots import list_snapshots
-from kafka_log.read.internal_topics import own_topic
+from kafka_log.read.internal_topics import internal_topic
 from tests.paths import SAMPLES
 from tests.support.made_topics import log, metadata, uuid
 
@@ -161,7 +161,7 @@ class Image:
 
 def images(path: Path) -> list[Image]:
     """What there is after each record, by its offset."""
-    decoder = own_topic("__cluster_metadata")
+    decoder = internal_topic("__cluster_metadata")
     assert decoder is not None
     now = Image()
     pending: Image | None = None

@@ -175,7 +175,7 @@ def test_top_has_the_most_bytes() -> None:
 def test_filters_choose_batches(filters: dict[str, Any]) -> None:
     """Those that have a record that is wanted, and no others where headers say enough."""
     path = SAMPLES / "kafka-4.x" / "transactions-0"
-    wanted = Selection(**filters, control_records=True).plain()
+    wanted = Selection(**filters, control_records=True).to_keywords()
     from kafka_log import read_table
 
     rows = read_table(path, ["position"], **wanted).column("position").to_pylist()
