@@ -107,7 +107,7 @@ def _doc(view: ViewPlan) -> tuple[str, str]:
 
 
 def _numpy(view: ViewPlan, text: str) -> str:
-    """The readers for where there is no compiler."""
+    """Return the text of a view's NumPy module, which reads without compiled kernels: its header, then ``text``."""
     files = sorted({case.entry.layout.span.file for case in view.cases})
     doc = docstring(
         f"Readers of the view {view.view.name}, for where there is no compiler. {MARK} {view.view.span.file}; do not edit.",

@@ -63,41 +63,41 @@ class Arithmetic:
     # ------------------------------------------------------------ how a target writes it
 
     def opposite(self, condition: Expr) -> Expr:
-        """Where a condition does not hold."""
+        """Return the negation of ``condition``."""
         return invert(condition)
 
     def both(self, conditions: list[Expr]) -> Expr:
-        """Where all of them hold."""
+        """Return the test that all ``conditions`` hold."""
         return all_of(conditions)
 
     def either(self, conditions: list[Expr]) -> Expr:
-        """Where one of them holds."""
+        """Return the test that at least one of ``conditions`` holds."""
         return any_of(conditions)
 
     def pick(self, test: Expr, one: Expr, other: Expr) -> Expr:
-        """One value where the test holds, otherwise the other."""
+        """Return the expression ``one if test else other``."""
         return Pick(test, one, other)
 
     def wrapped(self, total: Expr) -> Expr:
-        """A sum in the bits that it has."""
+        """Return ``total`` wrapped to the bits of this arithmetic, 64 by default."""
         return call(f"wrap_{self.bits or 64}", total)
 
     def holds(self, term: Term) -> Expr:
-        """Whether a number or a truth value that is no comparison holds."""
+        """Return the test that a number or a truth value that is no comparison is not 0."""
         return term.value
 
     def addend(self, term: Term) -> Expr:
-        """What stands in a sum."""
+        """Return the expression of ``term`` as a summand."""
         return term.value
 
     def member(self, value: Expr, allowed: tuple[int, ...]) -> Expr:
-        """Whether a number is one of those (in order)."""
+        """Return the test that ``value`` is in ``allowed``, which is sorted."""
         return is_member(value, allowed)
 
     # ------------------------------------------------------------ values
 
     def term(self, value: Value) -> Term:
-        """A value."""
+        """Return ``value`` as a term. Raises Refused if kernels cannot express it."""
         match value:
             case nodes.Literal(number) | nodes.Word(value=number):
                 return Term(Num(number))
@@ -118,7 +118,7 @@ class Arithmetic:
         return self.leaf(value)
 
     def number(self, value: Value) -> Expr:
-        """A value as a number: conditions as 1 and 0."""
+        """Return ``value`` as a numeric expression; conditions become 1 and 0."""
         term = self.term(value)
         return call("int", term.value) if term.truth and term.constant is None else term.value
 
@@ -149,7 +149,7 @@ class Arithmetic:
     # ------------------------------------------------------------ conditions
 
     def condition(self, value: Value) -> Expr:
-        """A condition; bits and columns that are true or false hold when they are not 0."""
+        """Return ``value`` as a condition; bits and boolean columns are true unless they are 0."""
         match value:
             case nodes.Literal(number):
                 return TRUE if number else FALSE
@@ -198,14 +198,14 @@ class Arithmetic:
 
 
 def is_member(value: Expr, allowed: tuple[int, ...], *, unsigned: bool = False) -> Expr:
-    """Whether a number is one of those (in order). ``unsigned``: it is never negative."""
+    """Return the test that ``value`` is in ``allowed``, which is sorted. ``unsigned``: ``value`` is never negative."""
     return invert_member(value, allowed, inside=True, unsigned=unsigned)
 
 
 def invert_member(
     value: Expr, allowed: tuple[int, ...], *, inside: bool = False, unsigned: bool = False
 ) -> Expr:
-    """Whether a number is none of those, or (``inside``) one of them."""
+    """Return the test that ``value`` is not in ``allowed`` (sorted), or with ``inside`` that it is."""
     low, high = allowed[0], allowed[-1]
     if len(allowed) == high - low + 1:
         tests = [value < low] if low or not unsigned else []
@@ -219,7 +219,7 @@ def invert_member(
 
 
 def negated_condition(arithmetic: Arithmetic, value: Value) -> Expr:
-    """The condition that another one does not hold."""
+    """Return the test that the condition ``value`` is false."""
     match value:
         case nodes.Membership(of, allowed):
             bits = isinstance(of, nodes.BitValue)

@@ -32,7 +32,7 @@ class Checks:
         self.found: list[Check] = []
 
     def number(self, check: Check) -> int:
-        """The number of a check, from 0 on."""
+        """Return the number of a check, counted from 0 in order of first use."""
         if check not in self.found:
             self.found.append(check)
         return self.found.index(check)
@@ -87,7 +87,7 @@ def primitive(function: str, what: str, f: Field) -> str:
 
 
 def place_of(check: Check) -> Tree:
-    """Where YAML has what a check is about, as the description of a view says it."""
+    """Return the ``Place`` of a check in the YAML files as a tree, ``None`` if it has no place."""
     if check.place is None:
         return "None"
     return call("Place", string(check.name), string(check.place.file), str(check.place.line))

@@ -160,18 +160,18 @@ NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def expr(value: Expr | int) -> Expr:
-    """A number as an expression; expressions as they are."""
+    """Return ``value`` as an expression: an int becomes a number, an expression stays as it is."""
     return Num(value) if isinstance(value, int) else value
 
 
 def call(name: str, *arguments: Expr | int, **named: Expr | int) -> Call:
-    """A call of a pure function by its name."""
+    """Return a call of the pure module-level function ``name``."""
     keywords = tuple((key, expr(value)) for key, value in named.items())
     return Call(Global(name), tuple(map(expr, arguments)), keywords)
 
 
 def effect(name: str, *arguments: Expr | int) -> Call:
-    """A call that does something."""
+    """Return a call of the module-level function ``name``, which has side effects."""
     return Call(Global(name), tuple(map(expr, arguments)), (), False)
 
 
@@ -186,6 +186,7 @@ def all_of(conditions: Iterable[Expr]) -> Expr:
 
 
 def _joined(operator: str, items: Sequence[Expr], empty: Expr) -> Expr:
+    """Join ``items`` with a binary operator, grouped from the left. Return ``empty`` if there are none."""
     if not items:
         return empty
     out = items[0]
@@ -195,7 +196,7 @@ def _joined(operator: str, items: Sequence[Expr], empty: Expr) -> Expr:
 
 
 def invert(condition: Expr) -> Expr:
-    """The opposite of a condition."""
+    """Return the negation of ``condition``, simplified for comparisons, ``not`` and constants."""
     match condition:
         case Op(operator, left, right) if operator in NEGATED:
             return Op(NEGATED[operator], left, right)
@@ -209,7 +210,7 @@ def invert(condition: Expr) -> Expr:
 
 
 def parts(value: Expr) -> tuple[Expr, ...]:
-    """The expressions that an expression is made of."""
+    """Return the direct subexpressions of ``value``, in order; ``()`` for names and numbers."""
     match value:
         case Op(_, left, right):
             return (left, right)
@@ -231,19 +232,19 @@ def parts(value: Expr) -> tuple[Expr, ...]:
 
 
 def walk(value: Expr) -> Iterator[Expr]:
-    """The expression, and all that it is made of."""
+    """Yield ``value`` and all its subexpressions, depth first."""
     yield value
     for part in parts(value):
         yield from walk(part)
 
 
 def variables(value: Expr) -> set[Var]:
-    """The variables that an expression reads."""
+    """Return the variables that an expression reads."""
     return {part for part in walk(value) if isinstance(part, Var)}
 
 
 def replaced(value: Expr, new: dict[Var, Var]) -> Expr:
-    """The expression with other variables in the place of some."""
+    """Return ``value`` with each variable that ``new`` maps replaced."""
     match value:
         case Var():
             return new.get(value, value)
@@ -343,7 +344,7 @@ class Function:
 
 
 def reads(statement: Statement) -> Iterator[Var]:
-    """The variables that a statement reads, without those of the blocks in it."""
+    """Yield the variables that a statement reads itself, without those that its blocks read."""
     for value in own_values(statement):
         yield from variables(value)
     if isinstance(statement, Add):
@@ -368,7 +369,7 @@ def own_values(statement: Statement) -> Iterator[Expr]:
 
 
 def blocks(statement: Statement) -> list[list[Statement]]:
-    """The blocks in a statement."""
+    """Return the blocks that a statement contains: arms of a branch, body of a loop, else none."""
     match statement:
         case Branch(arms):
             return [body for _, body in arms]
@@ -378,12 +379,12 @@ def blocks(statement: Statement) -> list[list[Statement]]:
 
 
 def is_pure(value: Expr) -> bool:
-    """Whether working out a value has no effect."""
+    """Return True if evaluating ``value`` has no side effects."""
     return all(not isinstance(part, Call) or part.pure for part in walk(value))
 
 
 def all_values(body: list[Statement]) -> Iterator[Expr]:
-    """The expressions of statements, and of the blocks in them."""
+    """Yield the expressions of statements and of their nested blocks, at the top of each tree."""
     for statement in body:
         yield from own_values(statement)
         for block in blocks(statement):
@@ -391,6 +392,6 @@ def all_values(body: list[Statement]) -> Iterator[Expr]:
 
 
 def globals_of(body: list[Statement]) -> Iterator[str]:
-    """The names of the module that statements use."""
+    """Yield the module-level names that statements use, with repetitions."""
     for value in all_values(body):
         yield from (part.name for part in walk(value) if isinstance(part, Global))

@@ -56,7 +56,7 @@ class Names:
         self.taken = set(taken)
 
     def new(self, wanted: str) -> str:
-        """The name that is wanted, or one like it."""
+        """Reserve and return ``wanted``, with a number appended if the name is taken, a built-in or a keyword."""
         name, number = wanted, 1
         while name in self.taken or name in _BUILTINS or keyword.iskeyword(name):
             number += 1
@@ -71,7 +71,7 @@ Arms = list[tuple[Expr | None, list[Statement]]]
 
 
 def pruned(body: list[Statement]) -> list[Statement]:
-    """The statements without assignments to variables that nothing reads, nor blocks that are empty then."""
+    """Return ``body`` without assignments to unread variables and without blocks that are then empty."""
     while True:
         used = set(_all_reads(body))
         kept = _kept(body, used)
@@ -103,6 +103,7 @@ def _merged(arms: Arms) -> Arms:
 
 
 def _kept(body: list[Statement], used: set[Var]) -> list[Statement]:
+    """Return ``body`` without pure assignments to variables outside ``used`` and without empty branches: one pass."""
     out: list[Statement] = []
     for statement in body:
         match statement:
@@ -134,7 +135,7 @@ def _count(body: list[Statement]) -> int:
 
 
 def function_text(function: Function, taken: Iterable[str]) -> str:
-    """A function with its names given."""
+    """Return the source of ``function``. Its variables get names that differ from those in ``taken``."""
     printer = Printer(Names(taken))
     return printer.function(function)
 
@@ -211,7 +212,7 @@ class Printer:
             self.lines.append("    " * (depth + 1) + "pass")
 
     def line(self, depth: int, head: str, value: Expr, tail: str, remark: str = "") -> None:
-        """A statement on one line, or on several where it is too long."""
+        """Append the statement ``head value tail``, on several lines if it is longer than WIDTH."""
         indent = "    " * depth
         comment = f"  # {remark}" if remark else ""
         text = self.text(value, -1 if head else 12)
@@ -264,14 +265,14 @@ class Printer:
         self.lines += [f"{indent}{head}", *rows, f"{indent}{tail}"]
 
     def chain(self, value: Expr, operator: str, room: int) -> list[str]:
-        """The sides of a chain of one operator, each but the first with the operator in front, in lines of ``room``."""
+        """Return the operands of a chain of ``operator``, one per line of ``room``; all but the first start with it."""
         if not isinstance(value, Op) or value.operator != operator:
             return self.comparison(value, "", _BINDS[operator] + 1, room)
         left = self.chain(value.left, operator, room)
         return [*left, *self.comparison(value.right, f"{operator} ", _BINDS[operator] + 1, room)]
 
     def comparison(self, value: Expr, head: str, least: int, room: int) -> list[str]:
-        """One side of a chain; a comparison that is too long for a line takes two, or more."""
+        """Return an operand as one line with ``head`` in front; a comparison that does not fit is split."""
         one = head + self.text(value, least)
         if len(one) <= room or not isinstance(value, Op) or _BINDS[value.operator] != _BINDS["=="]:
             return [one]
@@ -283,7 +284,7 @@ class Printer:
         return [head + left, *self.sum(value.right, f"{value.operator} ", room)]
 
     def sum(self, value: Expr, head: str, room: int) -> list[str]:
-        """An expression in one line, or a sum that is too long for it with each of its parts in one."""
+        """Return ``head`` and ``value`` as one line. A sum longer than ``room`` gets one line per summand."""
         one = head + self.text(value)
         if len(one) <= room or not isinstance(value, Op) or value.operator not in ("+", "-"):
             return [one]
@@ -293,7 +294,7 @@ class Printer:
     # ------------------------------------------------------------ expressions
 
     def code(self, value: Expr) -> Code:
-        """An expression that may take several lines, as a tree that can be broken between its arguments."""
+        """Return ``value`` as a tree that the printer can break between arguments."""
         match value:
             case Call(function, arguments, named):
                 items = [("", self.code(argument)) for argument in arguments]
@@ -313,7 +314,7 @@ class Printer:
         return self.text(value)
 
     def text(self, value: Expr, least: int = 0) -> str:
-        """An expression, in parentheses if it binds less than that."""
+        """Return the text of ``value``, in parentheses if its precedence is below ``least``."""
         text, binds = self._text(value)
         return text if binds >= least else f"({text})"
 
@@ -354,7 +355,7 @@ class Printer:
         raise TypeError(type(value).__name__)
 
     def side(self, own: int, value: Expr, right: int, operator: str) -> str:
-        """One side of an operator; bits beside sums and in comparisons stand in parentheses, for who reads them."""
+        """Return one operand's text. Bit operations in sums or comparisons get parentheses for readability."""
         least = own + (right or own == _BINDS["=="])
         inner = value.operator if isinstance(value, Op) else ""
         mixed = inner in _BITS and operator not in _BITS and operator not in ("and", "or")
@@ -363,5 +364,5 @@ class Printer:
 
 
 def _is_nested(value: Call) -> bool:
-    """Whether a call is read more easily with each argument on a line of its own."""
+    """Return True if a call is printed with one argument per line: it or one of its arguments has keywords."""
     return bool(value.named) or any(isinstance(a, Call) and a.named for a in value.arguments)

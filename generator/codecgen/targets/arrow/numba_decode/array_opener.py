@@ -41,12 +41,12 @@ from codecgen.targets.arrow.numba_decode.view import Kernels
 
 
 def min_size_of(plan: Plan, case: CasePlan) -> int:
-    """The fewest bytes that a row of a case has, as far as memory is set aside for rows: 1 at least."""
+    """Return the minimum size in bytes of a row of ``case``, at least 1, by which memory for rows is allocated."""
     return max(1, size_bounds(plan, case.element).min_size)
 
 
 def bytes_to_fixed(entry: LayoutPlan) -> int:
-    """Bytes of an entry up to the last field at a fixed place."""
+    """Return the offset after the last unconditional field of ``entry`` that has a fixed offset and size."""
     ends = [
         (fp.offset or 0) + (fp.size or 0)
         for fp in entry.fields
@@ -56,13 +56,13 @@ def bytes_to_fixed(entry: LayoutPlan) -> int:
 
 
 def base_type(f: Field) -> str:
-    """The type of the number that a field is."""
+    """Return the name of the scalar type of a number or bits field. Raises Unsupported for other types."""
     integer_of(f)
     return f.type.base if isinstance(f.type, BitsType) else getattr(f.type, "name", "")
 
 
 def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
-    """A condition of a view on the entry."""
+    """Return a condition of a view as a test on the entry, None for None. Raises Unsupported."""
     if value is None:
         return None
     try:
@@ -160,7 +160,7 @@ class ArrayOpener:
         code.give(1)
 
     def count(self, type_: ArrayType, f: Field, end: Expr) -> Expr | None:
-        """How many elements the entry says there are."""
+        """Emit the read of the element count. Return it, None if the entry states no count; a null array counts 0."""
         found: Expr | None = None
         if type_.count is not None:
             number = Var("count")

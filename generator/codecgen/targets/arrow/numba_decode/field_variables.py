@@ -24,17 +24,17 @@ RAW = {"u64": "uint64", "f32": "float", "f64": "double"}
 
 
 def part_of(part: str, name: str) -> str:
-    """Where the fields lie of a layout in a field, or of the elements of an array."""
+    """Return the part name for the layout or the array elements in the field ``name`` of ``part``."""
     return f"{part}/{name}"
 
 
 def is_number(f: Field) -> bool:
-    """Whether a field is an integer that 64 bits hold with their sign, or true or false."""
+    """Return True if a field is an integer that fits into int64, or a boolean."""
     return isinstance(f.type, ScalarType) and SCALARS[f.type.name].fits_int64
 
 
 def is_raw(f: Field) -> bool:
-    """Whether a field is a number that kernels copy."""
+    """Return True if a field is a number whose raw bits kernels copy."""
     return isinstance(f.type, ScalarType) and f.type.name in RAW
 
 
@@ -72,7 +72,7 @@ class Variables:
     found: dict[tuple[str, str], Var] = field(default_factory=dict)
 
     def of(self, part: str, name: str) -> Var:
-        """That of a field, or of something about it; always the same one."""
+        """Return the variable of a field, or of a named property of it; repeated calls return the same one."""
         key = (part, name)
         if key not in self.found:
             self.found[key] = Var(f"{'part' if '/' in part else part}_{name}")
@@ -100,7 +100,10 @@ class Fields:
         return Arithmetic(self.leaf)
 
     def known(self) -> Known:
-        """What is settled before anything is read: constants of the layout, the version, that of its elements."""
+        """Return a function that maps a value to its constant if the schema fixes it, otherwise to None.
+
+        Fixed are constant fields and the versions of the layout and of its elements.
+        """
         head = self.case is not None and self.case.rows.header_only
         element = None if self.case is None or self.case.array is None else self.case.element
 
@@ -154,7 +157,7 @@ class Fields:
         return Term(self.variables.of(value.end, inner.field.name))
 
     def where(self, owner: str) -> tuple[str, LayoutPlan]:
-        """The part and the layout that an owner's fields are of."""
+        """Return the part and the layout that hold the fields of ``owner``."""
         if owner in ("item", "end") and self.case is not None:
             return ITEM, self.case.element
         if owner == "entry" and self.case is not None:
@@ -179,7 +182,7 @@ class Fields:
         raise Refused("bytes or a list")
 
     def raw(self, value: nodes.FieldValue, column: str) -> Term | None:
-        """A field whose bits a column has as they are."""
+        """Return the term of a field whose raw bits a column of type ``column`` stores, None for other values."""
         f = value.field
         part, layout = self.where(value.owner)
         if value.holders or layout.field(f.name) is None or not isinstance(f.type, ScalarType):
@@ -190,7 +193,7 @@ class Fields:
         return Term(self.variables.of(part, f.name), self.absence(value, part, layout))
 
     def absence(self, value: nodes.FieldValue, part: str, layout: LayoutPlan) -> Expr | None:
-        """The condition that a field is left out."""
+        """Return the condition that an optional field is absent, None if it is always present."""
         fp = layout.field(value.field.name)
         if not value.type.nullable or fp is None or fp.when is None:
             return None

@@ -30,7 +30,7 @@ class Framing:
 
 
 def framing_of(entry: LayoutPlan) -> Framing:
-    """Where an entry ends. Raises :class:`Unsupported` for a length that kernels cannot go by."""
+    """Return how the end of an entry is found. Raises Unsupported for a length that kernels cannot use."""
     last = (None, entry.fields[-1].name)
     found = (m for m in entry.fields if m.measures is not None and m.measures.last in last)
     f = next(found, None)

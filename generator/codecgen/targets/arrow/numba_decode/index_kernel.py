@@ -87,7 +87,7 @@ class Index:
                 raise Unsupported("of rows with a condition, without a length", self.framing.blamed)
 
     def emit(self) -> str:
-        """All of them. The name of the one that finds entries."""
+        """Emit the functions of the index pass and return the name of the one that finds entries."""
         self.open()
         self.find_end()
         for case in self.cases:
@@ -96,12 +96,12 @@ class Index:
         return self.find()
 
     def at_fixed_place(self, fp: FieldPlan, start: Expr) -> Expr:
-        """A number at a fixed place."""
+        """Return the load of the fixed-offset field ``fp`` of the entry at ``start``."""
         place = start + fp.offset if fp.offset else start
         return load(base_type(fp.field), place, fp.field)
 
     def tests(self, variables: Variables) -> list[Test]:
-        """When an entry holds rows of each case, and when it is looked at with more care."""
+        """Return one test per case: that an entry has rows of it, and that it needs the full check."""
         first = self.entry.fields[0].field
         out = []
         for case in self.cases:
@@ -229,7 +229,7 @@ class Index:
         )
 
     def refused(self, measured: Var, variables: Variables) -> list[Expr]:
-        """When a length is that of no entry."""
+        """Return the conditions under which a length is invalid: negative, or refused by the schema."""
         length = self.framing.length
         assert length is not None
         fields = Fields(self.kernels.plan, self.entry, ENTRY, variables)
@@ -242,7 +242,7 @@ class Index:
         return [measured < 0, refused]
 
     def row_test(self, case: CasePlan) -> None:
-        """Whether an entry is a row itself."""
+        """Emit the function that tests whether an entry is itself a row of ``case``."""
         p, after, full_check = map(Var, ("p", "after", "full_check"))
         code, variables = Builder(), Variables()
         tests = self.tests(variables)

@@ -13,7 +13,7 @@ from codecgen.targets.arrow.numba_decode.view import Kernels
 
 
 def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
-    """The kernels of a view, and their module. Raises :class:`Unsupported`."""
+    """Return the kernels of a view and the text of their module. Raises Unsupported."""
     kernels = Kernels(plan, view)
     passes = []
     for entry, keys in view.layouts():

@@ -37,7 +37,7 @@ class Case:
     fields: dict[str, ScalarType | BitsType | BytesType | None] = field(default_factory=dict)
 
     def which(self, variables: Variables) -> Var:
-        """Return the variable with the number of the version that was read: 1 for the first of ``plans``, 0 for none."""
+        """Return the variable with the number of the version that was read: 1 for the first of ``plans``, 0 if none."""
         return about(variables, self.part, "which one")
 
 

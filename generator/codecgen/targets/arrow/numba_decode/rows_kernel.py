@@ -267,7 +267,7 @@ class RowsKernel:
             self.code.assign(self.variables.of(ITEM, name), value)
 
     def commit(self, rows: Expr) -> None:
-        """What was written counts from here on."""
+        """Emit the stores that make the rows and bytes written so far count, and count the entry."""
         code = self.code
         code.do("store_64", self.slot(self.state, "ROWS"), rows)
         entries = self.slot(self.state, "ENTRIES")
@@ -284,7 +284,7 @@ class RowsKernel:
     # ------------------------------------------------------------ numbers
 
     def terms(self) -> list[tuple[Leaf, Term]]:
-        """The numbers of the row."""
+        """Return the numeric columns of the row, each with the term of its value."""
         fields = self.kernels.fields(self.case, self.variables)
         numbers = self.sources.numbers
         return [
@@ -292,7 +292,7 @@ class RowsKernel:
         ]
 
     def varies(self, term: Term) -> bool:
-        """Whether a number differs from row to row of what the index has as one."""
+        """Return True if a value differs between the rows of one index row."""
         own = {v for (part, _), v in self.variables.found.items() if part == ITEM}
         if self.case.array is None:
             own |= {v for (part, _), v in self.variables.found.items() if part == "place"}
@@ -319,7 +319,7 @@ class RowsKernel:
         self.gives.write_number(leaf, value, term.null, truth)
 
     def branches(self, value: Pick, leaf: Leaf) -> Expr:
-        """A value with conditions, worked out where the column is wanted."""
+        """Emit the evaluation of a conditional value, only if its column is selected. Return its variable."""
         made = Var("value")
         with self.code.when(self.gives.target_of(leaf).data):
             self.code.choose(made, value)
@@ -328,7 +328,7 @@ class RowsKernel:
     # ------------------------------------------------------------ the same in all rows
 
     def same(self) -> None:
-        """The columns that have one value in all rows of what the index has as one."""
+        """Emit the function that fills columns whose value is equal in all rows of one index row."""
         self.start()
         code, case = self.code, self.case
         first, count = Var("first"), Var("count")

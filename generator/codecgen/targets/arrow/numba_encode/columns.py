@@ -24,22 +24,24 @@ class Variables:
         self.parts: dict[tuple[int, str], Var] = {}
 
     def of(self, kind: str, name: str) -> Var:
-        """That of a field or a column, or of something about it; always the same one."""
+        """Return the variable of a field or column, or of a property of it; repeated calls return the same one."""
         key = (kind, name)
         if key not in self.found:
             self.found[key] = Var(f"{kind.replace(' ', '_')}_{name}")
         return self.found[key]
 
     def part(self, leaf: Leaf, part: str) -> Var:
-        """What is known of a column; always the same one."""
+        """Return the variable of a property of a column, such as its address; repeated calls return the same one."""
         key = (leaf.index, part)
         if key not in self.parts:
             self.parts[key] = Var(f"{leaf.name}_{part}")
         return self.parts[key]
 
     def value(self, leaf: Leaf) -> Var:
-        """A column in the row at hand, or a member of a list in the element at hand: of bytes how many (-1: null), of a
-        list how many elements."""
+        """Return the variable of a leaf's value in the current row or element. For bytes and lists it holds the size.
+
+        Bytes that are null have the size -1.
+        """
         if leaf.inside is None:
             return self.of("row", leaf.name)
         key = (leaf.index, "value")
@@ -65,11 +67,11 @@ class Columns:
                 self.code.assign(self.part(leaf, name), call("load_i64_le", place))
 
     def place(self, leaf: Leaf, row: Expr) -> Expr:
-        """Where the value of a row is: columns on request may have one value for all rows."""
+        """Return the index of a row's value; a column on request may have a single value for all rows."""
         return row * self.part(leaf, "step") if leaf.column.on_request else row
 
     def load(self, leaf: Leaf, row: Expr) -> None:
-        """A column in the row at hand, or a member of a list in the element at hand."""
+        """Emit the loads of a leaf for ``row``: its number, or the start and size of its bytes or elements."""
         if leaf.column.type in BYTES_LIKE:
             self.bytes(leaf, row)
             self.null_bytes(leaf, row)
@@ -79,7 +81,7 @@ class Columns:
             self.number(leaf, row, "row")
 
     def number(self, leaf: Leaf, row: Expr, kind: str) -> None:
-        """A number of a row, and whether it is null."""
+        """Emit the load of a number at ``row``, and of its null flag if the column is nullable."""
         place = self.place(leaf, row)
         variable = self.variables.of(kind, leaf.column.name)
         data = self.part(leaf, "data")
@@ -97,7 +99,7 @@ class Columns:
         return call("is_null", self.part(leaf, "validity"), self.part(leaf, "bit") + place)
 
     def bytes(self, leaf: Leaf, row: Expr) -> None:
-        """Where the bytes, or the elements, of a row are, and how many."""
+        """Emit the loads of the start and the size of the bytes or elements at ``row``."""
         at = self.part(leaf, "at")
         first = self.part(leaf, "offsets") + Num(4) * self.place(leaf, row)
         self.code.assign(at, call("load_i32_le", first))

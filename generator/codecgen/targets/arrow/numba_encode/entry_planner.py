@@ -108,12 +108,12 @@ class EntryPlanner:
     # ------------------------------------------------------------ the first row
 
     def used(self) -> list[ColumnValue]:
-        """The columns of numbers that are written."""
+        """Return the column values that the write program uses, with repetitions."""
         ops = (*self.program.around, *self.program.row)
         return [value for op in ops for value in columns_of(op)]
 
     def first_row(self) -> None:
-        """What the first row settles for the entry."""
+        """Emit what the first row of an entry determines: initial column values, extremes and fixed fields."""
         frame, code, variables = self.frame, self.code, self.frame.variables
         used = {(value.which, value.column.name) for value in self.used()}
         starts = {name for op in self.running for name in _named(columns_of(op))}
@@ -136,7 +136,7 @@ class EntryPlanner:
             self.fits.begin(op)
 
     def not_when(self) -> Expr:
-        """The opposite of the condition of the rows."""
+        """Return the negation of the case's row condition. Raises Unsupported if the condition never holds."""
         assert self.program.when is not None
         f = self.program.case.entry.fields[0].field
         if is_known(self.program.when):
@@ -188,7 +188,7 @@ class EntryPlanner:
         code.add(frame.row, 1)
 
     def row_columns(self) -> tuple[list[Leaf], list[Leaf]]:
-        """The columns that are written or read back by default, and others that are looked at when they are given."""
+        """Return the columns that are written or read back by default, and those checked only if they are given."""
         used = _named(value for value in self.used() if value.which != "first")
         used |= {leaf.column.name for op in self.program.row if (leaf := leaf_of(op))}
         main: list[Leaf] = []
@@ -203,7 +203,7 @@ class EntryPlanner:
         return main, others
 
     def keep_ends(self) -> None:
-        """The fields of the first and of the last element."""
+        """Emit the assignments that save fields of the first and the last element."""
         frame, code, variables = self.frame, self.code, self.frame.variables
         last = [(end, name) for end, name in self.ends if end == "last"]
         first = [(end, name) for end, name in self.ends if end == "first"]
@@ -219,7 +219,7 @@ class EntryPlanner:
     # ------------------------------------------------------------ sizes
 
     def sizes(self) -> None:
-        """The bytes of the row; it goes into the entry if there is room."""
+        """Emit the size of the row in bytes, and stop before the row if the entry has no room for it."""
         frame, code, taken = self.frame, self.code, self.frame.taken
         others: list[Expr] = []
         total = ahead = 0
@@ -250,7 +250,7 @@ class EntryPlanner:
         code.add(frame.size, taken)
 
     def with_length(self, op: Length, ahead: int) -> Expr:
-        """The bytes of the length before a row, and of what is before that."""
+        """Return the size of a row's length prefix and of the ``ahead`` bytes before the prefix."""
         taken = self.frame.taken
         size = (
             call("size_uvarint", taken + 1)
@@ -260,7 +260,7 @@ class EntryPlanner:
         return size + ahead if ahead else size
 
     def whole_row(self, op: Length) -> None:
-        """A length in front is that of all that follows."""
+        """Check that a length prefix covers the whole rest of the row. Raises Unsupported otherwise."""
         fields = self.program.case.element.fields
         names = [fp.name for fp in fields]
         at = names.index(op.field.name)
@@ -320,7 +320,7 @@ class EntryPlanner:
             code.do("store_64", self.entry + slot, value)
 
     def codec(self) -> Expr:
-        """The number that says how the rows are compressed."""
+        """Return the codec number of the rows, 0 if they are never compressed."""
         for op in self.program.around:
             if isinstance(op, Rows) and op.codec is not None:
                 own = self.frame.values.own
@@ -329,6 +329,7 @@ class EntryPlanner:
 
 
 def _named(values: Iterable[ColumnValue]) -> set[str]:
+    """Return the column names of ``values``."""
     return {value.column.name for value in values}
 
 

@@ -89,7 +89,7 @@ class EntryWriter:
         return call("load_i64_le", self.entry + slot)
 
     def load(self) -> None:
-        """The columns that are written in each row."""
+        """Emit the loads of the columns that each row writes."""
         used = {v.column.name for op in self.ops for v in columns_of(op) if v.which == "row"}
         used |= {leaf.column.name for op in self.ops if (leaf := leaf_of(op))}
         for leaf in self.encoders.view.leaves:
@@ -97,7 +97,7 @@ class EntryWriter:
                 self.frame.columns.load(leaf, self.frame.row)
 
     def work_out(self) -> None:
-        """The numbers of the row that others are made of."""
+        """Emit the values of fields that other fields of the row depend on."""
         own = ("own",) if self.program.around else ("own", "entry")
         named = {
             read.field.name
@@ -114,7 +114,7 @@ class EntryWriter:
     # ------------------------------------------------------------ fields
 
     def fields(self) -> None:
-        """All fields in their order; then lengths, and then checksums, in the places that were left for them."""
+        """Emit all fields in order; then fill in the lengths, then the checksums."""
         there = [op for op in self.ops if not isinstance(op, Absent)]
         later = [op for op in there if isinstance(op, Checksum) or _is_later(op)]
         firsts = {op.field_range.first for op in later if isinstance(op, Length | Checksum)}
@@ -141,11 +141,11 @@ class EntryWriter:
         return self.frame.variables.of(what.replace("_", " "), name)
 
     def end_of(self, field_range: FieldRange) -> str | None:
-        """The last field of a range, where more follows."""
+        """Return the last field of a range, None if the range goes to the end."""
         return None if field_range.last == self.layout.fields[-1].name else field_range.last
 
     def bounds(self, field_range: FieldRange) -> tuple[Var, Var]:
-        """Where a field range begins and ends."""
+        """Return the addresses at which a field range begins and ends."""
         last = self.end_of(field_range)
         end = self.p if last is None else self.address("end_of", last)
         return self.address("start_of", field_range.first), end
@@ -158,7 +158,7 @@ class EntryWriter:
         self.code.do(primitive(f"store_{8 * size}{order}", f"{size} bytes", f), place, value)
 
     def number(self, name: str, value: Expr, f: Field, remark: str = "") -> None:
-        """A number at the end of what is written."""
+        """Emit the write of a number at the current address, which then moves past the number."""
         size = fixed_size(name)
         if size is not None:
             self.store(self.p, size, value, f)
@@ -171,7 +171,7 @@ class EntryWriter:
             self.code.assign(self.p, effect(put, self.p, value), remark)
 
     def one(self, op: WriteOp) -> None:
-        """The bytes of one operation."""
+        """Emit the bytes of one operation. Raises Unsupported if the length of an entry varies in size."""
         code, f = self.code, op.field.field
         match op:
             case Constant(type=name, value=value):
@@ -199,7 +199,7 @@ class EntryWriter:
                 self.rows_of(op)
 
     def varying(self, op: Number | Bits, name: str) -> None:
-        """A number that columns have a say in."""
+        """Emit the write of a number or of bits whose value depends on columns."""
         variable = self.frame.variables.of(self.part, op.field.name)
         remark = op.field.name
         if not self.of_rows:
@@ -215,7 +215,7 @@ class EntryWriter:
         self.number(name, value, op.field.field, remark)
 
     def value(self, op: Number | Bits) -> Expr:
-        """What a number of the row is made of."""
+        """Return the value of a number or of packed bits of the row."""
         if isinstance(op, Number):
             return _number(self.frame.written(op.value, op, self.part))
         words = [
@@ -245,7 +245,7 @@ class EntryWriter:
                 self.number(str(length), Num(null_of(op.type)), f, "null")
 
     def content(self, type_: BytesType, f: Field, leaf: Leaf, counted: bool) -> None:
-        """Bytes with their length in front."""
+        """Emit the bytes of a column, with their length in front if ``counted``."""
         variables, code = self.frame.variables, self.code
         n = variables.value(leaf)
         if counted:

@@ -12,7 +12,7 @@ from codecgen.targets.arrow.numba_encode.view import Encoders
 
 
 def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:
-    """The kernels that write a view, and their module. Raises :class:`Unsupported`."""
+    """Return the encoders of a view and the text of their module. Raises Unsupported."""
     encoders = Encoders(plan, view)
     table = ["KERNELS: dict[int, tuple[Any, Any, Any]] = {"]
     for key, entry, cases in encoders.entries():

@@ -36,21 +36,21 @@ class PlannerFunction:
     # ------------------------------------------------------------ values
 
     def written(self, value: Value, op: WriteOp, part: str) -> Term:
-        """What an operation writes, or a part of it."""
+        """Return ``value`` of a write operation as a term. Raises Unsupported at the field of ``op``."""
         try:
             return self.values.written(value, part)
         except Refused as error:
             raise Unsupported(error.reason, op.field.field) from None
 
     def condition(self, value: Value, part: str, f: Field) -> Expr:
-        """A condition on what is written."""
+        """Return a condition on written fields as a test. Raises Unsupported at ``f``."""
         try:
             return self.values.read(part).condition(value)
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
     def read(self, value: Value) -> Term:
-        """What a reader makes of a row for a column."""
+        """Return the value that a reader computes for a column of a row. Raises Unsupported."""
         try:
             return self.values.read(self.values.own).term(value)
         except Refused as error:
@@ -59,7 +59,7 @@ class PlannerFunction:
     # ------------------------------------------------------------ who is to blame
 
     def blame(self, value: Value, part: str) -> int | None:
-        """The column that a value is made of, the first one of them."""
+        """Return the index of the first column that ``value`` depends on, None if it depends on none."""
         for column in nodes.columns_read(value):
             return self.encoders.leaf(column.column.name).index
         for node in nodes.iterate_nodes(value):
@@ -75,7 +75,7 @@ class PlannerFunction:
         return None
 
     def blame_op(self, op: WriteOp, part: str, bits: str | None = None) -> int | None:
-        """The column that is written by an operation, or by some of its bits."""
+        """Return the index of the column that ``op``, or its bits ``bits``, writes; None if there is none."""
         match op:
             case Bytes(column=leaf) | Elements(column=leaf) if leaf is not None:
                 return leaf.index
@@ -97,7 +97,10 @@ class PlannerFunction:
         self.code.give(Several((Num(-1), self.number(check))), self.remark(check))
 
     def stop(self, condition: Expr, leaf: int | None, f: Field | None = None) -> None:
-        """A column (None: the row) does not fit into a field (None: it would not be read back)."""
+        """Emit a stop if ``condition`` holds: column ``leaf`` does not fit field ``f``.
+
+        ``leaf`` None blames the whole row. ``f`` None means that a reader would not return the column's value.
+        """
         check = Check(column=leaf) if f is None else Check(f.name, f.span, leaf)
         if condition == TRUE and f is not None:
             raise Unsupported("never right, whatever the rows are", f)

@@ -35,7 +35,7 @@ class RangeChecks:
     # ------------------------------------------------------------ numbers
 
     def work_out(self, op: WriteOp, part: str) -> None:
-        """The number of a field, and whether it has room there."""
+        """Emit the value of a numeric field and the checks that it fits."""
         frame = self.frame
         variable = frame.variables.of(part, op.field.name)
         if isinstance(op, Number):
@@ -64,7 +64,7 @@ class RangeChecks:
         frame.stop(outside(variable, op.limits), leaf, f)
 
     def begin(self, op: Number) -> None:
-        """The number of a field around the rows when the first of them is in; it is looked at in the loop."""
+        """Emit the initial value of a running field from the first row; the row loop checks it."""
         term = self.frame.written(op.value, op, "entry")
         self.code.choose(self.frame.variables.of("entry", op.field.name), _as_number(term))
 
@@ -75,7 +75,7 @@ class RangeChecks:
     # ------------------------------------------------------------ rules
 
     def rules(self, ops: tuple[WriteOp, ...], part: str) -> None:
-        """What the format says of its values holds for those that are written."""
+        """Emit checks of the schema's ``valid`` and ``refuse`` rules for the fields of ``ops``."""
         for op in ops:
             if isinstance(op, Number | Bits | Constant | Bytes | Elements | Rows):
                 for rule, wanted in ((op.field.valid, True), (op.field.refuse, False)):
@@ -97,7 +97,7 @@ class RangeChecks:
     # ------------------------------------------------------------ bytes and lists
 
     def bytes(self) -> None:
-        """Bytes and lists have a place in their fields."""
+        """Emit checks that the bytes and lists of the row fit their fields."""
         for op in self.frame.program.row:
             if isinstance(op, Bytes) and op.column is not None:
                 self.bytes_fit(op, op.column)
@@ -152,7 +152,7 @@ class RangeChecks:
             code.leave()
 
     def max_elements(self, op: Elements) -> int:
-        """How many elements can be counted."""
+        """Return the maximum number of elements that the count of a list can state."""
         name = op.type.count or "varint"
         if op.type.counted_by is not None:
             fp = self.frame.case.element.field(op.type.counted_by)
@@ -169,7 +169,7 @@ def _as_number(term: Term) -> Expr:
 
 
 def outside(value: Expr, limits: Limits) -> Expr:
-    """The condition that a number is not within limits."""
+    """Return the condition that ``value`` is outside ``limits``."""
     if limits.allowed is not None:
         return invert_member(value, limits.allowed)
     tests = [value < limits.low] if limits.low is not None else []

@@ -42,7 +42,7 @@ class RoundTrip:
         ]
 
     def ends(self) -> list[tuple[str, str]]:
-        """The fields of the first and the last element that readers ask for: which end, and the field."""
+        """Return (end, field) for the first and last element's fields that readers use, sorted."""
         for value in self.numbers:
             self.frame.read(value)
         array = self.frame.case.array
@@ -52,7 +52,7 @@ class RoundTrip:
         return sorted(self.frame.values.ends)
 
     def moving(self) -> dict[Var, Var]:
-        """The variables that change with the rows of an entry, with those for what they were before the row at hand."""
+        """Return the variables that change from row to row, each with the variable of its previous value."""
         frame = self.frame
         out = {}
         for op in self.program.around:
@@ -67,7 +67,7 @@ class RoundTrip:
     # ------------------------------------------------------------ columns
 
     def columns(self, leaves: list[Leaf]) -> None:
-        """A reader finds these columns as they are."""
+        """Emit checks that a reader returns each of ``leaves`` as it was given."""
         frame = self.frame
         for leaf in leaves:
             value = self.program.values.get(leaf.column.name)
@@ -88,7 +88,7 @@ class RoundTrip:
                 self.number(leaf, value, given, n)
 
     def is_itself(self, leaf: Leaf, value: Value) -> bool:
-        """Whether a column is read from the very field that it is written to, row by row."""
+        """Return True if a column is read from the same field that it is written to, in each row."""
         while isinstance(value, nodes.DerivedValue) and not _wraps(value):
             value = value.value
         match value:
@@ -159,7 +159,7 @@ class RoundTrip:
 
 
 def _wraps(value: nodes.DerivedValue) -> bool:
-    """Whether a derived value may be another than what it is made of."""
+    """Return True if wrapping to its bits can change a derived value."""
     exact = exact_range(value.value)
     return wrapped_range(exact, value.bits) != exact
 
@@ -177,7 +177,7 @@ def _differs(value: Expr, n: Var) -> Expr:
 
 
 def _unlike(null: Var, expected: Expr) -> Expr:
-    """Whether a column is null where a reader finds a value, or the other way round."""
+    """Return the condition that the null flag of a column differs from the reader's."""
     if expected == FALSE:
         return null
     return invert(null) if expected == TRUE else null.ne(expected)

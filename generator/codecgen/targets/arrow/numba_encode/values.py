@@ -26,7 +26,7 @@ class Values:
         self.own = "entry" if program.around else "item"
 
     def written(self, value: Value, part: str) -> Term:
-        """What is written into a field of a part (entry, item): sums wrap in 64 bits."""
+        """Return ``value`` as written into a field of ``part`` (entry, item); sums wrap to 64 bits."""
         return Arithmetic(lambda leaf: self.leaf(leaf, part), 64).term(value)
 
     def read(self, part: str) -> Arithmetic:
@@ -34,7 +34,7 @@ class Values:
         return Arithmetic(lambda leaf: self.leaf(leaf, part))
 
     def where(self, owner: str, part: str) -> str:
-        """The part that an owner's fields are in."""
+        """Return the part that holds the fields of ``owner``."""
         return {"own": part, "entry": self.own}.get(owner, "item")
 
     def op(self, value: nodes.FieldValue, part: str) -> tuple[str, WriteOp]:

@@ -67,22 +67,22 @@ class Encoders:
         self.functions: dict[tuple[str, int], Global] = {}
 
     def function(self, verb: str, case: CasePlan) -> Global:
-        """The function that does something with the rows of a case."""
+        """Return the function that does ``verb`` with the rows of a case, named on first use."""
         key = (verb, case.number)
         if key not in self.functions:
             self.functions[key] = Global(self.module.name(f"{verb}_{case.name}"))
         return self.functions[key]
 
     def entry_function(self, verb: str, entry: LayoutPlan) -> str:
-        """A name for the function that does something with many entries."""
+        """Reserve and return a name for the function that does ``verb`` with many entries."""
         return self.module.name(function_name(verb, entry))
 
     def leaf(self, name: str) -> Leaf:
-        """A column by its name."""
+        """Return the leaf of the column ``name``."""
         return next(x for x in self.view.leaves if x.inside is None and x.column.name == name)
 
     def entries(self) -> list[tuple[int, LayoutPlan, list[CasePlan]]]:
-        """The layouts that are written, with the first number that stands for each."""
+        """Return the layouts that are written, each with its first key and the cases that have write programs."""
         out: list[tuple[int, LayoutPlan, list[CasePlan]]] = []
         for key, entry in self.view.entries:
             cases = [c for c in self.view.cases_of(entry) if c.number in self.programs]
@@ -92,7 +92,7 @@ class Encoders:
 
 
 def kept(program: WriteProgram) -> list[Key]:
-    """What the table keeps of an entry for the second pass: fields around the rows, columns of the first row."""
+    """Return what the entry table stores for the second pass: fields around the rows, columns of the first row."""
     out = [("entry", op.field.name) for op in program.around if isinstance(op, Number | Bits)]
     for op in program.row if program.around else ():
         for value in columns_of(op):
@@ -104,7 +104,7 @@ def kept(program: WriteProgram) -> list[Key]:
 
 
 def places(view: ViewPlan) -> tuple[str, ...]:
-    """Columns that say where a row was read: they are not written."""
+    """Return the names of columns that hold a row's position in the file; they are not written."""
     out = []
     for leaf in view.leaves:
         found = [case.values.get(leaf.name) for case in view.cases if leaf.inside is None]

@@ -15,7 +15,7 @@ from codecgen.targets.python_source import Code, assign, call, docstring, mappin
 
 
 def emit(plan: Plan, view: ViewPlan) -> dict[str, str]:
-    """The modules by their paths; none for a view that is not written. Raises :class:`Unsupported`."""
+    """Return the texts of a view's writer modules by path; ``{}`` if no rows are written. Raises Unsupported."""
     if all(rows.write is None for rows in view.view.rows):
         return {}
     encoders, text = encoders_of(plan, view, *_doc(view))
@@ -123,7 +123,7 @@ def _check(check: Check) -> Code:
 
 
 def _needs(encoders: Encoders, cases: list[CasePlan]) -> list[str]:
-    """The columns that must be there: they are written, and have no default."""
+    """Return the names of the columns that a batch must have: written, not nullable and without default."""
     used = set()
     for case in cases:
         program = encoders.programs[case.number]

@@ -9,7 +9,7 @@ from codecgen.targets.arrow.code_tree import FALSE, NEGATED, TRUE, Expr, Op, Pre
 
 
 def opposite(condition: Expr) -> Expr:
-    """Where a condition does not hold."""
+    """Return the elementwise negation of ``condition``."""
     match condition:
         case Prefix("~", operand):
             return operand
@@ -25,16 +25,17 @@ def opposite(condition: Expr) -> Expr:
 
 
 def both(conditions: list[Expr]) -> Expr:
-    """Where all of them hold."""
+    """Return the elementwise conjunction of ``conditions``."""
     return _joined("&", conditions, TRUE)
 
 
 def either(conditions: list[Expr]) -> Expr:
-    """Where one of them holds."""
+    """Return the elementwise disjunction of ``conditions``."""
     return _joined("|", conditions, FALSE)
 
 
 def _joined(operator: str, conditions: list[Expr], empty: Expr) -> Expr:
+    """Join ``conditions`` with an operator, without those equal to ``empty``. Return ``empty`` if none is left."""
     out: Expr | None = None
     for condition in conditions:
         if condition == empty:
@@ -62,6 +63,7 @@ class NumpyArithmetic(Arithmetic):
         return total if self.bits in (None, 64) else super().wrapped(total)
 
     def holds(self, term: Term) -> Expr:
+        """Return ``term`` as a mask: nonzero values become True."""
         return term.value if term.truth else term.value.ne(0)
 
     def member(self, value: Expr, allowed: tuple[int, ...]) -> Expr:
@@ -76,7 +78,7 @@ class NumpyArithmetic(Arithmetic):
         return term.value
 
     def broken(self, value: Value) -> Expr:
-        """Where a condition does not hold."""
+        """Return the mask of elements for which the condition ``value`` is false."""
         if isinstance(value, nodes.Membership):
             number, allowed = self.term(value.value).value, value.allowed
             if len(allowed) != allowed[-1] - allowed[0] + 1:

@@ -23,6 +23,7 @@ class Locals:
     found: dict[str, Var] = field(default_factory=dict)
 
     def of(self, name: str) -> Var:
+        """Return the variable ``name``; repeated calls return the same one."""
         return self.found.setdefault(name, Var(name))
 
 
@@ -69,6 +70,7 @@ class NumpyFields:
         return Attribute(Attribute(self.row, part), name)
 
     def where(self, owner: str) -> tuple[str, LayoutPlan]:
+        """Return the part, "entry" or "item", and the layout that hold the fields of ``owner``."""
         if self.case is None:
             return "entry", self.layout
         if owner == "item" or self.case.array is None:
@@ -92,7 +94,7 @@ class NumpyFields:
         raise Refused("bytes or a list")
 
     def absence(self, value: nodes.FieldValue, layout: LayoutPlan) -> Expr | None:
-        """Where a field is left out."""
+        """Return the mask of rows in which an optional field is absent, None if it is always present."""
         fp = layout.field(value.field.name)
         if not value.type.nullable or fp is None or fp.when is None:
             return None
@@ -103,7 +105,7 @@ class NumpyFields:
 
 
 def _owned_by_item(value: Value) -> Value:
-    """A condition of an element's layout, as one on the element."""
+    """Return a condition on an element's own fields, rewritten as a condition on ``item``."""
     match value:
         case nodes.FieldValue():
             return nodes.FieldValue(value.field, value.type, "item", value.holders)

@@ -37,7 +37,7 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 def kind_of(name: str, f: Field) -> str:
-    """The NumPy type of an integer of fixed size, in a field."""
+    """Return the NumPy dtype string of a fixed-size integer type, in the byte order of ``f``. Raises Unsupported."""
     size = SCALARS[name].width
     if size not in _WIDTHS:
         raise Unsupported(f"a number of the type {name}", f)
@@ -77,7 +77,7 @@ class NumpyLayoutReader:
             raise Unsupported(error.reason, f) from None
 
     def broken(self, value: Value, f: Field) -> Expr:
-        """Where a condition does not hold."""
+        """Return the mask of rows for which a condition is false. Raises Unsupported at ``f``."""
         try:
             return self.fields.arithmetic().broken(value)
         except Refused as error:
@@ -141,7 +141,7 @@ class NumpyLayoutReader:
         self.code.do_call(self.method("checksum", algorithm, stored, start, end))
 
     def absent(self, f: Field, needed: set[str]) -> None:
-        """A field that is never there in this version."""
+        """Emit null bytes or 0 for a needed field that is always absent in this version."""
         if f.name not in needed:
             return
         if isinstance(f.type, BytesType):
@@ -179,7 +179,7 @@ class NumpyLayoutReader:
             self.code.do_call(value, f.name)
 
     def skipped(self, op: ReadOp, needed: set[str]) -> bool:
-        """Whether a number is only passed over."""
+        """Return True if an operation reads a fixed-size number that nothing needs, so that its bytes are skipped."""
         if not isinstance(op, read_ops.Number):
             return False
         f, name = op.field.field, op.type
@@ -187,7 +187,7 @@ class NumpyLayoutReader:
         return fixed_size(name) is not None and not (f.name in needed and number)
 
     def read(self, op: ReadOp, walk: Var, needed: set[str]) -> Expr:
-        """What reads a field, or passes over it."""
+        """Return the expression that reads or skips a field. Raises Unsupported for tags, structs and choices."""
         match op:
             case read_ops.Number(field, name):
                 if name == "bool":
@@ -208,7 +208,7 @@ class NumpyLayoutReader:
         raise TypeError(type(op).__name__)
 
     def number(self, name: str, walk: Var, f: Field) -> Expr:
-        """What reads an integer."""
+        """Return the expression that reads an integer of type ``name``. Raises Unsupported for other types."""
         if is_integer(name) and SCALARS[name].fits_int64:
             return self.method("fixed", Text(kind_of(name, f)), on=walk)
         if name not in _VARINTS:

@@ -64,7 +64,7 @@ _TAKEN = ("np", "CASES", "LAYOUTS", *(name for _, names in _IMPORTS for name in 
 
 
 def numpy_module(plan: Plan, view: ViewPlan) -> str:
-    """The module's text. Raises :class:`Unsupported`."""
+    """Return the text of a view's NumPy module. Raises Unsupported."""
     return Readers(plan, view).text()
 
 
@@ -93,7 +93,7 @@ class Readers(ElementReader):
         self.refused = {case.number: self.refused_of(case) for case in view.cases}
 
     def refused_of(self, case: CasePlan) -> Expr | None:
-        """When the rows of an entry are refused, by what the array that holds them has to meet."""
+        """Return the mask of entries whose rows are refused by requirements on their array, None if it has none."""
         if case.array is None:
             return None
         fields, f = self.fields[case.number], case.array.field
@@ -111,7 +111,7 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ columns
 
     def columns_of(self, case: CasePlan) -> list[tuple[str, Expr]]:
-        """What each column that has values is made of."""
+        """Return (column, expression) for each column of ``case`` that has values."""
         fields, found = self.fields[case.number], self.sources[case.number]
         out: list[tuple[str, Expr]] = []
         held = {leaf.index: name for name, leaf in found.fields.items()}
@@ -136,7 +136,7 @@ class Readers(ElementReader):
             raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
     def wanted(self, layout: LayoutPlan, part: str) -> set[str]:
-        """The fields of a layout that columns ask for, whichever case they are of."""
+        """Return the fields of a layout that columns use, in all cases of the view."""
         found: set[str] = set()
         for case in self.view.cases:
             of_case = case.element if part == "item" else case.entry
@@ -184,7 +184,7 @@ class Readers(ElementReader):
         return "".join(lines).rstrip("\n")
 
     def describe(self, wanted: str, value: Expr) -> str:
-        """A description as a constant of the module. Its name."""
+        """Add a description as a constant of the module and return the constant's name."""
         name = self.names.new(wanted)
         self.parts.append((name, value))
         return name
@@ -201,7 +201,7 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ readers
 
     def reader(self, layout: LayoutPlan, wanted: set[str], *, part: bool) -> str:
-        """A reader of all of a layout. Its name."""
+        """Emit a function that reads a whole layout and return its name; each layout is emitted once."""
         verb = "read_element" if part else "read"
         key = (verb, layout.name, layout.version)
         if key in self.done:
@@ -252,7 +252,7 @@ class Readers(ElementReader):
         return self.describe(wanted, Call(Global("Layout"), (), tuple(named)))
 
     def length(self, entry: LayoutPlan, framing: Framing) -> tuple[str, Expr]:
-        """How entries are found."""
+        """Return how entries are found: "size" and the size, or "prefix" and the length prefix."""
         if framing.length is None:
             return "size", Num(framing.size or 0)
         return "prefix", self.prefix(entry, framing.length) or NONE
@@ -264,7 +264,7 @@ class Readers(ElementReader):
             raise Unsupported(error.reason, f) from None
 
     def measure(self, layout: LayoutPlan) -> FieldPlan | None:
-        """The field that says how long a structure is from some field on to its end."""
+        """Return the field that states the size from some field to the end of a layout, None if there is none."""
         for m in layout.fields:
             whole = m.measures is not None and m.measures.last in (None, layout.fields[-1].name)
             if whole and m.offset is not None and m.when is None:
@@ -272,7 +272,7 @@ class Readers(ElementReader):
         return None
 
     def prefix(self, layout: LayoutPlan, measure: FieldPlan) -> Expr | None:
-        """How the length of a structure is found; None if it does not come before anything that varies."""
+        """Return the ``LengthPrefix`` of a layout, None if it is at no fixed place. Raises Unsupported."""
         assert measure.measures is not None and isinstance(measure.field.type, ScalarType)
         if measure.own_bytes:
             raise Unsupported("a length that counts itself", measure.field)
@@ -313,7 +313,7 @@ class Readers(ElementReader):
         return name
 
     def head_field(self, entry: LayoutPlan, name: str, walk_: Var) -> Expr:
-        """A number at a fixed place."""
+        """Return the read of a fixed-offset field in the header of an entry. Raises Unsupported for other fields."""
         fp = entry.field(name)
         if fp is None or fp.offset is None or fp.when is not None:
             blamed_field = entry.fields[0].field if fp is None else fp.field
@@ -381,7 +381,7 @@ class Readers(ElementReader):
         return name
 
     def lambdas(self, case: CasePlan) -> tuple[Table, Table]:
-        """The columns that are the same for all rows of an entry, and the others."""
+        """Return the columns that are equal in all rows of an entry, and the other columns, as tables of lambdas."""
         shared: list[tuple[str, Expr]] = []
         columns: list[tuple[str, Expr]] = []
         for name, value in self.columns[case.number]:
@@ -393,7 +393,7 @@ class Readers(ElementReader):
         return Table(tuple(shared)), Table(tuple(columns))
 
     def opener(self, case: CasePlan, array: FieldPlan, type_: ArrayType) -> str:
-        """A reader of an entry up to its elements. Its name."""
+        """Emit a function that reads an entry up to its elements and return its name. Raises Unsupported."""
         entry, f = case.entry, array.field
         key = ("open", entry.name, entry.version)
         if key in self.done:
