@@ -48,7 +48,7 @@ class Columns:
         self.schema: tuple[pa.Schema, tuple[Column, ...]] | None = None
 
     def select(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
-        """The columns that are written, in the view's types. ``row`` is the number of the first row."""
+        """Return the columns to write, cast to the view's types. Error messages count rows from ``row`` on."""
         if self.schema is None or self.schema[0] != batch.schema:
             self.schema = (batch.schema, self._chosen(batch.schema))
         arrays = []
@@ -84,7 +84,7 @@ class Columns:
         return tuple(c for c in self.view.columns if c.name in schema.names and c.name not in aside)
 
     def source(self, batch: pa.RecordBatch) -> Source:
-        """The addresses of everything in a batch that :meth:`select` made."""
+        """Return the buffer addresses of a batch from :meth:`select`, with constants and defaults filled in."""
         numbers = np.zeros(1 + _BUFFERS * len(self.leaves), np.int64)
         kept: list[Any] = []
         given = set(batch.schema.names)
@@ -131,8 +131,10 @@ class Columns:
     def _constant(
         self, column: Column, value: int | None, slots: Any, rows: int, kept: list[Any]
     ) -> None:
-        """One value for all rows; None is null, or an empty list. Kernels look at one place for columns on request, and
-        at one for each row for the others."""
+        """Describe a column with one value in all rows in ``slots``. None is null, or an empty list.
+
+        Kernels read a single value for columns on request, and one value per row for other columns.
+        """
         count = 1 if column.on_request else rows
         kind = _NUMPY.get(column.type, np.int32)
         data = np.full(
@@ -148,7 +150,7 @@ class Columns:
             slots[_VALIDITY] = bits.ctypes.data
 
     def shown(self, source: Source, row: int, index: int) -> tuple[str, str]:
-        """The name of a column, and its value in a row."""
+        """Return the name of a leaf and the text of its value in ``row``, cut to 60 characters."""
         leaf = self.leaves[index]
         column = next(c for c in self.view.columns if leaf is c or leaf in c.members)
         name = column.name if leaf is column else f"{column.name}.{leaf.name}"
@@ -167,7 +169,7 @@ class Columns:
 
 
 def _number(column: Column, value: object) -> int | None:
-    """A constant as a number of its column. Raises ValueError."""
+    """Return a constant as an integer of its column's type. Raises ValueError if the column cannot hold it."""
     if column.type in ("binary", "string", "list"):
         raise ValueError(f"{column.name} cannot be a constant: only numbers can")
     if value is None and column.nullable:
@@ -232,8 +234,10 @@ def _size(buffer: Any) -> int:
 
 
 def _offsets(array: Any, content: int, name: str, part: tuple[int, int] | None) -> Any:
-    """The offsets of an array, which never go back and never beyond what it holds: kernels rely on that. Those that are
-    not in ``part`` nobody looks at."""
+    """Return the offsets of an array. Raises ValueError if they decrease or exceed ``content``.
+
+    Kernels rely on valid offsets. Only offsets of rows in ``part`` are checked, of all rows by default.
+    """
     buffer = array.buffers()[1]
     if buffer is None or not len(array):
         return np.zeros(2, np.int32)

@@ -29,7 +29,7 @@ class LengthPrefix:
         return self.offset + int(self.kind[-1])
 
     def format(self) -> str:
-        """A length of fixed size for the module struct, without the order of its bytes."""
+        """Return the ``struct`` format character of a fixed-size length, without the byte order."""
         letter = {"1": "b", "2": "h", "4": "i", "8": "q"}[self.kind[-1]]
         return letter if self.kind[-2] == "i" else letter.upper()
 

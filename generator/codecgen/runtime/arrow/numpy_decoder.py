@@ -90,7 +90,7 @@ class _Entries:
         return _Entries(*where, *ends, section, rows, first - first[0], stored)
 
     def sizes(self) -> SectionSizes | None:
-        """Those of the sections, if entries have some."""
+        """Return the compressed and decompressed sizes of the sections, None if the entries have no sections."""
         if self.stored is None:
             return None
         start = self.start + self.bias
@@ -100,7 +100,7 @@ class _Entries:
         return Rejected(int(self.start[i]) + self.bias, int(self.end[i]) + self.bias)
 
     def turns(self) -> Iterator[slice]:
-        """The rows that are read at once: all, unless a single entry has too many."""
+        """Yield slices of rows to read at once: all rows, or bounded slices if a single entry has too many."""
         at = 0
         while at < len(self.rows) or not at:
             after = len(self.rows)
@@ -111,7 +111,7 @@ class _Entries:
             at = max(after, 1)
 
     def row_ends(self) -> Vector:
-        """Where the window around each row ends."""
+        """Return the end of the readable window of each row."""
         ends = np.repeat(self.section.end, np.diff(self.first))
         if self.case.open is not None and self.case.prefix is None and len(ends):
             # Elements that have no length end where the next one begins. (An entry without rows marks the last row of
@@ -152,9 +152,9 @@ class NumpyDecoder:
         self.max_entries = PART_ROWS
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """The rows of the entries in a chunk, whose first byte is ``position`` in the file.
+        """Decode the entries of a chunk whose first byte is ``position`` in the file.
 
-        After a :class:`Rejected` whose end is known it goes on after that. It ends where no whole entry is left.
+        Decoding continues after a :class:`Rejected` with a known end, and stops where no complete entry is left.
         """
         memory = Memory(chunk.array)
         kind = self.view.kind
@@ -178,7 +178,7 @@ class NumpyDecoder:
                 return
 
     def _kind(self, memory: Memory, at: int, size: int) -> int | None:
-        """The number that says what an entry is; None when the bytes end before it."""
+        """Return the discriminator of the entry at ``at``, None if the chunk ends before it."""
         kind = self.view.kind
         if kind is None:
             return next(iter(self.layouts)) if at < size else None
@@ -191,7 +191,7 @@ class NumpyDecoder:
     def _entries(
         self, layout: Layout, memory: Memory, edges: Vector, bias: int
     ) -> Iterator[Rows | Rejected]:
-        """Entries, those of one case after the other."""
+        """Yield the rows of consecutive entries, one run of entries with the same case after the other."""
         start, end = edges[:-1], edges[1:]
         cases = layout.choose(Walk(memory, start, end, 0), self.full_check)
         cases[end - start < layout.least] = -1
@@ -249,7 +249,7 @@ class NumpyDecoder:
         at: int,
         after: int,
     ) -> Iterator[Rows | Rejected]:
-        """Entries that were opened, from ``at`` on up to ``after``."""
+        """Decode entries ``at`` to ``after`` (excluded), whose sections were found."""
         case = self.cases[number]
         codecs = self.view.cases[number].codecs
         while at < after:
@@ -271,7 +271,11 @@ class NumpyDecoder:
     def _plain(
         self, memory: Memory, codecs: Mapping[int, Codec | None], section: Section, bad: Vector
     ) -> tuple[Memory, Section, Vector]:
-        """As many sections as there is room for, without compression and in one memory, and which are not as they should be."""
+        """Decompress as many sections as fit into the scratch buffer.
+
+        Returns:
+            The memory, the sections in it, and a mask of sections that cannot be decoded.
+        """
         if not ((section.codec != 0) & ~bad).any():
             return memory, section, bad
         bad = bad.copy()
@@ -304,7 +308,7 @@ class NumpyDecoder:
         return Memory(self.scratch.array), section, bad[:done]
 
     def _decompressed(self, codec: Codec | None, section: memoryview) -> bytes | None:
-        """A section without compression; None when there is anything to be said about it."""
+        """Return a section decompressed, None if it is damaged, has notes, or its codec is not available."""
         if codec is None:
             return None
         limit = codec.limit if self.limits.decompressed is None else self.limits.decompressed
@@ -318,7 +322,7 @@ class NumpyDecoder:
     # ------------------------------------------------------------ rows
 
     def _without(self, entries: _Entries, bad: Vector) -> Iterator[Rows | Rejected]:
-        """The rows of entries, but for some that are left to others."""
+        """Yield the rows of entries in order, and a Rejected for each entry in the mask ``bad``."""
         at = 0
         for i in [*np.flatnonzero(bad).tolist(), len(bad)]:
             if at < i:
@@ -328,7 +332,7 @@ class NumpyDecoder:
             at = i + 1
 
     def _parts(self, entries: _Entries) -> Iterator[Rows | Rejected]:
-        """The rows of entries, so many entries at a time as have a good number of rows."""
+        """Yield the rows of entries in batches of about PART_ROWS rows; entries that are invalid are Rejected."""
         at = 0
         first, section = entries.first, entries.section
         while at < len(entries):
@@ -350,8 +354,11 @@ class NumpyDecoder:
             at = after
 
     def _batch(self, entries: _Entries) -> tuple[pa.RecordBatch | None, Vector]:
-        """The rows of entries, or which entries are not as they should be. A single entry may have more rows than are
-        read at once."""
+        """Return the rows of entries as a batch and the row count of each entry.
+
+        If an entry is invalid, return None and a mask of the invalid entries.
+        A single entry may have more rows than are read at once.
+        """
         case, counts = entries.case, np.diff(entries.first)
         ends = self._ends(entries, counts) if case.ends else Fields()
         refused = self._refused(entries, ends, counts)
@@ -386,7 +393,7 @@ class NumpyDecoder:
         return pa.Table.from_batches(batches).combine_chunks().to_batches()[0], counts
 
     def _ends(self, entries: _Entries, counts: Vector) -> Fields:
-        """Fields of the first and of the last element of each entry that has any."""
+        """Read the first and the last element of each entry that has elements."""
         some = counts > 0
         end = entries.row_ends()
         found = {}
@@ -399,7 +406,7 @@ class NumpyDecoder:
         return Fields(**found)
 
     def _refused(self, entries: _Entries, ends: Fields, counts: Vector) -> Vector:
-        """Which entries have elements that, all together, are not as they should be."""
+        """Return the mask of entries whose elements violate the case's rule about the first and last element."""
         bad = np.zeros(len(counts), np.bool_)
         some = counts > 0
         if entries.case.refuse is not None and some.any():

@@ -43,11 +43,11 @@ class Memory:
         self._windows: dict[int, Vector] = {}
 
     def bytes(self, at: Vector) -> Vector:
-        """The bytes at some places."""
+        """Return the byte at each position. Positions outside the array are clipped to it."""
         return self.array.take(at, mode="clip")
 
     def runs(self, at: Vector, size: int) -> Vector:
-        """So many bytes from each place on, as one array of voids."""
+        """Return ``size`` bytes from each position on, as an array of voids."""
         window = self._windows.get(size)
         if window is None:
             window = np.ndarray(len(self.array) - size + 1, f"V{size}", self.array, strides=(1,))
@@ -55,14 +55,14 @@ class Memory:
         return window[np.minimum(at, len(window) - 1)]
 
     def pieces(self, start: Vector, end: Vector) -> Iterator[Piece]:
-        """The bytes from some places up to others."""
+        """Yield the bytes from each of ``start`` to the matching one of ``end`` (excluded)."""
         turns = range(0, len(start), PIECES)
         return chain.from_iterable(
             self._pieces(start[at : at + PIECES], end[at : at + PIECES]) for at in turns
         )
 
     def _pieces(self, start: Vector, end: Vector) -> Iterable[Piece]:
-        """Where they are short, Arrow copies all of them at once: that takes less time than to make a view of each."""
+        """Return the bytes of a group of ranges. Short ranges are copied by Arrow at once, which beats many views."""
         edges = np.column_stack([start, end]).ravel()
         if edges[-1] - edges[0] < SHORT * len(start) and _in_order(edges, self):
             whole = _whole(self, edges, len(edges) - 1)
@@ -72,14 +72,14 @@ class Memory:
 
 
 def _in_order(edges: Vector, memory: Memory) -> bool:
-    """Whether bytes lie one after the other."""
+    """Return True if the edges never decrease and lie in memory, in a span that int32 offsets can address."""
     low, high = int(edges[0]), int(edges[-1])
     inside = low >= 0 and high <= len(memory.array) and high - low <= MAX_BYTES
     return inside and not (edges[1:] < edges[:-1]).any()
 
 
 def _whole(memory: Memory, edges: Vector, count: int) -> Any:
-    """What lies between edges as an Arrow array, which is no copy."""
+    """Return the bytes between consecutive edges as an Arrow binary array, without a copy."""
     low, high = int(edges[0]), int(edges[-1])
     buffers = [
         None,
@@ -107,13 +107,13 @@ class Bytes:
         return Bytes(self.memory, self.start[rows], self.size[rows], self.text)
 
     def array(self) -> Any:
-        """A copy of them as an Arrow array of type ``binary``."""
+        """Return a copy of the byte strings as an Arrow array of type ``binary``, made on first use."""
         if self._array is None:
             self._array = _binary(self.memory, self.start, self.size)
         return self._array
 
     def broken(self) -> Vector | None:
-        """Which of them are not UTF-8; None when all are."""
+        """Return the mask of values that are not valid UTF-8, None if all are valid."""
         array = self.array()
         try:
             array.cast(pa.string())
@@ -131,8 +131,10 @@ def _is_utf8(value: Any) -> bool:
 
 
 def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
-    """A copy of bytes, by Arrow: they and what lies between them are values of one array, of which every second is
-    taken."""
+    """Copy byte strings into an Arrow binary array.
+
+    Arrow takes every second value of an array that holds the strings and the gaps between them.
+    """
     count = len(size)
     if not count:
         return pa.array([], pa.binary())
@@ -203,8 +205,15 @@ _NUMBERS = {
 
 
 def to_arrow(column: Column, kind: Any, value: Any, count: int, repeats: Vector | None) -> Any:
-    """The values of a column as an Arrow array of type ``kind``; there are ``count``. ``repeats``: how many rows each is
-    for, if not one."""
+    """Return the values of a column as an Arrow array of type ``kind``.
+
+    Args:
+        column: The column.
+        kind: The Arrow type of the array.
+        value: The values: Bytes, List, Nullable, a vector, or one number for all.
+        count: The number of values.
+        repeats: How many rows each value stands for; one row each by default.
+    """
     if isinstance(value, Bytes):
         return value.array().cast(kind)
     if isinstance(value, List):
@@ -230,13 +239,14 @@ def to_arrow(column: Column, kind: Any, value: Any, count: int, repeats: Vector 
 
 
 def _spread(values: Vector, count: int, repeats: Vector | None) -> Vector:
+    """Return one value per row: expand a scalar to ``count`` values, and repeat values ``repeats`` times."""
     if values.ndim == 0:
         return np.full(count if repeats is None else int(repeats.sum()), values)
     return values if repeats is None else np.repeat(values, repeats)
 
 
 def missing(column: Column, kind: Any, rows: int) -> Any:
-    """A column that has no values here."""
+    """Return a column of ``rows`` nulls, or of empty lists if the column is a list that cannot be null."""
     if column.type != "list" or column.nullable:
         return pa.nulls(rows, kind)
     none = [pa.array([], field.type) for field in kind.value_type]

@@ -355,6 +355,7 @@ class _Decoder:
         return parts, numbers
 
     def _written(self, parts: list[ColumnBuffers], numbers: Any) -> tuple[pa.RecordBatch, Any]:
+        """Return the rows that the kernel wrote as a batch, and the payload number of each row."""
         rows = int(self.state[_ROWS])
         used = self.state.tolist()
         nulls = used[LEAVES + self.leaves :]
@@ -412,6 +413,7 @@ class _Decoder:
         start: int,
         end: int,
     ) -> Payloads:
+        """Return the rows of payloads ``start`` to ``end``, merged with rows that the reference codec decoded."""
         low, high = np.searchsorted(rows, [start, end]).tolist()
         batch, rows = batch.slice(low, high - low), rows[low:high]
         if found.values:

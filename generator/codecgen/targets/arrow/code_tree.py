@@ -176,12 +176,12 @@ def effect(name: str, *arguments: Expr | int) -> Call:
 
 
 def any_of(conditions: Iterable[Expr]) -> Expr:
-    """``a or b or c``."""
+    """Return ``a or b or c`` of the conditions, FALSE if there are none."""
     return _joined("or", list(conditions), FALSE)
 
 
 def all_of(conditions: Iterable[Expr]) -> Expr:
-    """``a and b and c``."""
+    """Return ``a and b and c`` of the conditions, TRUE if there are none."""
     return _joined("and", list(conditions), TRUE)
 
 

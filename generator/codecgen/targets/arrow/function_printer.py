@@ -253,7 +253,10 @@ class Printer:
     def broken(
         self, depth: int, head: str, items: list[str], tail: str, alone: list[str] | None = None
     ) -> None:
-        """Items in brackets: in one line, or in one of their own, or in one each, where they may be ``alone`` in several."""
+        """Append bracketed ``items``: on the line of the brackets, on a line of their own, or on one line each.
+
+        ``alone`` holds the items as printed if each has a line of its own.
+        """
         indent = "    " * depth
         one = f"{indent}{head}{', '.join(items)}{tail}"
         if len(one.partition("  # ")[0]) <= WIDTH:

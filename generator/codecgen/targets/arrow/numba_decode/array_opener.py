@@ -193,7 +193,7 @@ class ArrayOpener:
         self.code.assign(codec, value)
 
     def checksums(self, end: Expr, codec: Expr) -> None:
-        """Verify checksums before anything is decompressed; without compression that comes when the rows are read."""
+        """Emit the checks of checksums, for compressed rows only. Others are checked when the rows are read."""
         code, reader, checked = self.code, self.reader, self.row + self.kernels.slots["CHECKED"]
         for c, after in reader.pending:
             if after != end:

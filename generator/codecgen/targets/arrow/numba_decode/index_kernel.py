@@ -70,7 +70,7 @@ class Index:
         }
 
     def see_framing(self) -> None:
-        """See that entries can be found: those that end where their fields end are all rows."""
+        """Check that entries without a length prefix can be found. Raises Unsupported."""
         if not self.framing.open:
             return
         entry = self.entry

@@ -175,7 +175,7 @@ class RowRules:
             code.assign(variable, 0)
 
     def row(self, values: ValueReader, code: Builder, apply: Expr, is_first: Expr) -> None:
-        """Look at one row."""
+        """Emit the checks and updates that the rules need for one row."""
         if not self.rules:
             return
         with code.when(apply):

@@ -69,7 +69,7 @@ class RowsKernel:
         )
 
     def start(self) -> None:
-        """Begin another function."""
+        """Start a new function with an empty body and new variables."""
         self.code = Builder()
         self.variables = Variables()
         self.gives = self.gives_to(self.code)
@@ -170,7 +170,7 @@ class RowsKernel:
         code.do("store_64", self.slot(self.state, "NEXT"), self.loaded(self.row, "END"))
 
     def find_ends(self, array: FieldPlan) -> None:
-        """Look for the first and the last element, where columns are relative to these."""
+        """Emit the reads of the first and the last element if columns are relative to them. Raises Unsupported."""
         code, case = self.code, self.case
         ends = self.kernels.asked[case.number].ends
         if not ends:

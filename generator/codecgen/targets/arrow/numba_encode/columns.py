@@ -106,7 +106,7 @@ class Columns:
         self.code.assign(self.variables.value(leaf), call("load_i32_le", first + 4) - at)
 
     def null_bytes(self, leaf: Leaf, row: Expr) -> None:
-        """-1 for null."""
+        """Emit the assignment of the size -1 if the value of a nullable column is null."""
         if leaf.column.nullable:
             with self.code.when(self.is_null(leaf, self.place(leaf, row))):
                 self.code.assign(self.variables.value(leaf), -1)

@@ -270,7 +270,7 @@ class EntryPlanner:
             raise Unsupported("a length that is not before what it measures", op.field.field)
 
     def lengths_hold(self) -> None:
-        """Lengths of fixed size that are small can say how long the row is."""
+        """Emit checks that the row's size fits its small length fields. Raises Unsupported."""
         element = self.program.case.element
         for op in self.program.row:
             if not isinstance(op, Length) or op.ahead:

@@ -90,7 +90,7 @@ class PlannerFunction:
     # ------------------------------------------------------------ refusals
 
     def not_these(self, when: Expression) -> None:
-        """Rows of this case are others than the first one is."""
+        """Emit the return of -1 and a check number: the first row does not meet the condition of this case."""
         assert self.program.when is not None
         leaf = self.blame(self.program.when, self.values.own)
         check = Check("when", when, leaf)
@@ -108,7 +108,7 @@ class PlannerFunction:
             self.stop_for(condition, check)
 
     def stop_for(self, condition: Expr, check: Check) -> None:
-        """End the entry before the row at hand, or refuse the first row, if a condition holds."""
+        """Emit code that, if ``condition`` holds, ends the entry before this row or refuses the first row."""
         with self.code.when(condition):
             if self.inside:
                 self.code.assign(self.blamed, self.number(check), self.remark(check))

@@ -140,7 +140,7 @@ class RoundTrip:
             frame.stop(all_of([given, _differs(found.value, n)]), leaf.index)
 
     def compare(self, leaf: Leaf, term: Term, n: Var) -> None:
-        """Work out what is read, and compare."""
+        """Emit the comparison of the value that a reader computes with the column's value ``n``."""
         frame, back = self.frame, self.found
         if not leaf.column.nullable:
             self.code.choose(back, term.value)
@@ -165,7 +165,7 @@ def _wraps(value: nodes.DerivedValue) -> bool:
 
 
 def _as_bit(term: Term, value: Value) -> Expr:
-    """True as 1, as columns of bools have it."""
+    """Return a condition or a number of a boolean column as 1 or 0."""
     if term.truth:
         return call("int", term.value)
     low, high = exact_range(value)

@@ -30,7 +30,7 @@ class Values:
         return Arithmetic(lambda leaf: self.leaf(leaf, part), 64).term(value)
 
     def read(self, part: str) -> Arithmetic:
-        """Values as a reader works them out, and conditions."""
+        """Return the arithmetic for conditions and for values as a reader computes them."""
         return Arithmetic(lambda leaf: self.leaf(leaf, part))
 
     def where(self, owner: str, part: str) -> str:
