@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from codecgen.runtime.arrow.chunks import Chunk
-from codecgen.runtime.arrow.memory_limit import fitting
+from codecgen.runtime.arrow.memory_limit import limit_size
 from codecgen.runtime.arrow.primitives.compressed_sections import NUMBERS
 from codecgen.runtime.arrow.primitives.native import Library
 from codecgen.runtime.arrow.view import Codec, View
@@ -20,7 +20,7 @@ from codecgen.runtime.compression.snappy import XERIAL, XERIAL_OR_RAW
 from codecgen.runtime.errors import UnsupportedCodec
 from codecgen.runtime.located_bytes import Limits
 
-SCRATCH = fitting(8 << 20)
+SCRATCH = limit_size(8 << 20)
 """Decompressed bytes after which rows are written. There is room for twice as many; a single entry may have more."""
 
 STATUS, AT, CASE, START, END, CODEC, SECTION, SECTION_END, COUNT = range(9)

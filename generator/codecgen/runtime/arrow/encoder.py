@@ -139,7 +139,7 @@ class Encoder:
         more = max(256, rest.num_rows)
         while True:
             taken = batch.slice(0, more)
-            joined = _joined(rest, taken) if taken.num_rows else rest
+            joined = _concatenate(rest, taken) if taken.num_rows else rest
             source = self.columns.source(joined)
             found = self._plan(source, 0, False, 1)
             if found.count:
@@ -259,7 +259,7 @@ class Encoder:
         return RowRefused(reason, self.rows + row, name)
 
 
-def _joined(first: pa.RecordBatch, second: pa.RecordBatch) -> pa.RecordBatch:
+def _concatenate(first: pa.RecordBatch, second: pa.RecordBatch) -> pa.RecordBatch:
     """Return the rows of two record batches as one."""
     (batch,) = pa.Table.from_batches([first, second]).combine_chunks().to_batches()
     return batch

@@ -36,7 +36,7 @@ def number(p: int, width: int, signed: int, little: int) -> int:
 
 
 @jit
-def hop(
+def read_headers(
     function: int,
     fd: int,
     to: int,

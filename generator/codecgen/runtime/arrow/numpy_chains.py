@@ -109,7 +109,7 @@ def _side_by_side(
         held.append(at)
         owners.append(own)
         total += len(at)
-        at = _after(prefix, memory, at)
+        at = _next_positions(prefix, memory, at)
         going = at < ends
         if not going.all():
             last[own] = at
@@ -128,7 +128,7 @@ def _side_by_side(
     return np.concatenate(held), np.concatenate(owners), np.concatenate(turns), last
 
 
-def _after(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
+def _next_positions(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
     """Return the position after each structure, BEYOND if its length is invalid."""
     if not prefix.is_varint:
         found = memory.runs(at + prefix.offset, prefix.head - prefix.offset)
@@ -245,10 +245,10 @@ def _search(
     for _ in range(LINKS):
         p, lane, after = p[good], lane[good], after[good]
         good = memory.bytes(_content(prefix, memory, after) + offset) == value
-        before, after = after, _after(prefix, memory, after)
+        before, after = after, _next_positions(prefix, memory, after)
         good &= (after < stop[lane]) & (after - before <= longest)
     p, lane = p[good], lane[good]
-    others = (lane[1:] == lane[:-1]) & (p[1:] != _after(prefix, memory, p[:-1]))
+    others = (lane[1:] == lane[:-1]) & (p[1:] != _next_positions(prefix, memory, p[:-1]))
     if read is not None and others.any():
         walk = Walk(memory, p, stop[lane], MOST, root=False)
         read(walk)

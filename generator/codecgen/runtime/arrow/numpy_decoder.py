@@ -23,9 +23,9 @@ from codecgen.runtime.arrow.chunks import (
     SectionSizes,
     split_by_flag,
 )
-from codecgen.runtime.arrow.memory_limit import fitting
+from codecgen.runtime.arrow.memory_limit import limit_size
 from codecgen.runtime.arrow.numpy_cases import Case, Layout, Section
-from codecgen.runtime.arrow.numpy_elements import places
+from codecgen.runtime.arrow.numpy_elements import find_elements
 from codecgen.runtime.arrow.numpy_fields import Walk
 from codecgen.runtime.arrow.numpy_index import find
 from codecgen.runtime.arrow.numpy_memory import Fields, Memory, Vector, missing, to_arrow
@@ -37,13 +37,13 @@ from codecgen.runtime.errors import UnsupportedCodec
 from codecgen.runtime.located_bytes import Limits
 
 PART_ROWS = 1 << 15
-PART_BYTES = fitting(8 << 20)
+PART_BYTES = limit_size(8 << 20)
 """Rows, and bytes of sections, that are read at a time: few enough to stay in the cache, enough to be worth it."""
 
 FEW = 16
 """Entries that are looked at after one that was not as it should be: most often what follows is read anew."""
 
-SCRATCH = fitting(8 << 20)
+SCRATCH = limit_size(8 << 20)
 """Decompressed bytes after which rows are read. A single entry may have more."""
 
 
@@ -255,7 +255,7 @@ class NumpyDecoder:
         while at < after:
             rest = slice(at, after)
             inside, section, bad = self._plain(memory, codecs, whole.part(rest), wrong[rest])
-            rows, counts, bad = places(
+            rows, counts, bad = find_elements(
                 case, inside, section.start, section.end, section.count, bad, self.limits.elements
             )
             first = np.zeros(len(bad) + 1, np.int64)

@@ -13,7 +13,7 @@ STEP = 1 << 16
 """Places that are held as a list."""
 
 
-def places(
+def find_elements(
     case: Case, memory: Memory, start: Vector, end: Vector, count: Vector, bad: Vector, most: int
 ) -> tuple[Vector, Vector, Vector]:
     """Find the elements of entries.

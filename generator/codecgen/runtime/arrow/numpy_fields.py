@@ -281,7 +281,7 @@ class Walk:
             some = self._some(rows)
             found.append((rows, read(some)))
             self._join(rows, some)
-        sizes = np.bincount(_joined([rows for rows, _ in found]), minlength=len(self.p))
+        sizes = np.bincount(_concatenate([rows for rows, _ in found]), minlength=len(self.p))
         if count is None:
             self.bad |= (sizes < at_least) | (sizes > self.most)
         offsets = np.zeros(len(self.p) + 1, np.int64)
@@ -318,7 +318,7 @@ def _owners(offsets: Vector) -> Vector:
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
-def _joined(parts: list[Vector]) -> Vector:
+def _concatenate(parts: list[Vector]) -> Vector:
     """Concatenate index vectors; return an empty int64 vector for an empty list."""
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 

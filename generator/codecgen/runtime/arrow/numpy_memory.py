@@ -65,7 +65,7 @@ class Memory:
         """Return the bytes of a group of ranges. Short ranges are copied by Arrow at once, which beats many views."""
         edges = np.column_stack([start, end]).ravel()
         if edges[-1] - edges[0] < SHORT * len(start) and _in_order(edges, self):
-            whole = _whole(self, edges, len(edges) - 1)
+            whole = _contiguous_array(self, edges, len(edges) - 1)
             copies: list[Piece] = whole.to_numpy(zero_copy_only=False)[::2].tolist()
             return copies
         return map(self.view.__getitem__, map(slice, start.tolist(), end.tolist()))
@@ -78,7 +78,7 @@ def _in_order(edges: Vector, memory: Memory) -> bool:
     return inside and not (edges[1:] < edges[:-1]).any()
 
 
-def _whole(memory: Memory, edges: Vector, count: int) -> Any:
+def _contiguous_array(memory: Memory, edges: Vector, count: int) -> Any:
     """Return the bytes between consecutive edges as an Arrow binary array, without a copy."""
     low, high = int(edges[0]), int(edges[-1])
     buffers = [
@@ -152,7 +152,7 @@ def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
         places = map(slice, start.tolist(), (start + size).tolist())
         values = [bytes(memory.view[place]) for place in places]
         return pa.array(values, pa.binary(), mask=~there)
-    whole = _whole(memory, edges, 2 * count)
+    whole = _contiguous_array(memory, edges, 2 * count)
     taken = whole.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
     if not nulls:
         return taken
@@ -222,12 +222,14 @@ def to_arrow(column: Column, kind: Any, value: Any, count: int, repeats: Vector 
         return _listed(kind, count, value.offsets, members, value.null)
     null: Any = None
     if isinstance(value, Nullable):
-        value, null = value.value, _spread(np.asarray(value.null), count, repeats)
+        value, null = value.value, _repeat_values(np.asarray(value.null), count, repeats)
     if column.type == "bool":
-        value = np.packbits(_spread(np.asarray(value) != 0, count, repeats), bitorder="little")
+        value = np.packbits(
+            _repeat_values(np.asarray(value) != 0, count, repeats), bitorder="little"
+        )
     else:
         # In the width of the column first: to repeat, and to fill, takes less time then.
-        value = _spread(np.asarray(value).astype(_NUMBERS[column.type]), count, repeats)
+        value = _repeat_values(np.asarray(value).astype(_NUMBERS[column.type]), count, repeats)
     rows = count if repeats is None else int(repeats.sum())
     validity, nulls = None, 0
     if null is not None and null.any():
@@ -238,7 +240,7 @@ def to_arrow(column: Column, kind: Any, value: Any, count: int, repeats: Vector 
     )
 
 
-def _spread(values: Vector, count: int, repeats: Vector | None) -> Vector:
+def _repeat_values(values: Vector, count: int, repeats: Vector | None) -> Vector:
     """Return one value per row: expand a scalar to ``count`` values, and repeat values ``repeats`` times."""
     if values.ndim == 0:
         return np.full(count if repeats is None else int(repeats.sum()), values)

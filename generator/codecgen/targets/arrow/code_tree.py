@@ -177,15 +177,15 @@ def effect(name: str, *arguments: Expr | int) -> Call:
 
 def any_of(conditions: Iterable[Expr]) -> Expr:
     """Return ``a or b or c`` of the conditions, FALSE if there are none."""
-    return _joined("or", list(conditions), FALSE)
+    return _join_operands("or", list(conditions), FALSE)
 
 
 def all_of(conditions: Iterable[Expr]) -> Expr:
     """Return ``a and b and c`` of the conditions, TRUE if there are none."""
-    return _joined("and", list(conditions), TRUE)
+    return _join_operands("and", list(conditions), TRUE)
 
 
-def _joined(operator: str, items: Sequence[Expr], empty: Expr) -> Expr:
+def _join_operands(operator: str, items: Sequence[Expr], empty: Expr) -> Expr:
     """Join ``items`` with a binary operator, grouped from the left. Return ``empty`` if there are none."""
     if not items:
         return empty
@@ -209,7 +209,7 @@ def invert(condition: Expr) -> Expr:
     return Prefix("not", condition)
 
 
-def parts(value: Expr) -> tuple[Expr, ...]:
+def subexpressions(value: Expr) -> tuple[Expr, ...]:
     """Return the direct subexpressions of ``value``, in order; ``()`` for names and numbers."""
     match value:
         case Op(_, left, right):
@@ -231,16 +231,16 @@ def parts(value: Expr) -> tuple[Expr, ...]:
     return ()
 
 
-def walk(value: Expr) -> Iterator[Expr]:
+def iterate_expressions(value: Expr) -> Iterator[Expr]:
     """Yield ``value`` and all its subexpressions, depth first."""
     yield value
-    for part in parts(value):
-        yield from walk(part)
+    for part in subexpressions(value):
+        yield from iterate_expressions(part)
 
 
 def variables(value: Expr) -> set[Var]:
     """Return the variables that an expression reads."""
-    return {part for part in walk(value) if isinstance(part, Var)}
+    return {part for part in iterate_expressions(value) if isinstance(part, Var)}
 
 
 def replaced(value: Expr, new: dict[Var, Var]) -> Expr:
@@ -380,7 +380,7 @@ def blocks(statement: Statement) -> list[list[Statement]]:
 
 def is_pure(value: Expr) -> bool:
     """Return True if evaluating ``value`` has no side effects."""
-    return all(not isinstance(part, Call) or part.pure for part in walk(value))
+    return all(not isinstance(part, Call) or part.pure for part in iterate_expressions(value))
 
 
 def all_values(body: list[Statement]) -> Iterator[Expr]:
@@ -394,4 +394,4 @@ def all_values(body: list[Statement]) -> Iterator[Expr]:
 def globals_of(body: list[Statement]) -> Iterator[str]:
     """Yield the module-level names that statements use, with repetitions."""
     for value in all_values(body):
-        yield from (part.name for part in walk(value) if isinstance(part, Global))
+        yield from (part.name for part in iterate_expressions(value) if isinstance(part, Global))

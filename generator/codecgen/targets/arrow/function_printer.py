@@ -34,9 +34,9 @@ from codecgen.targets.arrow.code_tree import (
     all_of,
     blocks,
     is_pure,
+    iterate_expressions,
     own_values,
     reads,
-    walk,
 )
 from codecgen.targets.python_source import WIDTH, Code, docstring, render, string
 from codecgen.targets.python_source import Call as Nest
@@ -74,7 +74,7 @@ def pruned(body: list[Statement]) -> list[Statement]:
     """Return ``body`` without assignments to unread variables and without blocks that are then empty."""
     while True:
         used = set(_all_reads(body))
-        kept = _kept(body, used)
+        kept = _prune_once(body, used)
         if _count(kept) == _count(body):
             return kept
         body = kept
@@ -91,7 +91,7 @@ def _all_reads(body: list[Statement]) -> Iterable[Var]:
 
 
 def _vars(value: Expr) -> Iterable[Var]:
-    return (part for part in walk(value) if isinstance(part, Var))
+    return (part for part in iterate_expressions(value) if isinstance(part, Var))
 
 
 def _merged(arms: Arms) -> Arms:
@@ -102,7 +102,7 @@ def _merged(arms: Arms) -> Arms:
     return arms
 
 
-def _kept(body: list[Statement], used: set[Var]) -> list[Statement]:
+def _prune_once(body: list[Statement], used: set[Var]) -> list[Statement]:
     """Return ``body`` without pure assignments to variables outside ``used`` and without empty branches: one pass."""
     out: list[Statement] = []
     for statement in body:
@@ -112,16 +112,16 @@ def _kept(body: list[Statement], used: set[Var]) -> list[Statement]:
             case Add(target, value) if is_pure(value) and target not in used:
                 continue
             case Branch(arms):
-                arms = [(test, _kept(block, used)) for test, block in arms]
+                arms = [(test, _prune_once(block, used)) for test, block in arms]
                 while arms and not arms[-1][1]:
                     arms.pop()
                 if not arms:
                     continue
                 out.append(Branch(_merged(arms)))
             case While(condition, block):
-                out.append(While(condition, _kept(block, used)))
+                out.append(While(condition, _prune_once(block, used)))
             case For(variable, bounds, block):
-                out.append(For(variable, bounds, _kept(block, used)))
+                out.append(For(variable, bounds, _prune_once(block, used)))
             case _:
                 out.append(statement)
     return out
@@ -304,7 +304,7 @@ class Printer:
                 items += [(f"{name}=", self.code(item)) for name, item in named]
                 return Nest(self.text(function, 12), tuple(items))
             case Lambda(parameter, inner):
-                used = any(part is parameter for part in walk(inner))
+                used = any(part is parameter for part in iterate_expressions(inner))
                 head = f"lambda {self.name(parameter) if used else '_'}: "
                 code = self.code(inner)
                 if isinstance(code, Nest):
@@ -349,7 +349,7 @@ class Printer:
             case Attribute(owner, name):
                 return f"{self.text(owner, 12)}.{name}", 12
             case Lambda(parameter, inner):
-                used = any(part is parameter for part in walk(inner))
+                used = any(part is parameter for part in iterate_expressions(inner))
                 name = self.name(parameter) if used else "_"
                 return f"lambda {name}: {self.text(inner)}", 0
             case Several(items):

@@ -15,7 +15,7 @@ from importlib.resources import files
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
-from codecgen.runtime.arrow.kept_code import KeptFiles, kept
+from codecgen.runtime.arrow.kept_code import KeptFiles, cached_code_class
 from codecgen.runtime.arrow.memory_limit import has_room_for_kernels
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -99,7 +99,7 @@ if JIT:
         """Return the class that caches machine code of this numba version and these primitives."""
         llvmlite = importlib.import_module("llvmlite")
         dumps = importlib.import_module("numba.core.serialize").dumps
-        kind: Any = kept(_cache, (numba.__version__, llvmlite.__version__), dumps)
+        kind: Any = cached_code_class(_cache, (numba.__version__, llvmlite.__version__), dumps)
         kind._impl_class = _NamedFiles
         return kind
 

@@ -64,15 +64,15 @@ if JIT:
 
 else:
 
-    def _plain(result: Any, *parameters: Any) -> Any:
+    def _function_caller(result: Any, *parameters: Any) -> Any:
         kind = ctypes.CFUNCTYPE(result, *parameters)
         return lambda function, *args: kind(function)(*args)
 
     _INT, _LONG = ctypes.c_int, ctypes.c_int64
-    call_1 = _plain(_INT, _LONG)
-    call_2 = _plain(_INT, _LONG, _INT)
-    call_4 = _plain(_LONG, _INT, _LONG, _LONG, _LONG)
-    call_5 = _plain(_LONG, _LONG, _LONG, _LONG, _LONG, _LONG)
+    call_1 = _function_caller(_INT, _LONG)
+    call_2 = _function_caller(_INT, _LONG, _INT)
+    call_4 = _function_caller(_LONG, _INT, _LONG, _LONG, _LONG)
+    call_5 = _function_caller(_LONG, _LONG, _LONG, _LONG, _LONG, _LONG)
 
 
 @cache

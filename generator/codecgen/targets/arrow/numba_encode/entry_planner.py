@@ -37,7 +37,7 @@ from codecgen.targets.arrow.numba_encode.sizes import (
     sizes_of,
 )
 from codecgen.targets.arrow.numba_encode.values import VARIABLE_OF
-from codecgen.targets.arrow.numba_encode.view import Encoders, kept
+from codecgen.targets.arrow.numba_encode.view import Encoders, stored_values
 
 _ROWS = (
     "Pass 1: how many rows from ``start`` on are entries of this kind. 0 rows and what is in the way; -1 when the first one "
@@ -116,14 +116,14 @@ class EntryPlanner:
         """Emit what the first row of an entry determines: initial column values, extremes and fixed fields."""
         frame, code, variables = self.frame, self.code, self.frame.variables
         used = {(value.which, value.column.name) for value in self.used()}
-        starts = {name for op in self.running for name in _named(columns_of(op))}
+        starts = {name for op in self.running for name in _column_names(columns_of(op))}
         first = {name for which, name in used if which in ("first", "max", "min")} | starts
         for name in sorted(first):
             frame.columns.number(self.encoders.leaf(name), frame.start, "first row")
         for which, name in sorted(used):
             if which in ("max", "min"):
                 code.assign(variables.of(VARIABLE_OF[which], name), variables.of("first row", name))
-        for name in sorted(_named(v for v in self.used() if v.which == "last")):
+        for name in sorted(_column_names(v for v in self.used() if v.which == "last")):
             code.assign(variables.of("row", name), variables.of("first row", name))
         for op in self.fixed:
             self.fits.work_out(op, "entry")
@@ -189,7 +189,7 @@ class EntryPlanner:
 
     def row_columns(self) -> tuple[list[Leaf], list[Leaf]]:
         """Return the columns that are written or read back by default, and those checked only if they are given."""
-        used = _named(value for value in self.used() if value.which != "first")
+        used = _column_names(value for value in self.used() if value.which != "first")
         used |= {leaf.column.name for op in self.program.row if (leaf := leaf_of(op))}
         main: list[Leaf] = []
         others: list[Leaf] = []
@@ -311,7 +311,7 @@ class EntryPlanner:
             (table["SECTION"], Num(0)),
             (table["SECTION_SIZE"], frame.size),
         ]
-        for kind, name in kept(self.program):
+        for kind, name in stored_values(self.program):
             value: Expr = variables.of(kind, name)
             if kind == "null first row":
                 value = call("int", value)
@@ -328,7 +328,7 @@ class EntryPlanner:
         return Num(0)
 
 
-def _named(values: Iterable[ColumnValue]) -> set[str]:
+def _column_names(values: Iterable[ColumnValue]) -> set[str]:
     """Return the column names of ``values``."""
     return {value.column.name for value in values}
 

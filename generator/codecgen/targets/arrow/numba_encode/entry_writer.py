@@ -29,7 +29,7 @@ from codecgen.targets.arrow.checks import Unsupported, primitive
 from codecgen.targets.arrow.code_tree import Call, Expr, Function, Num, Pick, Var, call, effect
 from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
 from codecgen.targets.arrow.numba_encode.sizes import count_of, null_of
-from codecgen.targets.arrow.numba_encode.view import Encoders, kept
+from codecgen.targets.arrow.numba_encode.view import Encoders, stored_values
 
 
 class EntryWriter:
@@ -63,7 +63,7 @@ class EntryWriter:
             code.assign(self.section, self.loaded(table["SECTION"]))
             code.assign(self.section_size, self.loaded(table["SECTION_SIZE"]))
             code.assign(self.rows, self.loaded(table["ROWS"]))
-        for kind, name in kept(self.program):
+        for kind, name in stored_values(self.program):
             slot = self.encoders.kept[kind, name]
             code.assign(frame.variables.of(kind, name), self.loaded(slot))
         if self.of_rows:

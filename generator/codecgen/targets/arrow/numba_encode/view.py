@@ -45,11 +45,13 @@ class Encoders:
             raise Unsupported(error.reason, error.field) from None
         except SourceError as error:
             raise Unsupported(error.reason, error.field) from None
-        self.places = places(view)
+        self.places = position_columns(view)
         constant = self.module.constant
         self.module.group("A row of the table of entries.")
         self.table = {name: constant(name, 8 * i) for i, name in enumerate(SLOTS)}
-        named = sorted({key for program in self.programs.values() for key in kept(program)})
+        named = sorted(
+            {key for program in self.programs.values() for key in stored_values(program)}
+        )
         self.kept: dict[Key, Global] = {}
         for i, (kind, name) in enumerate(named, len(SLOTS)):
             self.kept[kind, name] = constant(f"{kind}_{name}".replace(" ", "_").upper(), 8 * i)
@@ -91,7 +93,7 @@ class Encoders:
         return out
 
 
-def kept(program: WriteProgram) -> list[Key]:
+def stored_values(program: WriteProgram) -> list[Key]:
     """Return what the entry table stores for the second pass: fields around the rows, columns of the first row."""
     out = [("entry", op.field.name) for op in program.around if isinstance(op, Number | Bits)]
     for op in program.row if program.around else ():
@@ -103,7 +105,7 @@ def kept(program: WriteProgram) -> list[Key]:
     return list(dict.fromkeys(out))
 
 
-def places(view: ViewPlan) -> tuple[str, ...]:
+def position_columns(view: ViewPlan) -> tuple[str, ...]:
     """Return the names of columns that hold a row's position in the file; they are not written."""
     out = []
     for leaf in view.leaves:

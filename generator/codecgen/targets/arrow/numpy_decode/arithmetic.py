@@ -26,15 +26,15 @@ def opposite(condition: Expr) -> Expr:
 
 def both(conditions: list[Expr]) -> Expr:
     """Return the elementwise conjunction of ``conditions``."""
-    return _joined("&", conditions, TRUE)
+    return _join_conditions("&", conditions, TRUE)
 
 
 def either(conditions: list[Expr]) -> Expr:
     """Return the elementwise disjunction of ``conditions``."""
-    return _joined("|", conditions, FALSE)
+    return _join_conditions("|", conditions, FALSE)
 
 
-def _joined(operator: str, conditions: list[Expr], empty: Expr) -> Expr:
+def _join_conditions(operator: str, conditions: list[Expr], empty: Expr) -> Expr:
     """Join ``conditions`` with an operator, without those equal to ``empty``. Return ``empty`` if none is left."""
     out: Expr | None = None
     for condition in conditions:

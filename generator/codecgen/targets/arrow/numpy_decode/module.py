@@ -36,7 +36,7 @@ from codecgen.targets.arrow.code_tree import (
     Var,
     all_values,
     call,
-    walk,
+    iterate_expressions,
 )
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.function_printer import Names, Printer, function_text, pruned
@@ -172,7 +172,9 @@ class Readers(ElementReader):
             values = [part[1]] if isinstance(part, tuple) else all_values(part.body)
             for value in values:
                 used |= {
-                    node.name.partition(".")[0] for node in walk(value) if isinstance(node, Global)
+                    node.name.partition(".")[0]
+                    for node in iterate_expressions(value)
+                    if isinstance(node, Global)
                 }
             if isinstance(part, Function):
                 used |= {type_ for _, type_ in part.parameters} | {part.result}
@@ -386,7 +388,9 @@ class Readers(ElementReader):
         columns: list[tuple[str, Expr]] = []
         for name, value in self.columns[case.number]:
             parts = {
-                n.name for n in walk(value) if isinstance(n, Attribute) and n.owner is self.row
+                n.name
+                for n in iterate_expressions(value)
+                if isinstance(n, Attribute) and n.owner is self.row
             }
             by_row = bool(parts & {"item", "first", "last"}) or case.array is None
             (columns if by_row else shared).append((name, Lambda(self.row, value)))
