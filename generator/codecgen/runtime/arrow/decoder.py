@@ -220,7 +220,7 @@ class Decoder:
         if self.sizes:
             self.stored = self.table[:count, SECTION_END] - self.table[:count, SECTION]
             self.plain = self.stored.copy()
-        for first, last, passed in self._parts(count):
+        for first, last, passed in self._split_skipped(count):
             if passed:
                 batch = pa.RecordBatch.from_pylist([], schema=self.schema)
                 start, at = self.table[[first, last - 1], START].tolist()
@@ -229,7 +229,7 @@ class Decoder:
             else:
                 yield from self._decoded(chunk, first, last, bias, kernels)
 
-    def _parts(self, count: int) -> Iterator[tuple[int, int, bool]]:
+    def _split_skipped(self, count: int) -> Iterator[tuple[int, int, bool]]:
         """Yield (first, end, skipped) for ranges of index rows.
 
         Compressed entries with a valid index row are skipped unless ``decompress`` is set.
@@ -294,7 +294,7 @@ class Decoder:
         row = self.table[i]
         start, end = self._begin(i) + bias, int(row[END]) + bias
         at = int(row[AT]) + bias
-        place = self.view.place(int(row[STATUS]))
+        place = self.view.place_of_check(int(row[STATUS]))
         noticed = at if start <= at <= end else None
         return Rejected(start, end if self.view.framed else None, place, noticed)
 
@@ -319,7 +319,7 @@ class Decoder:
             ends = np.cumsum(self.table[first:last, SECTION_END] - self.table[first:last, SECTION])
             some = min(last, first + 1 + int(np.searchsorted(ends, PROBE)))
             self._measure(decode, first, some, PROBE)
-        whole = self._left(first, last)
+        whole = self._section_bytes(first, last)
         room = self._expected(first, last, whole)
         after, batch = self._attempt(decode, first, last, bias, room, whole)
         if batch is None and after == first and self.table[first, STATUS] == 0:
@@ -330,13 +330,13 @@ class Decoder:
             if self.table[first, STATUS]:
                 return after, None
             if int(exact.max()) <= MAX_BYTES:
-                whole = self._left(first, first + 1)
+                whole = self._section_bytes(first, first + 1)
                 after, batch = self._attempt(decode, first, first + 1, bias, exact, whole)
             else:
                 self.table[first, STATUS] = -1
         return after, batch
 
-    def _left(self, first: int, last: int) -> int:
+    def _section_bytes(self, first: int, last: int) -> int:
         """Return the size in bytes of the sections of index rows ``first`` to ``last`` (excluded).
 
         For uncompressed entries that are read as one span, the headers between sections are included.
@@ -379,9 +379,9 @@ class Decoder:
             row[SECTION_END] = min(row[SECTION_END], row[SECTION] + most)
         self.out[:] = 0
         self.room[:] = MAX_BYTES
-        left = self._left(first, last)
+        left = self._section_bytes(first, last)
         after = self._section(decode, first, last, 0)
-        self._learn(left - self._left(after, last))
+        self._learn(left - self._section_bytes(after, last))
         if (
             self.state[_ENTRIES] or most is not None
         ):  # if not, the first entry is rejected, and stays so
@@ -418,7 +418,7 @@ class Decoder:
         used = self.state.tolist()
         if used[_ENTRIES] == 0:
             return after, None
-        self._learn(whole - self._left(after, last))
+        self._learn(whole - self._section_bytes(after, last))
         rows, nulls = used[_ROWS], used[len(sizes) :]
         if self.rows >= 0:
             self.rows -= rows

@@ -114,7 +114,7 @@ class Decompressor:
         """Decompress a section by the codec in Python. Return False if it does not fit into the scratch buffer, and the used bytes
         of the buffer."""
         start, end = (int(place) - chunk.address for place in table[row, [SECTION, SECTION_END]])
-        plain = self._plain(codec, chunk.view()[start:end])
+        plain = self._decompress_clean(codec, chunk.view()[start:end])
         if plain is None:
             table[row, STATUS] = -1
             return True, used
@@ -170,7 +170,7 @@ class Decompressor:
                     limits[i, number] = self._limit(codec)
         return Sections(kernel.sections, kinds, limits, library)
 
-    def _plain(self, codec: Codec, section: memoryview) -> bytes | None:
+    def _decompress_clean(self, codec: Codec, section: memoryview) -> bytes | None:
         """Return a section decompressed, None if it is damaged, has a note or unused bytes, or its codec is not installed."""
         limit, known = self._limit(codec), CODECS[codec.name]
         try:

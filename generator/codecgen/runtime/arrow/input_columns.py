@@ -50,7 +50,7 @@ class Columns:
     def select(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the columns to write, cast to the view's types. Error messages count rows from ``row`` on."""
         if self.schema is None or self.schema[0] != batch.schema:
-            self.schema = (batch.schema, self._chosen(batch.schema))
+            self.schema = (batch.schema, self._select_columns(batch.schema))
         arrays = []
         columns = self.schema[1]
         refuse_broken(batch, {column.name: arrow_type(column) for column in columns})
@@ -63,7 +63,7 @@ class Columns:
         fields = [pa.field(c.name, array.type) for c, array in zip(columns, arrays, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
-    def _chosen(self, schema: pa.Schema) -> tuple[Column, ...]:
+    def _select_columns(self, schema: pa.Schema) -> tuple[Column, ...]:
         known = {column.name for column in self.view.columns}
         unknown = [name for name in schema.names if name not in known]
         if unknown:
@@ -149,7 +149,7 @@ class Columns:
             kept.append(bits)
             slots[_VALIDITY] = bits.ctypes.data
 
-    def shown(self, source: Source, row: int, index: int) -> tuple[str, str]:
+    def describe_value(self, source: Source, row: int, index: int) -> tuple[str, str]:
         """Return the name of a leaf and the text of its value in ``row``, cut to 60 characters."""
         leaf = self.leaves[index]
         column = next(c for c in self.view.columns if leaf is c or leaf in c.members)

@@ -49,7 +49,7 @@ class Section:
     count: Vector
     fields: Fields
 
-    def part(self, rows: slice) -> Section:
+    def select(self, rows: slice) -> Section:
         fields = {name: value[rows] for name, value in vars(self.fields).items()}
         return Section(
             self.start[rows], self.end[rows], self.codec[rows], self.count[rows], Fields(**fields)

@@ -131,7 +131,7 @@ def _side_by_side(
 def _next_positions(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
     """Return the position after each structure, BEYOND if its length is invalid."""
     if not prefix.is_varint:
-        found = memory.runs(at + prefix.offset, prefix.head - prefix.offset)
+        found = memory.byte_windows(at + prefix.offset, prefix.head - prefix.offset)
         size = found.view(prefix.kind).astype(np.int64)
         after = at + prefix.after + size
         return np.where((size >= 0) & (after > at), after, BEYOND)
@@ -233,7 +233,7 @@ def _search(
         Indexes of ``near`` with a match, and the positions of these matches.
     """
     offset, value = mark
-    alike = memory.runs(near, width).view(np.uint8).reshape(len(near), width) == value
+    alike = memory.byte_windows(near, width).view(np.uint8).reshape(len(near), width) == value
     every = np.count_nonzero(alike) // FOUND + 1
     lane, at = np.divmod(np.flatnonzero(alike[::every]), width)
     lane *= every

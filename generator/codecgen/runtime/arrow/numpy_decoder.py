@@ -79,12 +79,12 @@ class _Entries:
     def __len__(self) -> int:
         return len(self.start)
 
-    def part(self, at: int, after: int) -> _Entries:
+    def select(self, at: int, after: int) -> _Entries:
         own = slice(at, after)
         first = self.first[at : after + 1]
         rows = self.rows[first[0] : first[-1]]
         ends = self.start[own], self.end[own]
-        section = self.section.part(own)
+        section = self.section.select(own)
         stored = None if self.stored is None else self.stored[own]
         where = self.case, self.memory, self.bias
         return _Entries(*where, *ends, section, rows, first - first[0], stored)
@@ -207,7 +207,7 @@ class NumpyDecoder:
                 none = np.zeros(after - at, np.int64)
                 section = Section(start[own], end[own], none, none + 1, Fields())
                 case, first = self.cases[number], np.arange(after - at + 1)
-                yield from self._parts(
+                yield from self._decode_batches(
                     _Entries(case, memory, bias, start[own], end[own], section, start[own], first)
                 )
             else:
@@ -254,7 +254,9 @@ class NumpyDecoder:
         codecs = self.view.cases[number].codecs
         while at < after:
             rest = slice(at, after)
-            inside, section, bad = self._plain(memory, codecs, whole.part(rest), wrong[rest])
+            inside, section, bad = self._decompress_sections(
+                memory, codecs, whole.select(rest), wrong[rest]
+            )
             rows, counts, bad = find_elements(
                 case, inside, section.start, section.end, section.count, bad, self.limits.elements
             )
@@ -268,7 +270,7 @@ class NumpyDecoder:
             )
             at += len(bad)
 
-    def _plain(
+    def _decompress_sections(
         self, memory: Memory, codecs: Mapping[int, Codec | None], section: Section, bad: Vector
     ) -> tuple[Memory, Section, Vector]:
         """Decompress as many sections as fit into the scratch buffer.
@@ -303,7 +305,7 @@ class NumpyDecoder:
                 break
         done = len(edges) - 1
         places = np.array(edges, np.int64)
-        part = section.part(slice(0, done))
+        part = section.select(slice(0, done))
         section = Section(places[:-1], places[1:], part.codec, part.count, part.fields)
         return Memory(self.scratch.array), section, bad[:done]
 
@@ -326,12 +328,12 @@ class NumpyDecoder:
         at = 0
         for i in [*np.flatnonzero(bad).tolist(), len(bad)]:
             if at < i:
-                yield from self._parts(entries.part(at, i))
+                yield from self._decode_batches(entries.select(at, i))
             if i < len(bad):
                 yield entries.rejected(i)
             at = i + 1
 
-    def _parts(self, entries: _Entries) -> Iterator[Rows | Rejected]:
+    def _decode_batches(self, entries: _Entries) -> Iterator[Rows | Rejected]:
         """Yield the rows of entries in batches of about PART_ROWS rows; entries that are invalid are Rejected."""
         at = 0
         first, section = entries.first, entries.section
@@ -341,7 +343,7 @@ class NumpyDecoder:
             few = int(np.searchsorted(first, first[at] + rows, "right")) - 1
             small = int(np.searchsorted(section.end, section.start[at] + PART_BYTES, "right"))
             after = max(min(few, small), at + 1)
-            part = entries.part(at, after)
+            part = entries.select(at, after)
             batch, bad = self._batch(part)
             if batch is not None:
                 start, last = part.rejected(0), part.rejected(-1)

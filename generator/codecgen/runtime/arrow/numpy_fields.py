@@ -73,7 +73,7 @@ class Walk:
                 value = self._load(kind, self.p)
                 self.p = self.p + size
                 return value
-            block, at = self.memory.runs(self.p, BLOCK), 0
+            block, at = self.memory.byte_windows(self.p, BLOCK), 0
         if len(self.p):
             value = np.ndarray(len(self.p), kind, block, at, (BLOCK,)).astype(np.int64)
         else:
@@ -84,7 +84,7 @@ class Walk:
 
     def _load(self, kind: str, at: Vector) -> Vector:
         size = np.dtype(kind).itemsize
-        found = self.memory.bytes(at) if size == 1 else self.memory.runs(at, size)
+        found = self.memory.bytes(at) if size == 1 else self.memory.byte_windows(at, size)
         return found.view(kind).astype(np.int64)
 
     def boolean(self) -> Vector:
@@ -155,7 +155,7 @@ class Walk:
 
     def open(self, size: Vector) -> None:
         """Open a window of ``size`` bytes in the one that is open."""
-        size = self._within(size, size < 0)
+        size = self._check_sizes(size, size < 0)
         self.outer.append(self.end)
         self.end = self.p + size
 
@@ -164,7 +164,7 @@ class Walk:
         self.bad |= self.p != self.end
         self.end = self.outer.pop()
 
-    def _within(self, size: Vector, wrong: Vector) -> Vector:
+    def _check_sizes(self, size: Vector, wrong: Vector) -> Vector:
         """Return sizes, with 0 for those that are ``wrong`` or exceed the rest of the window, which become bad."""
         wrong = wrong | (size > self.end - self.p)
         if wrong.any():
@@ -175,7 +175,7 @@ class Walk:
     def checksum(self, name: str, stored: Vector, start: Vector, end: Vector) -> None:
         """Compare checksums of bytes ``start`` to ``end`` with ``stored``. Structures that differ become bad."""
         found = np.fromiter(
-            map(checksum(name), self.memory.pieces(start, end)), np.int64, len(start)
+            map(checksum(name), self.memory.iterate_ranges(start, end)), np.int64, len(start)
         )
         self.bad |= found != stored & 0xFFFFFFFF
 
@@ -193,7 +193,7 @@ class Walk:
         if null is not None and wrong.any():
             wrong &= size != null
             size = np.maximum(size, -1)
-        size = self._within(size, wrong)
+        size = self._check_sizes(size, wrong)
         found = Bytes(self.memory, self.p, size, text)
         self.p = self.p + np.maximum(size, 0)
         self._look(found, None)
@@ -214,7 +214,7 @@ class Walk:
 
     # ------------------------------------------------------------ what some have, and arrays
 
-    def _some(self, rows: Vector) -> Walk:
+    def _select(self, rows: Vector) -> Walk:
         """Return a walk over the structures ``rows``, from their current positions."""
         return Walk(self.memory, self.p[rows], self.end[rows], self.most, root=False)
 
@@ -229,7 +229,7 @@ class Walk:
         if condition.all():
             return read(self)
         rows = np.flatnonzero(condition)
-        some = self._some(rows)
+        some = self._select(rows)
         found = read(some)
         self._join(rows, some)
         whole: Any = None
@@ -254,8 +254,8 @@ class Walk:
         if null is not None:
             few &= count != null
             count = np.where(count == null, 0, count)
-        count = self._within(count, few | (count > self.most))
-        self.p = self.p + self._within(count * size, count < 0)
+        count = self._check_sizes(count, few | (count > self.most))
+        self.p = self.p + self._check_sizes(count * size, count < 0)
 
     def elements(
         self,
@@ -275,10 +275,10 @@ class Walk:
             if null is not None:
                 nulls = count == null
                 few, count = few & ~nulls, np.where(nulls, 0, count)
-            count = self._within(count, few | (count > self.most))
+            count = self._check_sizes(count, few | (count > self.most))
         found: list[tuple[Vector, Fields]] = []
         for rows in self._rounds(count):
-            some = self._some(rows)
+            some = self._select(rows)
             found.append((rows, read(some)))
             self._join(rows, some)
         sizes = np.bincount(_concatenate([rows for rows, _ in found]), minlength=len(self.p))

@@ -46,7 +46,7 @@ class Memory:
         """Return the byte at each position. Positions outside the array are clipped to it."""
         return self.array.take(at, mode="clip")
 
-    def runs(self, at: Vector, size: int) -> Vector:
+    def byte_windows(self, at: Vector, size: int) -> Vector:
         """Return ``size`` bytes from each position on, as an array of voids."""
         window = self._windows.get(size)
         if window is None:
@@ -54,14 +54,14 @@ class Memory:
             self._windows[size] = window
         return window[np.minimum(at, len(window) - 1)]
 
-    def pieces(self, start: Vector, end: Vector) -> Iterator[Piece]:
+    def iterate_ranges(self, start: Vector, end: Vector) -> Iterator[Piece]:
         """Yield the bytes from each of ``start`` to the matching one of ``end`` (excluded)."""
         turns = range(0, len(start), PIECES)
         return chain.from_iterable(
-            self._pieces(start[at : at + PIECES], end[at : at + PIECES]) for at in turns
+            self._read_ranges(start[at : at + PIECES], end[at : at + PIECES]) for at in turns
         )
 
-    def _pieces(self, start: Vector, end: Vector) -> Iterable[Piece]:
+    def _read_ranges(self, start: Vector, end: Vector) -> Iterable[Piece]:
         """Return the bytes of a group of ranges. Short ranges are copied by Arrow at once, which beats many views."""
         edges = np.column_stack([start, end]).ravel()
         if edges[-1] - edges[0] < SHORT * len(start) and _in_order(edges, self):
@@ -103,7 +103,7 @@ class Bytes:
     def null(self) -> Vector:
         return self.size < 0
 
-    def part(self, rows: Vector) -> Bytes:
+    def select(self, rows: Vector) -> Bytes:
         return Bytes(self.memory, self.start[rows], self.size[rows], self.text)
 
     def array(self) -> Any:

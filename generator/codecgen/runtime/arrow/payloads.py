@@ -280,7 +280,7 @@ class _Decoder:
         most = min(count, self.max_rows)
         rejected, unknown = np.zeros(most, np.int64), np.zeros(most, np.int64)
 
-        def run(first: int, last: int) -> int:
+        def run_kernel(first: int, last: int) -> int:
             self.state[:] = 0
             return int(
                 self.kernels.KERNELS(  # type: ignore[union-attr]
@@ -296,16 +296,16 @@ class _Decoder:
             if self.shares is None:
                 self._unbounded()
                 some = min(last, first + PROBE)
-                self._learn(arrays, first, run(first, some))
+                self._learn(arrays, first, run_kernel(first, some))
             parts, numbers = self._outputs(self._expected(arrays, first, last))
-            stop = run(first, last)
+            stop = run_kernel(first, last)
             if stop == first:  # one payload takes more than was expected of all
                 self._unbounded()
-                stop = run(first, first + 1)
+                stop = run_kernel(first, first + 1)
                 room = self.state[: len(self.room)].copy()
                 if stop > first and int(room.max()) <= MAX_BYTES:
                     parts, numbers = self._outputs(room + 1)
-                    stop = run(first, first + 1)
+                    stop = run_kernel(first, first + 1)
                 else:
                     stop = first + 1
                     self.state[:] = 0
@@ -313,7 +313,7 @@ class _Decoder:
                     rejected[0] = first + bias
             else:
                 self._learn(arrays, first, stop)
-            batch, rows = self._written(parts, numbers)
+            batch, rows = self._finish_batch(parts, numbers)
             left = rejected[: self.state[_REJECTED]].copy()
             nobodys = unknown[: self.state[_UNKNOWN]].copy()
             yield from self._merged(arrays, batch, rows, left, nobodys, first, stop, bias)
@@ -354,7 +354,7 @@ class _Decoder:
         self.out[:] = addresses
         return parts, numbers
 
-    def _written(self, parts: list[ColumnBuffers], numbers: Any) -> tuple[pa.RecordBatch, Any]:
+    def _finish_batch(self, parts: list[ColumnBuffers], numbers: Any) -> tuple[pa.RecordBatch, Any]:
         """Return the rows that the kernel wrote as a batch, and the payload number of each row."""
         rows = int(self.state[_ROWS])
         used = self.state.tolist()
@@ -396,15 +396,15 @@ class _Decoder:
             if found.values and (
                 found.bytes + size > MOST_BYTES or len(found.values) + len(values) > self.max_rows
             ):
-                yield self._joined(batch, rows, found, unknown, start, number)
+                yield self._merge_batches(batch, rows, found, unknown, start, number)
                 start = number
                 found = _Gathered(rejected=[], unknown=[])
             found.values += values
             found.rows += [number] * len(values)
             found.bytes += size
-        yield self._joined(batch, rows, found, unknown, start, last + bias)
+        yield self._merge_batches(batch, rows, found, unknown, start, last + bias)
 
-    def _joined(
+    def _merge_batches(
         self,
         batch: pa.RecordBatch,
         rows: Any,

@@ -159,7 +159,7 @@ class View(Columns):
         """Bytes up to the end of the number that tells entries apart, 0 without one."""
         return 0 if self.kind is None else self.kind.offset + self.kind.size
 
-    def place(self, check: int) -> Place | None:
+    def place_of_check(self, check: int) -> Place | None:
         """Return the place in YAML of the check number ``check``, None if there is no such check."""
         return self.checks[check - 1] if 0 < check <= len(self.checks) else None
 

@@ -82,7 +82,7 @@ class Arithmetic:
         """Return ``total`` wrapped to the bits of this arithmetic, 64 by default."""
         return call(f"wrap_{self.bits or 64}", total)
 
-    def holds(self, term: Term) -> Expr:
+    def as_condition(self, term: Term) -> Expr:
         """Return the test that a number or a truth value that is no comparison is not 0."""
         return term.value
 
@@ -165,8 +165,8 @@ class Arithmetic:
                 return self.member(self.term(of).value, allowed)
         term = self.term(value)
         if term.null is None or not value.type.nullable:
-            return self.holds(term)
-        return self.both([self.opposite(term.null), self.holds(term)])
+            return self.as_condition(term)
+        return self.both([self.opposite(term.null), self.as_condition(term)])
 
     def comparison(self, value: nodes.Comparison) -> Expr:
         operator = value.operator

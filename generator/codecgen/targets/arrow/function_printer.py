@@ -280,8 +280,8 @@ class Printer:
         if len(one) <= room or not isinstance(value, Op) or _BINDS[value.operator] != _BINDS["=="]:
             return [one]
         own = _BINDS["=="]
-        left = self.side(own, value.left, 0, value.operator)
-        right = self.side(own, value.right, 1, value.operator)
+        left = self.operand(own, value.left, 0, value.operator)
+        right = self.operand(own, value.right, 1, value.operator)
         if len(right) + len(value.operator) < room or right.startswith("("):
             return [head + left, f"{value.operator} {right}"]
         return [head + left, *self.sum(value.right, f"{value.operator} ", room)]
@@ -291,7 +291,7 @@ class Printer:
         one = head + self.text(value)
         if len(one) <= room or not isinstance(value, Op) or value.operator not in ("+", "-"):
             return [one]
-        right = self.side(_BINDS[value.operator], value.right, 1, value.operator)
+        right = self.operand(_BINDS[value.operator], value.right, 1, value.operator)
         return [*self.sum(value.left, head, 0), f"{value.operator} {right}"]
 
     # ------------------------------------------------------------ expressions
@@ -333,7 +333,10 @@ class Printer:
                 return string(text), 12
             case Op(operator, left, right):
                 own = _BINDS[operator]
-                sides = [self.side(own, left, 0, operator), self.side(own, right, 1, operator)]
+                sides = [
+                    self.operand(own, left, 0, operator),
+                    self.operand(own, right, 1, operator),
+                ]
                 return f"{sides[0]} {operator} {sides[1]}", own
             case Prefix("not", operand):
                 return f"not {self.text(operand, 5)}", 3
@@ -357,7 +360,7 @@ class Printer:
                 return (f"({row},)", 12) if len(items) == 1 else (row, -1)
         raise TypeError(type(value).__name__)
 
-    def side(self, own: int, value: Expr, right: int, operator: str) -> str:
+    def operand(self, own: int, value: Expr, right: int, operator: str) -> str:
         """Return one operand's text. Bit operations in sums or comparisons get parentheses for readability."""
         least = own + (right or own == _BINDS["=="])
         inner = value.operator if isinstance(value, Op) else ""

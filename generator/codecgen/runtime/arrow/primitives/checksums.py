@@ -163,7 +163,7 @@ if JIT:
         words = ir.VectorType(i32, 4)
         zero, low = ir.Constant(_PAIR, [i64(0)] * 2), ir.Constant(_PAIR, [i64(0xFFFFFFFF), i64(0)])
 
-        def by(value: Any, number: int) -> Any:
+        def multiply_low(value: Any, number: int) -> Any:
             """Return the carry-less product of the low 32 bits of ``value`` and ``number``."""
             factor = ir.Constant(_PAIR, [i64(number), i64(0)])
             return builder.call(multiply, [builder.and_(value, low), factor, i8(0)])
@@ -177,8 +177,8 @@ if JIT:
         lane = builder.xor(first, builder.shuffle_vector(lane, zero, order))
         order = ir.Constant(words, [i32(n) for n in (1, 2, 3, 4)])
         shifted = builder.shuffle_vector(words_of(lane), words_of(zero), order)
-        lane = builder.xor(by(lane, _moved(64)), builder.bitcast(shifted, _PAIR))
-        whole = builder.xor(by(by(lane, _QUOTIENT), _POLYNOMIAL), lane)
+        lane = builder.xor(multiply_low(lane, _moved(64)), builder.bitcast(shifted, _PAIR))
+        whole = builder.xor(multiply_low(multiply_low(lane, _QUOTIENT), _POLYNOMIAL), lane)
         return builder.zext(builder.extract_element(words_of(whole), i32(1)), i64)
 
     @intrinsic  # type: ignore[untyped-decorator]

@@ -171,7 +171,7 @@ class ArrayOpener:
             counted = self.case.entry.field(type_.counted_by)
             assert counted is not None
             check_number(counted.field)
-            found = self.variables.of(ENTRY, type_.counted_by)
+            found = self.variables.get(ENTRY, type_.counted_by)
         null = null_of(type_, f)
         if found is not None and null is not None:  # no rows
             said, found = found, Var("count")

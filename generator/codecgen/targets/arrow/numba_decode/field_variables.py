@@ -71,7 +71,7 @@ class Variables:
 
     found: dict[tuple[str, str], Var] = field(default_factory=dict)
 
-    def of(self, part: str, name: str) -> Var:
+    def get(self, part: str, name: str) -> Var:
         """Return the variable of a field, or of a named property of it; repeated calls return the same one."""
         key = (part, name)
         if key not in self.found:
@@ -99,7 +99,7 @@ class Fields:
     def arithmetic(self) -> Arithmetic:
         return Arithmetic(self.leaf)
 
-    def known(self) -> Known:
+    def constant_finder(self) -> Known:
         """Return a function that maps a value to its constant if the schema fixes it, otherwise to None.
 
         Fixed are constant fields and the versions of the layout and of its elements.
@@ -107,7 +107,7 @@ class Fields:
         head = self.case is not None and self.case.rows.header_only
         element = None if self.case is None or self.case.array is None else self.case.element
 
-        def known(value: Value) -> Value | None:
+        def find_constant(value: Value) -> Value | None:
             if isinstance(value, nodes.FieldValue) and not value.type.nullable:
                 f = value.field
                 if value.owner in ("item", "end") and element is not None and not value.holders:
@@ -118,10 +118,10 @@ class Fields:
                     return None
             return known_fields(value)
 
-        return known
+        return find_constant
 
     def folded(self, value: Value) -> Value:
-        return fold(value, self.known())
+        return fold(value, self.constant_finder())
 
     def leaf(self, value: Value) -> Term:
         match value:
@@ -129,7 +129,7 @@ class Fields:
                 return Term(Num(version))
             case nodes.PlaceValue(name):
                 self.places.add(name)
-                return Term(self.variables.of("place", name))
+                return Term(self.variables.get("place", name))
             case nodes.FieldValue():
                 return self.field(value)
             case nodes.BitValue(word, m):
@@ -154,9 +154,9 @@ class Fields:
             raise Refused(f"asked for as {value.end}({self.case.array.name})")
         key = f"{value.end} {inner.field.name}"
         self.ends[key] = value
-        return Term(self.variables.of(value.end, inner.field.name))
+        return Term(self.variables.get(value.end, inner.field.name))
 
-    def where(self, owner: str) -> tuple[str, LayoutPlan]:
+    def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
         """Return the part and the layout that hold the fields of ``owner``."""
         if owner in ("item", "end") and self.case is not None:
             return ITEM, self.case.element
@@ -166,10 +166,10 @@ class Fields:
 
     def field(self, value: nodes.FieldValue) -> Term:
         f = value.field
-        part, layout = self.where(value.owner)
+        part, layout = self.locate_owner(value.owner)
         if value.holders or layout.field(f.name) is None:
             raise Refused("a layout in the place of a field")
-        variable = self.variables.of(part, f.name)
+        variable = self.variables.get(part, f.name)
         match f.type:
             case ScalarType(name) if not is_number(f):
                 raise Refused(f"a value of type {name}")
@@ -184,13 +184,13 @@ class Fields:
     def raw(self, value: nodes.FieldValue, column: str) -> Term | None:
         """Return the term of a field whose raw bits a column of type ``column`` stores, None for other values."""
         f = value.field
-        part, layout = self.where(value.owner)
+        part, layout = self.locate_owner(value.owner)
         if value.holders or layout.field(f.name) is None or not isinstance(f.type, ScalarType):
             return None
         if RAW.get(f.type.name) != column:
             return None
         self.used.add((part, f.name))
-        return Term(self.variables.of(part, f.name), self.absence(value, part, layout))
+        return Term(self.variables.get(part, f.name), self.absence(value, part, layout))
 
     def absence(self, value: nodes.FieldValue, part: str, layout: LayoutPlan) -> Expr | None:
         """Return the condition that an optional field is absent, None if it is always present."""

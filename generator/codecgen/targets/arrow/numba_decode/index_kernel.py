@@ -120,7 +120,7 @@ class Index:
             if fp is None or fp.offset is None or fp.size is None:
                 blamed = fp.field if fp else self.entry.fields[0].field
                 raise Unsupported("a condition on what lies at no fixed place", blamed)
-            code.assign(variables.of(ENTRY, name), self.at_fixed_place(fp, start))
+            code.assign(variables.get(ENTRY, name), self.at_fixed_place(fp, start))
 
     # ------------------------------------------------------------ one entry
 
@@ -213,7 +213,7 @@ class Index:
             with code.when(all_of([number.ne(key) for key in self.keys])):
                 code.give(2)
         if framing.length is not None:
-            measured = variables.of(ENTRY, framing.length.name)
+            measured = variables.get(ENTRY, framing.length.name)
             code.assign(measured, self.at_fixed_place(framing.length, p))
             with code.when(any_of(self.refused(measured, variables))):
                 code.give(-1)

@@ -226,7 +226,7 @@ class LayoutReader:
             case read_ops.Number(fp, name):
                 self.read_number_field(fp.field, name, fields, end, wanted)
             case read_ops.Bytes(fp, type_, after):
-                n, target = self.variables.of(part, fp.name), self.gives.find_target(part, fp.name)
+                n, target = self.variables.get(part, fp.name), self.gives.find_target(part, fp.name)
                 inside = bool(self.windows) and self.windows[-1].last == fp.name
                 self.values.read_bytes(fp.field, type_, after, n, target, end, ends_window=inside)
             case read_ops.Elements():
@@ -247,7 +247,7 @@ class LayoutReader:
     ) -> None:
         """Print what reads a number. It goes into a variable only if the field is in ``wanted`` or a column shows it."""
         target = self.gives.find_target(fields.part, f.name)
-        variable = self.variables.of(fields.part, f.name)
+        variable = self.variables.get(fields.part, f.name)
         known = is_number(f) or is_raw(f) or isinstance(f.type, BitsType)
         self.values.read_scalar(
             name, variable if f.name in wanted and known else None, target, fields.part, end, f
@@ -293,7 +293,7 @@ class LayoutReader:
 
     def set_absent(self, f: Field, part: str) -> None:
         """Print that a field is left out: its variable is -1 for bytes and 0 for numbers, and its column null or empty."""
-        variable = self.variables.of(part, f.name)
+        variable = self.variables.get(part, f.name)
         target = self.gives.find_target(part, f.name)
         if isinstance(f.type, BytesType):
             self.code.assign(variable, -1)
@@ -314,7 +314,7 @@ class LayoutReader:
         check_number(m.field)
         if m.own_bytes:
             raise Unsupported("a length that counts itself", m.field)
-        length = self.variables.of(fields.part, m.name)
+        length = self.variables.get(fields.part, m.name)
         inner = Var(f"end_of_{op.first.name}")
         self.ends[m.name] = (inner, length)
         too_long = any_of([length < 0, length > end - self.p])
@@ -401,7 +401,7 @@ class LayoutReader:
         kernels lack the algorithm."""
         if c.field.checksum not in KERNEL_CHECKSUMS:
             raise Unsupported(f"a checksum that kernels lack, {c.field.checksum}", c.field)
-        stored: Expr = self.variables.of(part, c.name)
+        stored: Expr = self.variables.get(part, c.name)
         if isinstance(c.field.type, ScalarType) and c.field.type.name != "u32":
             stored = stored & 0xFFFFFFFF
         computed = call(str(c.field.checksum), start, size)
@@ -448,7 +448,7 @@ class LayoutReader:
             raise Unsupported("an array with a length inside rows", f)
         if isinstance(element, ChoiceType):
             raise Unsupported("an array of a choice", f)
-        n = self.variables.of(part, f.name)
+        n = self.variables.get(part, f.name)
         self.values.covered = 0
         counted = type_.has_count
         if type_.fixed is not None:
@@ -457,7 +457,7 @@ class LayoutReader:
             self.values.read_number(type_.count, n, end, f)
         elif type_.counted_by is not None:
             check_number(field_of(fields.layout, type_.counted_by))
-            self.code.assign(n, self.variables.of(part, type_.counted_by))
+            self.code.assign(n, self.variables.get(part, type_.counted_by))
         else:
             self.code.assign(n, 0)
         if null is not None:
@@ -537,7 +537,7 @@ class LayoutReader:
         if isinstance(element, ScalarType):
             self.values.read_scalar(element.name, None, inside, of.part, end, f)
         else:
-            n = self.variables.of(of.part, f.name)
+            n = self.variables.get(of.part, f.name)
             self.values.read_bytes(f, element, None, n, inside, end)
 
     def read_nested(
@@ -567,7 +567,7 @@ class LayoutReader:
             self.read_nested(f, layout, part, target, end)
             self.values.covered = 0
             return
-        there = self.variables.of(fields.part, f.name)
+        there = self.variables.get(fields.part, f.name)
         self.values.read_number(type_.present, there, end, f)
         self.values.check_end(end, f)
         if type_.null is None:
@@ -637,7 +637,7 @@ class LayoutReader:
         """Print that the variable of a tagged field is its default. Return the variable that says whether the field is there, None
         if no column shows the field."""
         f = fp.field
-        variable = self.variables.of(part, f.name)
+        variable = self.variables.get(part, f.name)
         default = default_value(fp)
         if default is not None:
             self.code.assign(variable, default)
@@ -689,7 +689,7 @@ class LayoutReader:
             if null:
                 self.gives.write_missing(target)
             elif default_value(fp) is not None:
-                self.gives.write_value(target, self.variables.of(part, f.name))
+                self.gives.write_value(target, self.variables.get(part, f.name))
             else:
                 self.gives.write_empty(target)
 

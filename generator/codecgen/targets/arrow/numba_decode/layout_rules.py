@@ -169,22 +169,22 @@ class RowRules:
             known = fields.extremes.setdefault(("last", f.name), Var(f"last_{f.name}"))
             self.ascending.append((rule, f.name, known))
 
-    def before(self, code: Builder) -> None:
+    def initialize(self, code: Builder) -> None:
         """Initialize the variables that hold what rules ask of all rows."""
         for variable in self.fields.extremes.values():
             code.assign(variable, 0)
 
-    def row(self, values: ValueReader, code: Builder, apply: Expr, is_first: Expr) -> None:
+    def check_row(self, values: ValueReader, code: Builder, apply: Expr, is_first: Expr) -> None:
         """Emit the checks and updates that the rules need for one row."""
         if not self.rules:
             return
         with code.when(apply):
             for rule, name, known in self.ascending:
-                value = self.fields.variables.of(ITEM, name)
+                value = self.fields.variables.get(ITEM, name)
                 test = all_of([invert(is_first), value <= known])
                 values.fail_if(test, field_of_rule(self.layout, rule))
             for (end, name), variable in self.fields.extremes.items():
-                value = self.fields.variables.of(ITEM, name)
+                value = self.fields.variables.get(ITEM, name)
                 if end == "last":
                     code.assign(variable, value)
                     continue
@@ -192,7 +192,9 @@ class RowRules:
                 with code.when(any_of([is_first, *further])):
                     code.assign(variable, value)
 
-    def after(self, values: ValueReader, code: Builder, apply: Expr, is_empty: Expr) -> None:
+    def check_all_rows(
+        self, values: ValueReader, code: Builder, apply: Expr, is_empty: Expr
+    ) -> None:
         """Check the rules that ask for all rows, after the last row."""
         if not self.breaches:
             return

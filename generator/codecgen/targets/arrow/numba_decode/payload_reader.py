@@ -263,7 +263,9 @@ class PayloadReader(LayoutReader):
             self.read_layout(plan, case.part, end, set(case.fields))
         self.windows, self.ends = kept
         self.values.covered = 0
-        code.assign(case.which(self.variables), 1 + [id(p) for p in case.plans].index(id(plan)))
+        code.assign(
+            case.version_number(self.variables), 1 + [id(p) for p in case.plans].index(id(plan))
+        )
         for name, type_ in case.fields.items():
             fp = plan.field(name)
             if fp is None or type_ is None or isinstance(type_, BytesType):
@@ -285,7 +287,7 @@ class PayloadFields(Fields):
     element: LayoutPlan | None = None
     cases: Cases | None = None
 
-    def where(self, owner: str) -> tuple[str, LayoutPlan]:
+    def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
         """Return the part and the layout that the fields of ``owner`` lie in."""
         if owner == ITEM and self.element is not None:
             return ITEM, self.element
@@ -296,25 +298,25 @@ class PayloadFields(Fields):
         """Return a field, or a field of a case, as a number. Raise Refused if it is none."""
         if self.cases is None or case_in(value) is None:
             return Fields.field(self, value)  # no super() with slots
-        return self.cases.term(value, self.where(value.owner)[0], self.variables)
+        return self.cases.term(value, self.locate_owner(value.owner)[0], self.variables)
 
     def raw(self, value: FieldValue, column: str) -> Term | None:
         """Return a field whose bits the column type ``column`` has as they are, None if the types differ."""
         if self.cases is None or case_in(value) is None:
             return Fields.raw(self, value, column)
-        return self.cases.raw(value, self.where(value.owner)[0], self.variables, column)
+        return self.cases.raw(value, self.locate_owner(value.owner)[0], self.variables, column)
 
-    def known(self) -> Known:
+    def constant_finder(self) -> Known:
         """Return a function that gives the constant of a field, None if the field has none."""
 
-        def known(value: Value) -> Value | None:
+        def find_constant(value: Value) -> Value | None:
             if isinstance(value, FieldValue) and not value.type.nullable and not value.holders:
                 return (
                     Literal(int(value.field.const)) if isinstance(value.field.const, int) else None
                 )
             return known_fields(value)
 
-        return known
+        return find_constant
 
 
 def _is_one_of(value: Expr, numbers: Set[int]) -> Expr:

@@ -80,7 +80,7 @@ class PayloadRowsKernel:
                 code.give(1)
         code.give(1)
         parameters = [v for n in self.layouts for v in (self.starts[n], self.ends[n])]
-        parameters += [self.variables.of("place", "row")]
+        parameters += [self.variables.get("place", "row")]
         parameters += [self.note, self.out, self.state, self.room, self.most]
         doc = "Check a payload and write its rows. 0 when it is not as it should be, or there is no room."
         typed = [(v, "int") for v in parameters]
@@ -116,7 +116,7 @@ class PayloadRowsKernel:
             values = [*case.values.values(), *([] if case.when is None else [case.when])]
             for value in values:
                 for _, read in nodes.cases_read(value):
-                    part, layout = self.fields_of(case, Variables()).where(read.owner)
+                    part, layout = self.fields_of(case, Variables()).locate_owner(read.owner)
                     self.cases.ask(part, layout, read)
         for case in self.combination.cases:
             if case.array is not None:
@@ -135,7 +135,7 @@ class PayloadRowsKernel:
             self.code.assign(self.unread, 0)
         for part, name in [*self.places.again, *self.places.each]:
             if part != ITEM:
-                self.code.assign(self.variables.of(part, name), 0)
+                self.code.assign(self.variables.get(part, name), 0)
         for start, _ in [*self.places.again.values(), *self.places.each.values()]:
             self.code.assign(start, 0)
 
@@ -201,11 +201,11 @@ class PayloadRowsKernel:
     def shown_field(self, value: Value, case: PayloadCase) -> tuple[str, Field]:
         """Return the part and the field that a column of bytes, lists or structs shows. Raise Unsupported if it is no single field."""
         if isinstance(value, nodes.FieldValue) and nodes.case_in(value) and len(value.holders) == 2:
-            part, _ = self.fields_of(case, Variables()).where(value.owner)
+            part, _ = self.fields_of(case, Variables()).locate_owner(value.owner)
             choice, held = value.holders
             return self.cases.found[part, choice.name][layout_of(held)].part, value.field
         if isinstance(value, nodes.FieldValue) and not value.holders:
-            part, layout = self.fields_of(case, Variables()).where(value.owner)
+            part, layout = self.fields_of(case, Variables()).locate_owner(value.owner)
             fp = layout.field(value.field.name)
             if fp is not None:
                 return part, fp.field
@@ -248,7 +248,7 @@ class PayloadRowsKernel:
         else:
             assert case.element is not None
             key = (case.of, case.array.name)
-            n = self.variables.of(*key)
+            n = self.variables.get(*key)
             start, end = self.places.each[key]
             with code.when(n > self.rows_room - self.at):
                 code.give(0)
@@ -271,7 +271,7 @@ class PayloadRowsKernel:
                 self.write_column(leaf, case)
         with code.when(numbers):
             place = numbers + Num(8) * self.at
-            code.do("store_64", place, self.variables.of("place", "row"))
+            code.do("store_64", place, self.variables.get("place", "row"))
         code.add(self.at, 1)
 
     def commit_rows(self) -> None:
@@ -293,7 +293,7 @@ class PayloadRowsKernel:
             self.write_missing(target)
         elif leaf.column.type in BYTES_LIKE:
             part, f = self.shown_field(value, case)
-            n, start = self.variables.of(part, f.name), self.places.bytes[part, f.name]
+            n, start = self.variables.get(part, f.name), self.places.bytes[part, f.name]
             if value.type.nullable:
                 with self.code.when(n < 0):
                     self.gives.write_null(target)
@@ -344,12 +344,12 @@ class PayloadRowsKernel:
         self, part: str, f: Field, case: PayloadCase
     ) -> list[tuple[LayoutPlan, Expr | None]]:
         """Return the layouts that a field may be in, each with the condition for it. The last condition is None: otherwise."""
-        chosen = self.cases.of(part)
+        chosen = self.cases.find_case(part)
         if chosen is None:
             layout = case.element if part == ITEM else self.layouts[part]
             assert layout is not None
             return [(layout, None)]
-        which = chosen.which(self.variables)
+        which = chosen.version_number(self.variables)
         there = [(i, plan) for i, plan in enumerate(chosen.plans, 1) if plan.field(f.name)]
         tests: list[Expr | None] = [which.eq(i) for i, _ in there]
         return [(plan, test) for (_, plan), test in zip(there, [*tests[:-1], None], strict=True)]
@@ -388,12 +388,12 @@ class PayloadRowsKernel:
 
     def write_unread(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
         """Print what a column gets if its field was not read: the default of a tagged field, otherwise null or empty."""
-        chosen = self.cases.of(part)
+        chosen = self.cases.find_case(part)
         if chosen is None:
             [(layout, _)] = self.list_versions(part, f, case)
             self.write_left_out(target, layout, f)
             return
-        which, begun = chosen.which(self.variables), False
+        which, begun = chosen.version_number(self.variables), False
         for i, layout in enumerate(chosen.plans, 1):
             if any(fp.name == f.name for fp in layout.tagged):
                 test = which.eq(i)

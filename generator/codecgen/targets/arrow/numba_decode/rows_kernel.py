@@ -130,14 +130,14 @@ class RowsKernel:
         for refused in self.kernels.refused(self.kernels.fields(case, self.variables), case):
             reader.values.fail_if(refused, array.field)
         start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
-        code.assign(self.variables.of("place", "position"), start + self.bias)
-        code.assign(self.variables.of("place", "size"), end - start)
+        code.assign(self.variables.get("place", "position"), start + self.bias)
+        code.assign(self.variables.get("place", "size"), end - start)
         counted = type_.count is not None or type_.counted_by is not None
         first, count = Var("first"), Var("count")
         code.assign(first, self.at)
         rules = self.kernels.row_rules(case, self.variables)
         apply = self.noted(*RULES)
-        rules.before(code)
+        rules.initialize(code)
         if counted:
             code.assign(count, self.loaded(self.row, "COUNT"))
             with code.when(count > rows_room - first):
@@ -152,7 +152,7 @@ class RowsKernel:
             refuse_rules(case.element, [case.entry.name])
             needed = self.kernels.item_fields(case)
             reader.read_layout(case.element, ITEM, self.end, needed, ruled=True)
-            rules.row(reader.values, code, apply, self.at.eq(first))
+            rules.check_row(reader.values, code, apply, self.at.eq(first))
             self.numbers(varying=True)
             if not counted:
                 code.add(self.at, 1)
@@ -162,7 +162,7 @@ class RowsKernel:
             reader.values.fail_if(number < type_.at_least, array.field)
         reader.values.fail_if(self.p.ne(self.end), array.field)
         is_empty = count.eq(0) if counted else self.at.eq(first)
-        rules.after(reader.values, code, apply, is_empty)
+        rules.check_all_rows(reader.values, code, apply, is_empty)
         self.commit(first + count if counted else self.at)
         code.do("store_64", self.slot(self.row, "SECTION"), self.end)
         code.do("store_64", self.slot(self.row, "COUNT"), 0)
@@ -198,7 +198,7 @@ class RowsKernel:
             needed = {name for _, name, _ in wanted}
             reader.read_layout(case.element, ITEM, self.end, needed, ruled=True)
             for which, name, variable in wanted:
-                value = self.variables.of(ITEM, name)
+                value = self.variables.get(ITEM, name)
                 if which == "last" or only_first:
                     code.assign(variable, value)
                 else:
@@ -227,9 +227,9 @@ class RowsKernel:
                 code.give(0)
             code.do("store_64", self.slot(self.row, "END"), after)
             code.assign(start, self.p)
-            code.assign(self.variables.of("place", "position"), self.p + self.bias)
+            code.assign(self.variables.get("place", "position"), self.p + self.bias)
             if not is_open:
-                code.assign(self.variables.of("place", "size"), after - self.p)
+                code.assign(self.variables.get("place", "size"), after - self.p)
             if case.rows.header_only:
                 self.head_fields()
                 code.assign(self.p, after)
@@ -244,7 +244,7 @@ class RowsKernel:
                 reader.read_layout(case.entry, ITEM, after, needed, ruled=True)
                 check_fields(reader.values, fields, full_check & WITH_RULES)
                 if is_open:
-                    code.assign(self.variables.of("place", "size"), self.p - start)
+                    code.assign(self.variables.get("place", "size"), self.p - start)
                 else:
                     reader.values.fail_if(self.p.ne(after), case.entry.fields[-1].field)
             self.numbers(varying=True)
@@ -264,7 +264,7 @@ class RowsKernel:
                 raise Unsupported("in a view of heads, but at no fixed place", blamed)
             place = self.p + fp.offset if fp.offset else self.p
             value = load(base_type(fp.field), place, fp.field)
-            self.code.assign(self.variables.of(ITEM, name), value)
+            self.code.assign(self.variables.get(ITEM, name), value)
 
     def commit(self, rows: Expr) -> None:
         """Emit the stores that make the rows and bytes written so far count, and count the entry."""
@@ -338,8 +338,8 @@ class RowsKernel:
         for (part, name), slot in self.kernels.case_slots(case).items():
             code.assign(self.noted(part, name), call("load_i64_le", self.row + slot))
         start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
-        code.assign(self.variables.of("place", "position"), start + self.bias)
-        code.assign(self.variables.of("place", "size"), end - start)
+        code.assign(self.variables.get("place", "position"), start + self.bias)
+        code.assign(self.variables.get("place", "size"), end - start)
         for leaf in self.sources.missing:
             self.gives.fill_missing(leaf, self.state, (first, count))
         for leaf, term in self.terms():

@@ -86,7 +86,7 @@ class ValueReader:
         """Read an integer, a boolean, a float or a uuid into ``variable`` and its column. Without both only step over it."""
         size = fixed_size(name)
         if target is not None and name != "uuid":
-            variable = self.variables.of(part, f.name)
+            variable = self.variables.get(part, f.name)
         if name in _RAW and variable is not None:
             self.read_raw(name, variable, end, f)
         elif variable is not None and name != "uuid":
@@ -101,7 +101,7 @@ class ValueReader:
             self.code.add(self.p, size, f.name)
             return
         else:
-            variable = self.variables.of(part, f.name)
+            variable = self.variables.get(part, f.name)
             self.read_number(name, variable, end, f)
         if target is not None and variable is not None:
             self.gives.write_value(target, variable)

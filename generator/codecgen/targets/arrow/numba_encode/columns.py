@@ -23,14 +23,14 @@ class Variables:
         self.found: dict[tuple[str, str], Var] = {}
         self.parts: dict[tuple[int, str], Var] = {}
 
-    def of(self, kind: str, name: str) -> Var:
+    def get(self, kind: str, name: str) -> Var:
         """Return the variable of a field or column, or of a property of it; repeated calls return the same one."""
         key = (kind, name)
         if key not in self.found:
             self.found[key] = Var(f"{kind.replace(' ', '_')}_{name}")
         return self.found[key]
 
-    def part(self, leaf: Leaf, part: str) -> Var:
+    def leaf_variable(self, leaf: Leaf, part: str) -> Var:
         """Return the variable of a property of a column, such as its address; repeated calls return the same one."""
         key = (leaf.index, part)
         if key not in self.parts:
@@ -43,7 +43,7 @@ class Variables:
         Bytes that are null have the size -1.
         """
         if leaf.inside is None:
-            return self.of("row", leaf.name)
+            return self.get("row", leaf.name)
         key = (leaf.index, "value")
         if key not in self.parts:
             self.parts[key] = Var(f"part_{leaf.name}")
@@ -57,18 +57,18 @@ class Columns:
         self.encoders = encoders
         self.code = code
         self.variables = variables
-        self.part = variables.part
+        self.leaf_variable = variables.leaf_variable
 
     def addresses(self, columns: Var) -> None:
         """Load what is known of all columns. What turns out not to be used is not printed."""
         for leaf in self.encoders.view.leaves:
             for name in BUFFERS:
                 place = columns + self.encoders.columns[leaf.index, name]
-                self.code.assign(self.part(leaf, name), call("load_i64_le", place))
+                self.code.assign(self.leaf_variable(leaf, name), call("load_i64_le", place))
 
-    def place(self, leaf: Leaf, row: Expr) -> Expr:
+    def value_index(self, leaf: Leaf, row: Expr) -> Expr:
         """Return the index of a row's value; a column on request may have a single value for all rows."""
-        return row * self.part(leaf, "step") if leaf.column.on_request else row
+        return row * self.leaf_variable(leaf, "step") if leaf.column.on_request else row
 
     def load(self, leaf: Leaf, row: Expr) -> None:
         """Emit the loads of a leaf for ``row``: its number, or the start and size of its bytes or elements."""
@@ -82,31 +82,33 @@ class Columns:
 
     def number(self, leaf: Leaf, row: Expr, kind: str) -> None:
         """Emit the load of a number at ``row``, and of its null flag if the column is nullable."""
-        place = self.place(leaf, row)
-        variable = self.variables.of(kind, leaf.column.name)
-        data = self.part(leaf, "data")
+        place = self.value_index(leaf, row)
+        variable = self.variables.get(kind, leaf.column.name)
+        data = self.leaf_variable(leaf, "data")
         if leaf.column.type == "bool":
-            value = call("load_bit", data, self.part(leaf, "bit") + place)
+            value = call("load_bit", data, self.leaf_variable(leaf, "bit") + place)
         else:
             function, size = LOADS[leaf.column.type]
             value = call(function, data + (place if size == 1 else Num(size) * place))
         self.code.assign(variable, value)
         if leaf.column.nullable:
-            null = self.variables.of(f"null {kind}", leaf.column.name)
+            null = self.variables.get(f"null {kind}", leaf.column.name)
             self.code.assign(null, self.is_null(leaf, place))
 
     def is_null(self, leaf: Leaf, place: Expr) -> Expr:
-        return call("is_null", self.part(leaf, "validity"), self.part(leaf, "bit") + place)
+        return call(
+            "is_null", self.leaf_variable(leaf, "validity"), self.leaf_variable(leaf, "bit") + place
+        )
 
     def bytes(self, leaf: Leaf, row: Expr) -> None:
         """Emit the loads of the start and the size of the bytes or elements at ``row``."""
-        at = self.part(leaf, "at")
-        first = self.part(leaf, "offsets") + Num(4) * self.place(leaf, row)
+        at = self.leaf_variable(leaf, "at")
+        first = self.leaf_variable(leaf, "offsets") + Num(4) * self.value_index(leaf, row)
         self.code.assign(at, call("load_i32_le", first))
         self.code.assign(self.variables.value(leaf), call("load_i32_le", first + 4) - at)
 
     def null_bytes(self, leaf: Leaf, row: Expr) -> None:
         """Emit the assignment of the size -1 if the value of a nullable column is null."""
         if leaf.column.nullable:
-            with self.code.when(self.is_null(leaf, self.place(leaf, row))):
+            with self.code.when(self.is_null(leaf, self.value_index(leaf, row))):
                 self.code.assign(self.variables.value(leaf), -1)

@@ -80,7 +80,7 @@ class EntryPlanner:
         if self.program.around:
             self.first_row()
         for end, name in self.ends:
-            code.assign(variables.of(end, name), 0)
+            code.assign(variables.get(end, name), 0)
         self.rules.begin()
         code.assign(frame.size, 0)
         code.assign(frame.blamed, -1)
@@ -122,9 +122,11 @@ class EntryPlanner:
             frame.columns.number(self.encoders.leaf(name), frame.start, "first row")
         for which, name in sorted(used):
             if which in ("max", "min"):
-                code.assign(variables.of(VARIABLE_OF[which], name), variables.of("first row", name))
+                code.assign(
+                    variables.get(VARIABLE_OF[which], name), variables.get("first row", name)
+                )
         for name in sorted(_column_names(v for v in self.used() if v.which == "last")):
-            code.assign(variables.of("row", name), variables.of("first row", name))
+            code.assign(variables.get("row", name), variables.get("first row", name))
         for op in self.fixed:
             self.fits.work_out(op, "entry")
         when = self.program.when
@@ -166,8 +168,8 @@ class EntryPlanner:
                 code.leave()
         for which, name in sorted({(value.which, value.column.name) for value in self.used()}):
             if which in ("max", "min"):
-                so_far = variables.of(VARIABLE_OF[which], name)
-                code.assign(so_far, call(which, so_far, variables.of("row", name)))
+                so_far = variables.get(VARIABLE_OF[which], name)
+                code.assign(so_far, call(which, so_far, variables.get("row", name)))
         for op in self.running:
             self.fits.number(op, "entry")
         self.keep_ends()
@@ -208,13 +210,13 @@ class EntryPlanner:
         last = [(end, name) for end, name in self.ends if end == "last"]
         first = [(end, name) for end, name in self.ends if end == "first"]
         for end, name in last:
-            code.assign(variables.of(end, name), variables.of("item", name))
+            code.assign(variables.get(end, name), variables.get("item", name))
         if self.ends:
             with code.when(frame.row.eq(frame.start)):
                 for end, name in first:
-                    code.assign(variables.of(end, name), variables.of("item", name))
+                    code.assign(variables.get(end, name), variables.get("item", name))
                 for end, name in last:
-                    code.assign(variables.of(f"before {end}", name), variables.of(end, name))
+                    code.assign(variables.get(f"before {end}", name), variables.get(end, name))
 
     # ------------------------------------------------------------ sizes
 
@@ -301,7 +303,7 @@ class EntryPlanner:
             with code.when(frame.blamed >= 0):
                 for op in self.running:
                     name = op.field.name
-                    code.assign(variables.of("entry", name), variables.of("before entry", name))
+                    code.assign(variables.get("entry", name), variables.get("before entry", name))
         stored: list[tuple[Expr, Expr]] = [
             (table["CASE"], Num(self.program.case.number)),
             (table["FIRST"], frame.start),
@@ -312,7 +314,7 @@ class EntryPlanner:
             (table["SECTION_SIZE"], frame.size),
         ]
         for kind, name in stored_values(self.program):
-            value: Expr = variables.of(kind, name)
+            value: Expr = variables.get(kind, name)
             if kind == "null first row":
                 value = call("int", value)
             stored.append((self.encoders.kept[kind, name], value))

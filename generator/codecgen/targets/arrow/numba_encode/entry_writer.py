@@ -65,7 +65,7 @@ class EntryWriter:
             code.assign(self.rows, self.loaded(table["ROWS"]))
         for kind, name in stored_values(self.program):
             slot = self.encoders.kept[kind, name]
-            code.assign(frame.variables.of(kind, name), self.loaded(slot))
+            code.assign(frame.variables.get(kind, name), self.loaded(slot))
         if self.of_rows:
             with code.count(frame.row, frame.start, frame.start + self.rows):
                 self.load()
@@ -108,7 +108,7 @@ class EntryWriter:
         }
         for op in self.program.row_order:
             if op.field.name in named and isinstance(op, Number | Bits):
-                self.code.choose(self.frame.variables.of("item", op.field.name), self.value(op))
+                self.code.choose(self.frame.variables.get("item", op.field.name), self.value(op))
                 self.worked_out.add(op.field.name)
 
     # ------------------------------------------------------------ fields
@@ -138,7 +138,7 @@ class EntryWriter:
             self.patch(check, check.field.size or 0, value)
 
     def address(self, what: str, name: str) -> Var:
-        return self.frame.variables.of(what.replace("_", " "), name)
+        return self.frame.variables.get(what.replace("_", " "), name)
 
     def end_of(self, field_range: FieldRange) -> str | None:
         """Return the last field of a range, None if the range goes to the end."""
@@ -200,7 +200,7 @@ class EntryWriter:
 
     def varying(self, op: Number | Bits, name: str) -> None:
         """Emit the write of a number or of bits whose value depends on columns."""
-        variable = self.frame.variables.of(self.part, op.field.name)
+        variable = self.frame.variables.get(self.part, op.field.name)
         remark = op.field.name
         if not self.of_rows:
             self.number(name, variable, op.field.field)
@@ -217,9 +217,9 @@ class EntryWriter:
     def value(self, op: Number | Bits) -> Expr:
         """Return the value of a number or of packed bits of the row."""
         if isinstance(op, Number):
-            return _number(self.frame.written(op.value, op, self.part))
+            return _number(self.frame.written_term(op.value, op, self.part))
         words = [
-            _number(self.frame.written(member.value, op, self.part)) << member.bits.low
+            _number(self.frame.written_term(member.value, op, self.part)) << member.bits.low
             for member in op.members
         ]
         total = words[0]
@@ -250,8 +250,8 @@ class EntryWriter:
         n = variables.value(leaf)
         if counted:
             self.number(str(type_.length), n, f, f.name)
-        start = variables.part(leaf, "data") + variables.part(leaf, "at")
-        code.do("copy_from", self.p, start, n, variables.part(leaf, "end"))
+        start = variables.leaf_variable(leaf, "data") + variables.leaf_variable(leaf, "at")
+        code.do("copy_from", self.p, start, n, variables.leaf_variable(leaf, "end"))
         code.add(self.p, n)
 
     def elements(self, op: Elements) -> None:
@@ -261,7 +261,7 @@ class EntryWriter:
             self.number(op.type.count, many, f, f.name)
         if leaf is None or op.layout is None:
             return
-        element, at = Var("part"), variables.part(leaf, "at")
+        element, at = Var("part"), variables.leaf_variable(leaf, "at")
         with self.code.count(element, at, at + many):
             for inner in op.each:
                 if isinstance(inner, Constant):

@@ -60,7 +60,7 @@ class RuleValues(Values):
         if not isinstance(self.op(inner, "item")[1], Number):
             raise Refused(asked)
         self.extremes.add((value.end, inner.field.name))
-        return Term(self.variables.of(value.end, f"item_{inner.field.name}"))
+        return Term(self.variables.get(value.end, f"item_{inner.field.name}"))
 
 
 class LayoutRules:
@@ -107,7 +107,7 @@ class LayoutRules:
             raise Refused("a rule about numbers that kernels do not compare")
         name = value.field.name
         self.values.ends.add(("last", name))
-        of, frame = self.frame.variables.of, self.frame
+        of, frame = self.frame.variables.get, self.frame
         return all_of([frame.row > frame.start, of("item", name) <= of("before last", name)])
 
     # ------------------------------------------------------------ printing
@@ -126,15 +126,15 @@ class LayoutRules:
         frame, code = self.frame, self.frame.code
         if self.values.extremes:
             for end, name in sorted(self.values.extremes):
-                number, extreme = frame.variables.of("item", name), self.extreme(end, name)
+                number, extreme = frame.variables.get("item", name), self.extreme(end, name)
                 code.assign(extreme, call(end, extreme, number))
             with code.when(frame.row.eq(frame.start)):
                 for end, name in sorted(self.values.extremes):
-                    code.assign(self.extreme(end, name), frame.variables.of("item", name))
+                    code.assign(self.extreme(end, name), frame.variables.get("item", name))
         self.stop(running=True)
 
     def extreme(self, end: str, name: str) -> Var:
-        return self.frame.variables.of(end, f"item_{name}")
+        return self.frame.variables.get(end, f"item_{name}")
 
     def stop(self, *, running: bool) -> None:
         for check in self.checks:

@@ -35,10 +35,10 @@ class PlannerFunction:
 
     # ------------------------------------------------------------ values
 
-    def written(self, value: Value, op: WriteOp, part: str) -> Term:
+    def written_term(self, value: Value, op: WriteOp, part: str) -> Term:
         """Return ``value`` of a write operation as a term. Raises Unsupported at the field of ``op``."""
         try:
-            return self.values.written(value, part)
+            return self.values.written_term(value, part)
         except Refused as error:
             raise Unsupported(error.reason, op.field.field) from None
 

@@ -37,13 +37,13 @@ class RangeChecks:
     def work_out(self, op: WriteOp, part: str) -> None:
         """Emit the value of a numeric field and the checks that it fits."""
         frame = self.frame
-        variable = frame.variables.of(part, op.field.name)
+        variable = frame.variables.get(part, op.field.name)
         if isinstance(op, Number):
             self.number(op, part)
         elif isinstance(op, Bits):
             words = []
             for member in op.members:
-                term = frame.written(member.value, op, part)
+                term = frame.written_term(member.value, op, part)
                 leaf = frame.blame(member.value, part)
                 self.not_null(term, leaf, op)
                 value = _as_number(term)
@@ -57,16 +57,16 @@ class RangeChecks:
     def number(self, op: Number, part: str) -> None:
         frame, f = self.frame, op.field.field
         leaf = frame.blame(op.value, part)
-        variable = frame.variables.of(part, op.field.name)
-        term = frame.written(op.value, op, part)
+        variable = frame.variables.get(part, op.field.name)
+        term = frame.written_term(op.value, op, part)
         self.not_null(term, leaf, op)
         self.code.choose(variable, _as_number(term))
         frame.stop(outside(variable, op.limits), leaf, f)
 
     def begin(self, op: Number) -> None:
         """Emit the initial value of a running field from the first row; the row loop checks it."""
-        term = self.frame.written(op.value, op, "entry")
-        self.code.choose(self.frame.variables.of("entry", op.field.name), _as_number(term))
+        term = self.frame.written_term(op.value, op, "entry")
+        self.code.choose(self.frame.variables.get("entry", op.field.name), _as_number(term))
 
     def not_null(self, term: Term, leaf: int | None, op: WriteOp) -> None:
         if term.null is not None:
@@ -117,7 +117,7 @@ class RangeChecks:
         if nullable and op.type.null is None:
             frame.stop(n < 0, leaf.index, f)
         if op.type.text:
-            part = frame.variables.part
+            part = frame.variables.leaf_variable
             start = part(leaf, "data") + part(leaf, "at")
             right = call("is_utf8_within", start, n, part(leaf, "end"))
             wrong: Expr = Prefix("not", right)
@@ -125,7 +125,7 @@ class RangeChecks:
 
     def list_fits(self, op: Elements, leaf: Leaf) -> None:
         frame, code, f = self.frame, self.code, op.field.field
-        part = frame.variables.part
+        part = frame.variables.leaf_variable
         n, at, size = frame.variables.value(leaf), part(leaf, "at"), part(leaf, "size")
         high = self.max_elements(op)
         tests = [n > frame.most]

@@ -58,10 +58,10 @@ class RoundTrip:
         for op in self.program.around:
             if isinstance(op, Number) and op.running:
                 name = op.field.name
-                out[frame.variables.of("entry", name)] = frame.variables.of("before entry", name)
+                out[frame.variables.get("entry", name)] = frame.variables.get("before entry", name)
         for end, name in sorted(frame.values.ends):
             if end == "last":
-                out[frame.variables.of(end, name)] = frame.variables.of("before last", name)
+                out[frame.variables.get(end, name)] = frame.variables.get("before last", name)
         return out
 
     # ------------------------------------------------------------ columns
@@ -75,13 +75,13 @@ class RoundTrip:
                 continue
             if value is not None and self.is_itself(leaf, value):
                 continue
-            given = frame.variables.part(leaf, "given")
+            given = frame.variables.leaf_variable(leaf, "given")
             n = frame.variables.value(leaf)
             if leaf.column.type in (*BYTES_LIKE, "list"):
                 there = n > 0 if leaf.column.type == "list" else n >= 0
                 frame.stop(all_of([given, there]), leaf.index)
             elif value is None:
-                null = frame.variables.of("null row", leaf.column.name)
+                null = frame.variables.get("null row", leaf.column.name)
                 tests = [given, invert(null)] if leaf.column.nullable else [given]
                 frame.stop(all_of(tests), leaf.index)
             else:
@@ -123,7 +123,7 @@ class RoundTrip:
         read = variables(term.value) | (set() if term.null is None else variables(term.null))
         moving = {old: new for old, new in self.moving().items() if old in read}
         rows = (op for op in self.program.row if isinstance(op, Number | Bits))
-        own = {frame.variables.of("item", op.field.name) for op in rows}
+        own = {frame.variables.get("item", op.field.name) for op in rows}
         own |= {v for leaf in frame.encoders.view.leaves for v in [frame.variables.value(leaf)]}
         if moving or read & own:
             frame.encoders.varying.add(leaf.name)
@@ -146,7 +146,7 @@ class RoundTrip:
             self.code.choose(back, term.value)
             frame.stop(back.ne(n), leaf.index)
             return
-        null = frame.variables.of("null row", leaf.column.name)
+        null = frame.variables.get("null row", leaf.column.name)
         expected = FALSE if term.null is None else term.null
         frame.stop(_unlike(null, expected), leaf.index)
         if expected == TRUE:

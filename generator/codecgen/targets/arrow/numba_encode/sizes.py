@@ -71,7 +71,7 @@ def sizes_of(op: WriteOp, variables: Variables) -> tuple[int, list[Expr]]:
         case Constant(type=name, value=value):
             return size_of_number(name, Num(value))
         case Number(type=name):
-            return size_of_number(name, variables.of("item", op.field.name))
+            return size_of_number(name, variables.get("item", op.field.name))
         case Count(type=name):
             return size_of_number(name, count_of(op, variables))
         case Bytes(type=type_, column=leaf):
@@ -81,7 +81,10 @@ def sizes_of(op: WriteOp, variables: Variables) -> tuple[int, list[Expr]]:
         case Elements(type=type_, column=leaf):
             many: Expr = Num(0) if leaf is None else variables.value(leaf)
             fixed, others = (0, []) if type_.count is None else size_of_number(type_.count, many)
-            return fixed, others if leaf is None else [*others, variables.part(leaf, "size")]
+            return fixed, others if leaf is None else [
+                *others,
+                variables.leaf_variable(leaf, "size"),
+            ]
         case Absent() | Rows():
             return 0, []
     return op.field.size or 0, []

@@ -25,7 +25,7 @@ class Values:
         self.ends: set[tuple[str, str]] = set()
         self.own = "entry" if program.around else "item"
 
-    def written(self, value: Value, part: str) -> Term:
+    def written_term(self, value: Value, part: str) -> Term:
         """Return ``value`` as written into a field of ``part`` (entry, item); sums wrap to 64 bits."""
         return Arithmetic(lambda leaf: self.leaf(leaf, part), 64).term(value)
 
@@ -33,12 +33,12 @@ class Values:
         """Return the arithmetic for conditions and for values as a reader computes them."""
         return Arithmetic(lambda leaf: self.leaf(leaf, part))
 
-    def where(self, owner: str, part: str) -> str:
+    def locate_owner(self, owner: str, part: str) -> str:
         """Return the part that holds the fields of ``owner``."""
         return {"own": part, "entry": self.own}.get(owner, "item")
 
     def op(self, value: nodes.FieldValue, part: str) -> tuple[str, WriteOp]:
-        where = self.where(value.owner, part)
+        where = self.locate_owner(value.owner, part)
         ops = self.program.around if where == "entry" else self.program.row
         found = next((op for op in ops if op.field.name == value.field.name), None)
         if value.field.tag is not None and not value.holders:
@@ -63,20 +63,20 @@ class Values:
         raise Refused(f"used as a number ({type(value).__name__})")
 
     def column(self, value: nodes.ColumnValue) -> Term:
-        variable = self.variables.of(VARIABLE_OF[value.which], value.column.name)
+        variable = self.variables.get(VARIABLE_OF[value.which], value.column.name)
         nullable = value.type.nullable
         if value.column.type in BYTES_LIKE:
             return Term(variable, variable < 0 if nullable else None)
         if value.column.type == "list":
             raise Refused("a list that is used as a number")
-        null = self.variables.of(f"null {VARIABLE_OF[value.which]}", value.column.name)
+        null = self.variables.get(f"null {VARIABLE_OF[value.which]}", value.column.name)
         return Term(variable, null if nullable else None)
 
     def field(self, value: nodes.FieldValue, part: str) -> Term:
         where, op = self.op(value, part)
         match op:
             case Number() | Bits():
-                return Term(self.variables.of(where, op.field.name))
+                return Term(self.variables.get(where, op.field.name))
             case Constant(value=number):
                 return Term(Num(number))
             case Absent():
@@ -100,4 +100,4 @@ class Values:
         if not isinstance(self.op(inner, "item")[1], Number):
             raise Refused(asked)
         self.ends.add((value.end, inner.field.name))
-        return Term(self.variables.of(value.end, inner.field.name))
+        return Term(self.variables.get(value.end, inner.field.name))

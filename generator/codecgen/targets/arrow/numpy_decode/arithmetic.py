@@ -62,7 +62,7 @@ class NumpyArithmetic(Arithmetic):
     def wrapped(self, total: Expr) -> Expr:
         return total if self.bits in (None, 64) else super().wrapped(total)
 
-    def holds(self, term: Term) -> Expr:
+    def as_condition(self, term: Term) -> Expr:
         """Return ``term`` as a mask: nonzero values become True."""
         return term.value if term.truth else term.value.ne(0)
 

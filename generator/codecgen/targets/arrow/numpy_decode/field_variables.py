@@ -22,7 +22,7 @@ class Locals:
 
     found: dict[str, Var] = field(default_factory=dict)
 
-    def of(self, name: str) -> Var:
+    def get(self, name: str) -> Var:
         """Return the variable ``name``; repeated calls return the same one."""
         return self.found.setdefault(name, Var(name))
 
@@ -43,7 +43,7 @@ class NumpyFields:
         return NumpyArithmetic(self.leaf)
 
     def folded(self, value: Value) -> Value:
-        known = KernelFields(self.plan, self.layout, "", Variables(), self.case).known()
+        known = KernelFields(self.plan, self.layout, "", Variables(), self.case).constant_finder()
         return fold(value, known)
 
     def leaf(self, value: Value) -> Term:
@@ -69,7 +69,7 @@ class NumpyFields:
         assert self.row is not None
         return Attribute(Attribute(self.row, part), name)
 
-    def where(self, owner: str) -> tuple[str, LayoutPlan]:
+    def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
         """Return the part, "entry" or "item", and the layout that hold the fields of ``owner``."""
         if self.case is None:
             return "entry", self.layout
@@ -79,11 +79,11 @@ class NumpyFields:
 
     def field(self, value: nodes.FieldValue) -> Term:
         f = value.field
-        part, layout = self.where(value.owner)
+        part, layout = self.locate_owner(value.owner)
         if value.holders or layout.field(f.name) is None:
             raise Refused("a layout in the place of a field")
         self.used.add((part, f.name))
-        found = self.local.of(f.name) if self.case is None else self.of_row(part, f.name)
+        found = self.local.get(f.name) if self.case is None else self.of_row(part, f.name)
         match f.type:
             case ScalarType(name) if not is_number(f):
                 raise Refused(f"a value of type {name}")

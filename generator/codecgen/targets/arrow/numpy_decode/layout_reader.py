@@ -108,7 +108,7 @@ class NumpyLayoutReader:
                 check_number(length.field)
                 if length.own_bytes:
                     raise Unsupported("a length that counts itself", length.field)
-                self.code.do_call(self.method("open", self.local.of(length.name)))
+                self.code.do_call(self.method("open", self.local.get(length.name)))
             case read_ops.Close():
                 self.code.do_call(self.method("close"))
             case read_ops.Mark(checksum, at_end):
@@ -136,7 +136,7 @@ class NumpyLayoutReader:
         start, end = (self.p, self.end) if ahead else (self.mark(checksum, False), self.p)
         if f"end_of_{checksum.name}" in self.places:
             end = self.mark(checksum, True)
-        stored = self.local.of(checksum.name)
+        stored = self.local.get(checksum.name)
         algorithm = Text(str(checksum.field.checksum))
         self.code.do_call(self.method("checksum", algorithm, stored, start, end))
 
@@ -145,9 +145,9 @@ class NumpyLayoutReader:
         if f.name not in needed:
             return
         if isinstance(f.type, BytesType):
-            self.code.assign(self.local.of(f.name), self.method("nothing"))
+            self.code.assign(self.local.get(f.name), self.method("nothing"))
         elif isinstance(f.type, ScalarType | BitsType):
-            self.code.assign(self.local.of(f.name), self.method("zero"))
+            self.code.assign(self.local.get(f.name), self.method("zero"))
 
     def sometimes(
         self, fp: FieldPlan, condition: Expr, then: tuple[ReadOp, ...], needed: set[str]
@@ -173,7 +173,7 @@ class NumpyLayoutReader:
         f = op.field.field  # type: ignore[union-attr]
         passed = isinstance(op, read_ops.Elements) and isinstance(op.element, ScalarType)
         if f.name in needed and not passed and not self.skipped(op, needed):
-            self.code.assign(self.local.of(f.name), value)
+            self.code.assign(self.local.get(f.name), value)
         else:
             assert isinstance(value, Call)
             self.code.do_call(value, f.name)
@@ -254,7 +254,7 @@ class NumpyLayoutReader:
             counted = self.layout.field(type_.counted_by)
             assert counted is not None
             check_number(counted.field)
-            count = self.local.of(type_.counted_by)
+            count = self.local.get(type_.counted_by)
         named = {"at_least": Num(type_.at_least)} if type_.at_least else {}
         null = null_of(type_, f)
         if null is not None:

@@ -135,7 +135,7 @@ class Readers(ElementReader):
         except Refused as error:
             raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
-    def wanted(self, layout: LayoutPlan, part: str) -> set[str]:
+    def used_fields(self, layout: LayoutPlan, part: str) -> set[str]:
         """Return the fields of a layout that columns use, in all cases of the view."""
         found: set[str] = set()
         for case in self.view.cases:
@@ -221,7 +221,7 @@ class Readers(ElementReader):
         return name
 
     def gathered(self, reader: NumpyLayoutReader, names: list[str]) -> Expr:
-        named = tuple((name, reader.local.of(name)) for name in names)
+        named = tuple((name, reader.local.get(name)) for name in names)
         return Call(Global("Fields"), (), named)
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
@@ -249,7 +249,7 @@ class Readers(ElementReader):
         if measure is not None and measure.refuse is not None:
             fields = NumpyFields(self.plan, entry, Locals())
             refused = self.condition(fields, measure.refuse, measure.field)
-            named.append(("refuse", Lambda(fields.local.of(measure.name), refused)))
+            named.append(("refuse", Lambda(fields.local.get(measure.name), refused)))
         wanted = function_name("layout", entry).upper()
         return self.describe(wanted, Call(Global("Layout"), (), tuple(named)))
 
@@ -306,7 +306,7 @@ class Readers(ElementReader):
             choices.append(Several((test, care, Num(case.number))))
         code = Builder()
         for _, name in sorted(fields.used):
-            code.assign(fields.local.of(name), self.head_field(entry, name, walk_))
+            code.assign(fields.local.get(name), self.head_field(entry, name, walk_))
         count = call("len", Attribute(walk_, "p"))
         code.give(call("choose", count, *choices))
         name = self.names.new(function_name("choose", entry))
@@ -330,7 +330,7 @@ class Readers(ElementReader):
         if case.rows.header_only:
             named.append(("read", Global(self.head(case))))
         else:
-            read = self.reader(case.element, self.wanted(case.element, "item"), part=False)
+            read = self.reader(case.element, self.used_fields(case.element, "item"), part=False)
             named.append(("read", Global(read)))
         if case.array is not None:
             type_ = case.array.field.type
@@ -374,10 +374,10 @@ class Readers(ElementReader):
     def head(self, case: CasePlan) -> str:
         code, walk_ = Builder(), Var("walk")
         local = Locals()
-        wanted = sorted(self.wanted(case.element, "item"))
+        wanted = sorted(self.used_fields(case.element, "item"))
         for name in wanted:
-            code.assign(local.of(name), self.head_field(case.entry, name, walk_))
-        code.give(Call(Global("Fields"), (), tuple((name, local.of(name)) for name in wanted)))
+            code.assign(local.get(name), self.head_field(case.entry, name, walk_))
+        code.give(Call(Global("Fields"), (), tuple((name, local.get(name)) for name in wanted)))
         name = self.names.new(function_name("header", case.entry))
         self.function(name, [(walk_, "Walk")], "Fields", self.about(case.entry, "its head"), code)
         return name
@@ -405,7 +405,7 @@ class Readers(ElementReader):
         name = self.done[key] = self.names.new(function_name("open", entry))
         code, walk_ = Builder(), Var("walk")
         reader = NumpyLayoutReader(self.plan, entry, code, walk_, self)
-        wanted = self.wanted(entry, "entry")
+        wanted = self.used_fields(entry, "entry")
         if type_.counted_by is not None:
             wanted.add(type_.counted_by)
         reader.emit(wanted, stop=f.name)
@@ -417,7 +417,7 @@ class Readers(ElementReader):
             count = Var("count")
             code.assign(count, reader.number(type_.count, walk_, f))
         elif type_.counted_by is not None:
-            count = reader.local.of(type_.counted_by)
+            count = reader.local.get(type_.counted_by)
         null = null_of(type_, f)
         if null is not None:  # no rows
             numbers = count
@@ -441,7 +441,7 @@ class Readers(ElementReader):
             none = count.eq(0)
             reader.refuse(none & reader.p.ne(reader.end))
             code.assign(codec, call("np.where", none, 0, codec))
-        fields = self.gathered(reader, sorted(self.wanted(entry, "entry")))
+        fields = self.gathered(reader, sorted(self.used_fields(entry, "entry")))
         code.give(call("Section", reader.p, reader.end, codec, count, fields))
         doc = self.about(entry, f"up to {f.name}")
         self.function(name, [(walk_, "Walk")], "Section", doc, code)
