@@ -40,14 +40,14 @@ class Column:
     sensitive: Sensitive | None = None
 
     @property
-    def parts(self) -> tuple[Column, ...]:
+    def children(self) -> tuple[Column, ...]:
         """The members of a struct or of the structs in a list, or the element of a list."""
         return self.members if self.element is None else (self.element,)
 
     def leaves(self) -> Iterator[Column]:
         """Yield the column, then all columns inside of it, in the order of their buffers."""
         yield self
-        for part in self.parts:
+        for part in self.children:
             yield from part.leaves()
 
 
