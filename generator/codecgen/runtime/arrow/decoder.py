@@ -217,6 +217,7 @@ class Decoder:
     def _entries(
         self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Rejected]:
+        """Decode the first ``count`` entries of the index. Skipped ranges yield a batch without rows."""
         if self.sizes:
             self.stored = self.table[:count, SECTION_END] - self.table[:count, SECTION]
             self.plain = self.stored.copy()
@@ -244,6 +245,7 @@ class Decoder:
     def _decoded(
         self, chunk: Chunk, first: int, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Rejected]:
+        """Decode entries ``first`` to ``count`` (excluded), and yield the rejected ones as well."""
         while first < count:
             last = count
             if self.rows < 0:
@@ -291,6 +293,7 @@ class Decoder:
         return bool(row[SECTION] < row[SECTION_END]) and self.view.cases[row[CASE]].each_entry
 
     def _rejected(self, i: int, bias: int) -> Rejected:
+        """Return the rejection of the entry in index row ``i``, with the place in YAML of the failed check."""
         row = self.table[i]
         start, end = self._begin(i) + bias, int(row[END]) + bias
         at = int(row[AT]) + bias
@@ -405,6 +408,7 @@ class Decoder:
     def _attempt(
         self, decode: Any, first: int, last: int, bias: int, room: Any, whole: int
     ) -> tuple[int, pa.RecordBatch | None]:
+        """Decode entries into buffers of the sizes ``room``. Return the next entry, and their batch or None."""
         sizes = room.tolist()
         parts = [
             ColumnBuffers(column, sizes[_ROWS], sizes, self.allocate) for column in self.columns
@@ -426,6 +430,7 @@ class Decoder:
         return after, pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _section(self, decode: Any, first: int, last: int, bias: int) -> int:
+        """Run the kernel on entries ``first`` to ``last`` (excluded). Return the first entry that is not done."""
         self.state[:] = 0
         most = self.limits.elements
         return int(decode(self.table_address, first, last, most, bias, *self.addresses))

@@ -115,6 +115,7 @@ def library() -> Library | None:
 
 
 def _isal() -> Library | None:
+    """Return ISA-L's inflate functions with a state, None if isal is not installed."""
     found = native.library("isal.isal_zlib")
     try:
         begin, inflate = found.isal_inflate_init, found.isal_inflate_stateless  # type: ignore[union-attr]
@@ -125,6 +126,7 @@ def _isal() -> Library | None:
 
 
 def _zlib() -> Library | None:
+    """Return zlib's inflate functions with a state, None if they cannot be called by address."""
     found = native.library("zlib")
     try:
         version, make, free, begin, inflate = (
@@ -145,6 +147,7 @@ def _zlib() -> Library | None:
 
 
 def _end(free: Any, place: Any, state: Any) -> None:
+    """Free the stream state; the argument ``state`` keeps its memory alive until then."""
     free(place)  # the state lives until here
 
 

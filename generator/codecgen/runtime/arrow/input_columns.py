@@ -64,6 +64,7 @@ class Columns:
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def _select_columns(self, schema: pa.Schema) -> tuple[Column, ...]:
+        """Return the columns of a schema to write. Raises ValueError for unknown, repeated or missing columns."""
         known = {column.name for column in self.view.columns}
         unknown = [name for name in schema.names if name not in known]
         if unknown:
@@ -107,6 +108,7 @@ class Columns:
         return Source(batch.num_rows, int(numbers.ctypes.data), (numbers, *kept), batch)
 
     def _slots(self, numbers: Any, leaf: Column) -> Any:
+        """Return the slots of ``numbers`` for the buffers of a leaf."""
         at = 1 + _BUFFERS * leaf.index
         return numbers[at : at + _BUFFERS]
 
@@ -118,6 +120,7 @@ class Columns:
         numbers: Any,
         kept: list[Any],
     ) -> None:
+        """Describe the default of a column that is not given: a constant, or the values of another column."""
         default = self.writer.defaults.get(column.name)
         if isinstance(default, str):
             other = self.view.column(default)
@@ -230,6 +233,7 @@ def _describe(
 
 
 def _size(buffer: Any) -> int:
+    """Return the size of a buffer in bytes, 0 for None."""
     return 0 if buffer is None else int(buffer.size)
 
 

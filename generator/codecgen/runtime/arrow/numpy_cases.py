@@ -21,6 +21,7 @@ class LengthPrefix:
 
     @property
     def is_varint(self) -> bool:
+        """True if the length is a varint."""
         return self.kind in ("zigzag", "uvarint")
 
     @property
@@ -35,6 +36,7 @@ class LengthPrefix:
 
     @property
     def order(self) -> str:
+        """Character for the byte order in a ``struct`` format."""
         return "<" if self.kind[0] == "<" else ">"
 
 
@@ -50,6 +52,7 @@ class Section:
     fields: Fields
 
     def select(self, rows: slice) -> Section:
+        """Return the sections of a slice of the entries."""
         fields = {name: value[rows] for name, value in vars(self.fields).items()}
         return Section(
             self.start[rows], self.end[rows], self.codec[rows], self.count[rows], Fields(**fields)

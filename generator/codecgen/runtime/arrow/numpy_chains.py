@@ -148,6 +148,7 @@ def _next_positions(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
 
 
 def _shift(prefix: LengthPrefix) -> int:
+    """Return 1 if the varint is zigzag encoded, otherwise 0."""
     return 1 if prefix.kind == "zigzag" else 0
 
 

@@ -80,6 +80,7 @@ class _Entries:
         return len(self.start)
 
     def select(self, at: int, after: int) -> _Entries:
+        """Return entries ``at`` to ``after`` (excluded)."""
         own = slice(at, after)
         first = self.first[at : after + 1]
         rows = self.rows[first[0] : first[-1]]
@@ -97,6 +98,7 @@ class _Entries:
         return SectionSizes(start, self.stored, self.section.end - self.section.start)
 
     def rejected(self, i: int) -> Rejected:
+        """Return the rejection of entry ``i``."""
         return Rejected(int(self.start[i]) + self.bias, int(self.end[i]) + self.bias)
 
     def turns(self) -> Iterator[slice]:
@@ -218,6 +220,7 @@ class NumpyDecoder:
     def _sections(
         self, number: int, memory: Memory, start: Vector, end: Vector, bias: int
     ) -> Iterator[Rows | Rejected]:
+        """Open the sections of entries of the case ``number`` and yield their rows and rejected entries."""
         case = self.cases[number]
         assert case.open is not None
         walk = Walk(memory, start, end, self.limits.elements)
@@ -419,6 +422,7 @@ class NumpyDecoder:
     def _columns(
         self, entries: _Entries, item: Fields, ends: Fields, counts: Vector
     ) -> pa.RecordBatch:
+        """Return a batch with the column values of the rows of entries."""
         case = entries.case
         rows = int(counts.sum())
         position, size = entries.start + entries.bias, entries.end - entries.start

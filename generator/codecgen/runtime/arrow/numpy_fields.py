@@ -48,6 +48,7 @@ class Walk:
         self.bad |= np.asarray(condition, np.bool_)  # one of constants alone is no vector
 
     def zero(self) -> Vector:
+        """Return 0 for each structure."""
         return np.zeros(len(self.p), np.int64)
 
     def none(self) -> Vector:
@@ -83,6 +84,7 @@ class Walk:
         return value
 
     def _load(self, kind: str, at: Vector) -> Vector:
+        """Return the numbers at positions ``at``; ``kind`` is a NumPy dtype string."""
         size = np.dtype(kind).itemsize
         found = self.memory.bytes(at) if size == 1 else self.memory.byte_windows(at, size)
         return found.view(kind).astype(np.int64)
@@ -94,6 +96,7 @@ class Walk:
         return value
 
     def skip(self, size: int) -> None:
+        """Skip ``size`` bytes. Numbers after them can still be read from the current block."""
         block, at, p = self._block or (None, 0, None)
         known = p is self.p
         self.p = self.p + size
@@ -219,6 +222,7 @@ class Walk:
         return Walk(self.memory, self.p[rows], self.end[rows], self.most, root=False)
 
     def _join(self, rows: Vector, some: Walk) -> None:
+        """Take over the positions and bad marks of ``some``, a walk over the structures ``rows``."""
         self.p = self.p.copy()
         self.p[rows] = some.p
         self.bad[rows] |= some.bad

@@ -101,9 +101,11 @@ class Bytes:
 
     @property
     def null(self) -> Vector:
+        """Mask of the values that are null."""
         return self.size < 0
 
     def select(self, rows: Vector) -> Bytes:
+        """Return the values of ``rows``."""
         return Bytes(self.memory, self.start[rows], self.size[rows], self.text)
 
     def array(self) -> Any:
@@ -123,6 +125,7 @@ class Bytes:
 
 
 def _is_utf8(value: Any) -> bool:
+    """Return True if an Arrow binary value is valid UTF-8; null is."""
     try:
         (value.as_py() or b"").decode("utf-8")
     except UnicodeDecodeError:
@@ -258,6 +261,7 @@ def missing(column: Column, kind: Any, rows: int) -> Any:
 def _listed(
     kind: Any, rows: int, offsets: Vector, members: list[Any], null: Vector | None = None
 ) -> Any:
+    """Return an Arrow list array of structs from offsets and member arrays. ``null`` masks null lists."""
     count = int(offsets[-1])
     nulls = 0 if null is None else int(np.count_nonzero(null))
     validity = None

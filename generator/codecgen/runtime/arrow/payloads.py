@@ -252,6 +252,7 @@ class _Decoder:
         self.shares: Any = None
 
     def decode(self, table: pa.Table, first_row: int) -> Iterator[Payloads]:
+        """Yield the rows of the payloads in ``table``, whose first payload has the number ``first_row``."""
         done = 0
         for chunk in table.to_batches():
             arrays = {
@@ -275,6 +276,7 @@ class _Decoder:
     def _by_kernel(
         self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
+        """Decode ``count`` payloads with the compiled kernel; payloads it rejects go to the reference codecs."""
         assert self.kernels is not None
         table = np.array([n for array in arrays.values() for n in array.table()], np.int64)
         most = min(count, self.max_rows)
@@ -325,15 +327,18 @@ class _Decoder:
         self.room[:] = MAX_BYTES
 
     def _bytes_of(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> int:
+        """Return the size in bytes of payloads ``first`` to ``last`` (excluded)."""
         return sum(int(a.offsets[last] - a.offsets[first]) for a in arrays.values())
 
     def _learn(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> None:
+        """Note the share of buffers that the last payloads used, relative to their bytes and number."""
         used = self.state[: len(self.room)].astype(np.float64)
         share = used / max(1, self._bytes_of(arrays, first, last))
         share[_ROWS] = used[_ROWS] / max(1, last - first)
         self.shares = share if self.shares is None else np.maximum(share, self.shares * 0.9)
 
     def _expected(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> Any:
+        """Return the buffer sizes to allocate for payloads, estimated from earlier ones."""
         room = self.shares * (self._bytes_of(arrays, first, last) * MARGIN) + SPARE
         room[_ROWS] = min(self.shares[_ROWS] * (last - first) * MARGIN + SPARE, self.max_rows)
         return np.minimum(room, MOST_BYTES).astype(np.int64)
@@ -370,6 +375,7 @@ class _Decoder:
     def _by_codecs(
         self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
+        """Decode ``count`` payloads with the reference codecs."""
         for first in range(0, count, self.max_rows):
             last = min(count, first + self.max_rows)
             every, none = np.arange(first + bias, last + bias), np.empty(0, np.int64)
@@ -460,6 +466,7 @@ class _Decoder:
         return []
 
     def _batch(self, values: list[tuple[Any, ...]]) -> pa.RecordBatch:
+        """Return rows of Python values as a batch."""
         columns = zip(*values, strict=True) if values else [()] * len(self.columns)
         arrays = [
             pa.array(list(column), arrow_type(of))

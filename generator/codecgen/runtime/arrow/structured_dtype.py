@@ -35,6 +35,7 @@ def structured(layout: Layout) -> Any:
 
 
 def _kind(codec: Codec) -> Any:
+    """Return the dtype of a codec. Raises CodecError if its size varies."""
     if isinstance(codec, Layout):
         return structured(codec)
     if isinstance(codec, EnumField | Bits):

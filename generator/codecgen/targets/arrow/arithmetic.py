@@ -41,6 +41,7 @@ class Term:
 
     @property
     def constant(self) -> int | None:
+        """Number of a constant term, None for other terms."""
         return self.value.value if isinstance(self.value, Num) else None
 
 
@@ -123,6 +124,7 @@ class Arithmetic:
         return call("int", term.value) if term.truth and term.constant is None else term.value
 
     def sum(self, value: Value, nulls: list[Expr]) -> Expr:
+        """Return a sum as an expression, and append the null conditions of its operands to ``nulls``."""
         if isinstance(value, nodes.Sum):
             left, right = self.sum(value.left, nulls), self.sum(value.right, nulls)
             return Op(value.operator, left, right)
@@ -132,6 +134,7 @@ class Arithmetic:
         return self.addend(term)
 
     def conditional(self, condition: Value, then: Value, otherwise: Value) -> Term:
+        """Return ``then if condition else otherwise`` as a term."""
         test = self.condition(condition)
         one, other = self.term(then), self.term(otherwise)
         truth = one.truth and other.truth
@@ -169,6 +172,7 @@ class Arithmetic:
         return self.both([self.opposite(term.null), self.as_condition(term)])
 
     def comparison(self, value: nodes.Comparison) -> Expr:
+        """Return a comparison as a condition, null-safe. Raises Refused if an exact operand may exceed 64 bits."""
         operator = value.operator
         if isinstance(value.right, nodes.NullValue):
             null = self.term(value.left).null or FALSE

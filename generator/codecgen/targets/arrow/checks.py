@@ -54,6 +54,7 @@ def refusal(error: Unsupported, what: str, help: str) -> Diagnostic:
 
 
 def function_name(verb: str, entry: LayoutPlan) -> str:
+    """Return a function name from a verb and the name and the version of a layout."""
     version = "" if entry.version is None else f"_v{entry.version}"
     return f"{verb}_{identifier(entry.name)}{version}"
 

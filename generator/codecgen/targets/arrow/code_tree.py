@@ -58,9 +58,11 @@ class Expr:
         return Op(">=", self, expr(other))
 
     def eq(self, other: Expr | int) -> Expr:
+        """Return the expression ``self == other``."""
         return Op("==", self, expr(other))
 
     def ne(self, other: Expr | int) -> Expr:
+        """Return the expression ``self != other``."""
         return Op("!=", self, expr(other))
 
 
@@ -352,6 +354,7 @@ def reads(statement: Statement) -> Iterator[Var]:
 
 
 def own_values(statement: Statement) -> Iterator[Expr]:
+    """Yield the expressions at the top of a statement, without those in its blocks."""
     match statement:
         case Assign(_, value) | Add(_, value):
             yield value

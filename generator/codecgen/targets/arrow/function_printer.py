@@ -81,6 +81,7 @@ def pruned(body: list[Statement]) -> list[Statement]:
 
 
 def _all_reads(body: list[Statement]) -> Iterable[Var]:
+    """Yield the variables that statements and their blocks read; ``x += y`` alone does not read ``x``."""
     for statement in body:
         if not isinstance(statement, Add):
             yield from reads(statement)
@@ -91,6 +92,7 @@ def _all_reads(body: list[Statement]) -> Iterable[Var]:
 
 
 def _vars(value: Expr) -> Iterable[Var]:
+    """Yield the variables in an expression, with repetitions."""
     return (part for part in iterate_expressions(value) if isinstance(part, Var))
 
 
@@ -128,6 +130,7 @@ def _prune_once(body: list[Statement], used: set[Var]) -> list[Statement]:
 
 
 def _count(body: list[Statement]) -> int:
+    """Return the number of statements, including those in blocks."""
     return sum(1 + sum(_count(block) for block in blocks(s)) for s in body)
 
 
@@ -149,11 +152,13 @@ class Printer:
         self.lines: list[str] = []
 
     def name(self, variable: Var) -> str:
+        """Return the name of a variable, which is given on first use."""
         if variable not in self.given:
             self.given[variable] = self.names.new(variable.name)
         return self.given[variable]
 
     def function(self, function: Function) -> str:
+        """Return the source of a function, with its decorator and docstring."""
         parameters = [f"{self.name(v)}: {type_}" for v, type_ in function.parameters]
         if function.decorator:
             self.lines.append(f"@{function.decorator}")
@@ -169,10 +174,12 @@ class Printer:
     # ------------------------------------------------------------ statements
 
     def block(self, body: list[Statement], depth: int) -> None:
+        """Append the lines of statements at an indentation depth."""
         for statement in body:
             self.statement(statement, depth)
 
     def statement(self, statement: Statement, depth: int) -> None:
+        """Append the lines of one statement at an indentation depth."""
         match statement:
             case Assign(targets, value, remark):
                 names = ", ".join(self.name(target) for target in targets)
@@ -207,6 +214,7 @@ class Printer:
                 self.inner(body, depth)
 
     def inner(self, body: list[Statement], depth: int) -> None:
+        """Append the lines of a block one level deeper, ``pass`` if it is empty."""
         self.block(body, depth + 1)
         if not body:
             self.lines.append("    " * (depth + 1) + "pass")
@@ -322,6 +330,7 @@ class Printer:
         return text if binds >= least else f"({text})"
 
     def _text(self, value: Expr) -> tuple[str, int]:
+        """Return the text of an expression and its precedence, 12 for the strongest."""
         match value:
             case Var():
                 return self.name(value), 12

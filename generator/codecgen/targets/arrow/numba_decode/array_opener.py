@@ -95,6 +95,7 @@ class ArrayOpener:
         self.full_check = full_check
 
     def emit(self, end: Expr) -> None:
+        """Emit the read of the entry up to its rows, and store what pass 2 needs. Raises Unsupported."""
         case, code, reader, slots = self.case, self.code, self.reader, self.kernels.slots
         assert case.array is not None
         f = case.array.field
@@ -183,6 +184,7 @@ class ArrayOpener:
         return found
 
     def name_codec(self, codec: Var, fields: Fields, f: Field) -> None:
+        """Emit the assignment of the codec number to ``codec``. Raises Unsupported."""
         assert self.case.array is not None and self.case.array.codec is not None
         if 0 in self.case.codecs and self.case.codecs[0] is not None:
             raise Unsupported("compressed by an enum whose 0 is not none", f)

@@ -97,6 +97,7 @@ class Fields:
     places: set[str] = field(default_factory=set)
 
     def arithmetic(self) -> Arithmetic:
+        """Return the arithmetic for values of these fields."""
         return Arithmetic(self.leaf)
 
     def constant_finder(self) -> Known:
@@ -121,9 +122,11 @@ class Fields:
         return find_constant
 
     def folded(self, value: Value) -> Value:
+        """Return ``value`` with all constants folded."""
         return fold(value, self.constant_finder())
 
     def leaf(self, value: Value) -> Term:
+        """Return a field, bits, place, version or end as a term. Raises Refused if kernels do not have the value."""
         match value:
             case nodes.VersionValue(version) if version is not None:
                 return Term(Num(version))
@@ -141,6 +144,7 @@ class Fields:
         raise Refused(f"used as a number ({type(value).__name__})")
 
     def end(self, value: nodes.EndValue) -> Term:
+        """Return a field of the first or last element as a term. Raises Refused for other values."""
         inner = value.value
         if (
             self.case is None
@@ -165,6 +169,7 @@ class Fields:
         return self.part, self.layout
 
     def field(self, value: nodes.FieldValue) -> Term:
+        """Return a numeric field as a term with its null condition. Raises Refused for other fields."""
         f = value.field
         part, layout = self.locate_owner(value.owner)
         if value.holders or layout.field(f.name) is None:

@@ -21,6 +21,7 @@ class Framing:
 
     @property
     def open(self) -> bool:
+        """True if the end of an entry is known only after its fields were read."""
         return self.length is None and self.size is None
 
     @property

@@ -125,6 +125,7 @@ class Index:
     # ------------------------------------------------------------ one entry
 
     def open(self) -> None:
+        """Emit the function that checks an entry and stores its case and sections in an index row."""
         slots, module = self.kernels.slots, self.module
         p, end, row, most, full_check = map(Var, ("p", "end", "row", "most", "full_check"))
         start = Var("start")
@@ -173,6 +174,7 @@ class Index:
         full_check: Var,
         start: Var,
     ) -> None:
+        """Emit the part of the opening function for one case."""
         case, module = test.case, self.module
         if test.care is not None:
             with code.when(all_of([full_check & WITH_CARE, test.care])):
@@ -190,6 +192,7 @@ class Index:
     # ------------------------------------------------------------ where it ends
 
     def find_end(self) -> None:
+        """Emit the function that returns the end of the entry at an address."""
         kernels, framing = self.kernels, self.framing
         kind = kind_of(kernels.view)
         p, end = Var("p"), Var("end")
@@ -266,6 +269,7 @@ class Index:
     # ------------------------------------------------------------ many entries
 
     def find(self) -> str:
+        """Emit the function that finds entries and fills the index table, and return its name."""
         slots, code = self.kernels.slots, Builder()
         table, capacity, p, end, most, full_check = map(
             Var, ("table", "capacity", "p", "end", "most", "full_check")
@@ -317,4 +321,5 @@ class Index:
 
 
 def _expr(value: Expr | int) -> Expr:
+    """Return ``value`` as an expression."""
     return Num(value) if isinstance(value, int) else value

@@ -137,6 +137,7 @@ class RowFields(Fields):
     extremes: dict[tuple[str, str], Var] = field(default_factory=dict)
 
     def end(self, value: nodes.EndValue) -> Term:
+        """Return a field of the first, last, largest or smallest row as a term. Raises Refused for other values."""
         inner = value.value
         plain = isinstance(inner, nodes.FieldValue) and not inner.holders
         if not plain or not is_number(inner.field) or inner.type.nullable:  # type: ignore[union-attr]

@@ -58,6 +58,7 @@ class RowsKernel:
         self.gives = self.gives_to(self.code)
 
     def gives_to(self, code: Builder) -> ColumnOutputs:
+        """Return the column outputs that write to the code of ``code``."""
         return ColumnOutputs(
             code,
             self.sources,
@@ -75,17 +76,20 @@ class RowsKernel:
         self.gives = self.gives_to(self.code)
 
     def slot(self, table: Var, name: str) -> Expr:
+        """Return the address of the slot ``name`` in a table."""
         slots = (
             self.kernels.state if table is self.state or table is self.room else self.kernels.slots
         )
         return table + slots[name]
 
     def loaded(self, table: Var, name: str) -> Expr:
+        """Return the load of the slot ``name`` of a table."""
         return call("load_i64_le", self.slot(table, name))
 
     # ------------------------------------------------------------ rows
 
     def rows(self) -> None:
+        """Emit the function that decodes the rows of one index row, up to those that fit."""
         code, case = self.code, self.case
         rows_room = Var("rows_room")
         code.assign(self.p, self.loaded(self.row, "SECTION"))
@@ -112,12 +116,14 @@ class RowsKernel:
         )
 
     def noted(self, part: str, name: str) -> Var:
+        """Return the variable of a value that the index stored; repeated calls return the same one."""
         key = (part, name)
         if key not in self.variables.found:
             self.variables.found[key] = Var(f"{part}_{name.replace(' ', '_')}")
         return self.variables.found[key]
 
     def rows_of_array(self, array: FieldPlan, rows_room: Var) -> None:
+        """Emit the decoding of rows that are elements of an array in the entry."""
         code, case = self.code, self.case
         type_ = array.field.type
         assert isinstance(type_, ArrayType)
@@ -212,6 +218,7 @@ class RowsKernel:
             code.do("store_64", self.row + slots[which, name], variable)
 
     def rows_that_are_entries(self, rows_room: Var) -> None:
+        """Emit the decoding of rows that are entries themselves, one after the other."""
         code, case = self.code, self.case
         full_check, after, start = Var("full_check"), Var("after"), Var("start")
         is_open = self.index.framing.open
@@ -300,17 +307,20 @@ class RowsKernel:
         return bool(own & read)
 
     def has_nulls_in_rows(self, leaf: Leaf) -> bool:
+        """Return True if nulls of a column are written row by row, not for all rows of an index row at once."""
         if leaf.inside is not None or leaf.column.type in DIRECT:
             return True
         found = [term for own, term in self.terms() if own is leaf]
         return any(term.null is not None and self.varies(term) for term in found)
 
     def numbers(self, *, varying: bool) -> None:
+        """Emit the writes of numbers that vary from row to row, or of those that do not."""
         for leaf, term in self.terms():
             if self.varies(term) is varying:
                 self.number(leaf, term)
 
     def number(self, leaf: Leaf, term: Term) -> None:
+        """Emit the write of one number of a row."""
         value, truth = term.value, term.value
         if term.truth and leaf.column.type != "bool":
             value = call("int", term.value)

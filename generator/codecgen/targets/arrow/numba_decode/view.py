@@ -125,6 +125,7 @@ class Kernels:
         ]
 
     def condition(self, fields: Fields, value: nodes.Value, f: Field) -> Expr:
+        """Return ``value`` as a condition. Raises Unsupported at ``f``."""
         try:
             return fields.arithmetic().condition(fields.folded(value))
         except Refused as error:

@@ -96,6 +96,7 @@ class Columns:
             self.code.assign(null, self.is_null(leaf, place))
 
     def is_null(self, leaf: Leaf, place: Expr) -> Expr:
+        """Return the test that the value at index ``place`` is null."""
         return call(
             "is_null", self.leaf_variable(leaf, "validity"), self.leaf_variable(leaf, "bit") + place
         )

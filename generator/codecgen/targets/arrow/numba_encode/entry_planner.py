@@ -74,6 +74,7 @@ class EntryPlanner:
         self.running = [op for op in around if isinstance(op, Number) and op.running]
 
     def emit(self) -> None:
+        """Emit the function that plans one entry (pass 1)."""
         frame, code, variables = self.frame, self.code, self.frame.variables
         frame.columns.addresses(self.columns)
         code.assign(self.extra, call("load_i64_le", self.columns + self.encoders.extra))
@@ -146,12 +147,14 @@ class EntryPlanner:
         return invert(self.frame.condition(self.program.when, self.frame.values.own, f))
 
     def not_these(self) -> None:
+        """Emit the refusal of rows that do not meet the case's condition."""
         assert self.program.case.rows.when is not None
         self.frame.not_these(self.program.case.rows.when)
 
     # ------------------------------------------------------------ one row
 
     def one_row(self) -> None:
+        """Emit the loop body for one row: its values, checks, size and the comparison with what readers return."""
         frame, code, variables = self.frame, self.code, self.frame.variables
         for now, before in self.back.moving().items():
             code.assign(before, now)
@@ -291,6 +294,7 @@ class EntryPlanner:
     # ------------------------------------------------------------ after the last row
 
     def close(self) -> None:
+        """Emit the end of the function: refuse an entry without rows, otherwise store the entry in the table."""
         frame, code, table, variables = (
             self.frame,
             self.code,

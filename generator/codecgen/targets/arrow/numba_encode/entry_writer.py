@@ -52,6 +52,7 @@ class EntryWriter:
     # ------------------------------------------------------------ functions
 
     def emit(self) -> None:
+        """Emit the function that writes the rows of an entry, or the entry around its rows (pass 2)."""
         frame, code, table = self.frame, self.code, self.encoders.table
         case = self.program.case
         if self.of_rows:
@@ -86,6 +87,7 @@ class EntryWriter:
         )
 
     def loaded(self, slot: Expr) -> Expr:
+        """Return the load of a slot of the entry's row in the table."""
         return call("load_i64_le", self.entry + slot)
 
     def load(self) -> None:
@@ -138,6 +140,7 @@ class EntryWriter:
             self.patch(check, check.field.size or 0, value)
 
     def address(self, what: str, name: str) -> Var:
+        """Return the variable of an address, such as ``start_of`` a field."""
         return self.frame.variables.get(what.replace("_", " "), name)
 
     def end_of(self, field_range: FieldRange) -> str | None:
@@ -151,9 +154,11 @@ class EntryWriter:
         return self.address("start_of", field_range.first), end
 
     def patch(self, op: WriteOp, size: int, value: Expr) -> None:
+        """Emit the write of ``value`` to the space that was left for a field."""
         self.store(self.address("place_of", op.field.name), size, value, op.field.field)
 
     def store(self, place: Expr, size: int, value: Expr, f: Field) -> None:
+        """Emit the store of a number of ``size`` bytes in the byte order of ``f``."""
         order = "" if size == 1 or f.endian == "little" else "_be"
         self.code.do(primitive(f"store_{8 * size}{order}", f"{size} bytes", f), place, value)
 
@@ -230,6 +235,7 @@ class EntryWriter:
     # ------------------------------------------------------------ bytes and lists
 
     def bytes(self, op: Bytes) -> None:
+        """Emit the write of a bytes field, null if it has no column or the column's value is null."""
         f, leaf, length = op.field.field, op.column, op.type.length
         counted = not isinstance(length, int) and length != "rest"
         if leaf is None:
@@ -255,6 +261,7 @@ class EntryWriter:
         code.add(self.p, n)
 
     def elements(self, op: Elements) -> None:
+        """Emit the write of a list: its count and its elements."""
         f, leaf, variables = op.field.field, op.column, self.frame.variables
         many: Expr = Num(0) if leaf is None else variables.value(leaf)
         if op.type.count is not None:
@@ -273,6 +280,7 @@ class EntryWriter:
                 self.bytes(inner)
 
     def rows_of(self, op: Rows) -> None:
+        """Emit the write of the rows with their count and length, compressed if the entry has a codec."""
         code, f = self.code, op.field.field
         if op.type.count is not None:
             self.number(op.type.count, self.rows, f, f"{f.name}, how many")
@@ -297,8 +305,10 @@ class EntryWriter:
 
 
 def _is_later(op: WriteOp) -> bool:
+    """Return True for a length that is filled in after what it measures was written."""
     return isinstance(op, Length) and not op.ahead
 
 
 def _number(term: Term) -> Expr:
+    """Return a term as a number; conditions become 1 and 0."""
     return call("int", term.value) if term.truth else term.value

@@ -84,4 +84,5 @@ def write_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) 
 
 
 def _parameters() -> tuple[Var, Var, Var, Var, Var]:
+    """Return the variables of the parameters that the writing functions share."""
     return Var("columns"), Var("table"), Var("first"), Var("last"), Var("p")

@@ -42,6 +42,7 @@ class RuleValues(Values):
         self.running = False
 
     def field(self, value: nodes.FieldValue, part: str) -> Term:
+        """Return a field as a term, and note if its value changes with the rows."""
         where, op = self.op(value, part)
         self.running |= where == "item" or (isinstance(op, Number) and op.running)
         if isinstance(op, Count) and op.rows:
@@ -50,6 +51,7 @@ class RuleValues(Values):
         return super().field(value, part)
 
     def end(self, value: nodes.EndValue) -> Term:
+        """Return a field of the first, last, largest or smallest row as a term. Raises Refused for other values."""
         self.running = True
         inner = value.value
         if value.end in ("first", "last"):
@@ -134,9 +136,11 @@ class LayoutRules:
         self.stop(running=True)
 
     def extreme(self, end: str, name: str) -> Var:
+        """Return the variable of the largest or smallest value (``end``) of a row's field."""
         return self.frame.variables.get(end, f"item_{name}")
 
     def stop(self, *, running: bool) -> None:
+        """Emit stops for the rules that change with the rows (``running``), or for the other rules."""
         for check in self.checks:
             if check.running is running:
                 leaf = self.blame(check.rule)

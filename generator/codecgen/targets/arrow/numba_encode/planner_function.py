@@ -117,8 +117,10 @@ class PlannerFunction:
                 self.code.give(Several((Num(0), self.number(check))), self.remark(check))
 
     def number(self, check: Check) -> Num:
+        """Return the number of a check as an expression."""
         return Num(self.encoders.module.checks.number(check))
 
     def remark(self, check: Check) -> str:
+        """Return the comment for a check: the column and the field it is about."""
         name = "the row" if check.column is None else self.encoders.view.leaves[check.column].name
         return f"{name}, {check.name}" if check.name else name

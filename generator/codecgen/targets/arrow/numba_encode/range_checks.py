@@ -55,6 +55,7 @@ class RangeChecks:
             self.code.choose(variable, total)
 
     def number(self, op: Number, part: str) -> None:
+        """Emit the value of a number field and the checks that it is not null and in range."""
         frame, f = self.frame, op.field.field
         leaf = frame.blame(op.value, part)
         variable = frame.variables.get(part, op.field.name)
@@ -69,6 +70,7 @@ class RangeChecks:
         self.code.choose(self.frame.variables.get("entry", op.field.name), _as_number(term))
 
     def not_null(self, term: Term, leaf: int | None, op: WriteOp) -> None:
+        """Emit a stop if a term is null."""
         if term.null is not None:
             self.frame.stop(term.null, leaf, op.field.field)
 
@@ -83,6 +85,7 @@ class RangeChecks:
                         self.rule(op, rule, wanted, part)
 
     def rule(self, op: WriteOp, rule: Value, wanted: bool, part: str) -> None:
+        """Emit a stop if a rule's value is not ``wanted``. Raises Unsupported if no row can meet it."""
         frame, f = self.frame, op.field.field
         value = frame.program.fold_rule(rule, part)
         if is_known(value):
@@ -105,6 +108,7 @@ class RangeChecks:
                 self.list_fits(op, op.column)
 
     def bytes_fit(self, op: Bytes, leaf: Leaf) -> None:
+        """Emit the checks that a value's size fits its field, and that it is null only where the field can be."""
         frame, f, n = self.frame, op.field.field, self.frame.variables.value(leaf)
         length = op.type.length
         nullable = leaf.column.nullable
@@ -124,6 +128,7 @@ class RangeChecks:
             frame.stop(all_of([n > 0, wrong]) if nullable else wrong, leaf.index, f)
 
     def list_fits(self, op: Elements, leaf: Leaf) -> None:
+        """Emit the checks that a list and its elements fit, and the size of its elements."""
         frame, code, f = self.frame, self.code, op.field.field
         part = frame.variables.leaf_variable
         n, at, size = frame.variables.value(leaf), part(leaf, "at"), part(leaf, "size")
@@ -161,10 +166,12 @@ class RangeChecks:
 
 
 def _type_of(f: Field) -> str:
+    """Return the type name of a scalar field, varint for other fields."""
     return f.type.name if isinstance(f.type, ScalarType) else "varint"
 
 
 def _as_number(term: Term) -> Expr:
+    """Return a term as a number; conditions become 1 and 0."""
     return call("int", term.value) if term.truth else term.value
 
 

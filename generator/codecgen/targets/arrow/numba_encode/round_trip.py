@@ -114,6 +114,7 @@ class RoundTrip:
         )
 
     def number(self, leaf: Leaf, value: Value, given: Expr, n: Var) -> None:
+        """Emit the check that a reader returns ``value`` as the given value of a numeric column."""
         frame = self.frame
         term = frame.read(value)
         if leaf.column.type == "bool":
@@ -173,6 +174,7 @@ def _as_bit(term: Term, value: Value) -> Expr:
 
 
 def _differs(value: Expr, n: Var) -> Expr:
+    """Return the test that ``value`` differs from the variable ``n``."""
     return n.ne(value) if isinstance(value, Num) else value.ne(n)
 
 

@@ -67,12 +67,14 @@ class NumpyArithmetic(Arithmetic):
         return term.value if term.truth else term.value.ne(0)
 
     def member(self, value: Expr, allowed: tuple[int, ...]) -> Expr:
+        """Return the mask of values that are in ``allowed``, which is sorted."""
         low, high = allowed[0], allowed[-1]
         if len(allowed) == high - low + 1:
             return both([value >= low, value <= high])
         return either([value.eq(number) for number in allowed])
 
     def addend(self, term: Term) -> Expr:
+        """Return ``term`` as a summand. Raises Refused for truth values."""
         if term.truth:
             raise Refused("a truth value in a sum")
         return term.value

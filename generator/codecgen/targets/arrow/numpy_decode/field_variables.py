@@ -40,13 +40,16 @@ class NumpyFields:
     used: set[tuple[str, str]] = field(default_factory=set)
 
     def arithmetic(self) -> NumpyArithmetic:
+        """Return the arithmetic for values of these fields."""
         return NumpyArithmetic(self.leaf)
 
     def folded(self, value: Value) -> Value:
+        """Return ``value`` with all constants folded."""
         known = KernelFields(self.plan, self.layout, "", Variables(), self.case).constant_finder()
         return fold(value, known)
 
     def leaf(self, value: Value) -> Term:
+        """Return a field, bits, place, version or end as a term. Raises Refused for other values."""
         match value:
             case nodes.VersionValue(version) if version is not None:
                 return Term(Num(version))
@@ -66,6 +69,7 @@ class NumpyFields:
         raise Refused(f"used as a number ({type(value).__name__})")
 
     def of_row(self, part: str, name: str) -> Expr:
+        """Return the attribute ``name`` of a part of the row object."""
         assert self.row is not None
         return Attribute(Attribute(self.row, part), name)
 
@@ -78,6 +82,7 @@ class NumpyFields:
         return "entry", self.case.entry
 
     def field(self, value: nodes.FieldValue) -> Term:
+        """Return a numeric field as a term with its null mask. Raises Refused for other fields."""
         f = value.field
         part, layout = self.locate_owner(value.owner)
         if value.holders or layout.field(f.name) is None:

@@ -63,14 +63,17 @@ class NumpyLayoutReader:
     # ------------------------------------------------------------ parts
 
     def method(self, name: str, *arguments: Expr, on: Var | None = None, **named: Expr) -> Call:
+        """Return a method call on the walk, or on ``on``."""
         function = Attribute(on or self.walk, name)
         return Call(function, arguments, tuple(named.items()), False)
 
     def refuse(self, condition: Expr) -> None:
+        """Emit the refusal of structures in which ``condition`` holds."""
         if condition != FALSE:
             self.code.do_call(self.method("refuse", condition))
 
     def condition(self, value: Value, f: Field) -> Expr:
+        """Return ``value`` as a mask. Raises Unsupported at ``f``."""
         try:
             return self.fields.arithmetic().condition(value)
         except Refused as error:
@@ -85,10 +88,12 @@ class NumpyLayoutReader:
 
     @property
     def p(self) -> Expr:
+        """Current position of the walk."""
         return Attribute(self.walk, "p")
 
     @property
     def end(self) -> Expr:
+        """End of the current window of the walk."""
         return Attribute(self.walk, "end")
 
     # ------------------------------------------------------------ programs
@@ -101,6 +106,7 @@ class NumpyLayoutReader:
             self.op(op, needed)
 
     def op(self, op: ReadOp, needed: set[str]) -> None:
+        """Emit one read operation. Raises Unsupported if NumPy readers cannot do it."""
         match op:
             case read_ops.Open(length, when=when):
                 if when is not None:
@@ -127,10 +133,12 @@ class NumpyLayoutReader:
                 self.keep(op, self.read(op, self.walk, needed), needed)
 
     def mark(self, checksum: FieldPlan, at_end: bool) -> Var:
+        """Return the variable of the start or the end of a checksum's range."""
         name = f"{'end' if at_end else 'start'}_of_{checksum.name}"
         return self.places.setdefault(name, Var(name))
 
     def verify(self, checksum: FieldPlan, ahead: bool) -> None:
+        """Emit the check of a checksum. ``ahead``: its range is the rest of the window. Raises Unsupported."""
         if checksum.when is not None:
             raise Unsupported("a checksum that may be left out", checksum.field)
         start, end = (self.p, self.end) if ahead else (self.mark(checksum, False), self.p)
@@ -152,6 +160,7 @@ class NumpyLayoutReader:
     def sometimes(
         self, fp: FieldPlan, condition: Expr, then: tuple[ReadOp, ...], needed: set[str]
     ) -> None:
+        """Emit the read of a field that is present only where ``condition`` holds."""
         f = fp.field
         first = then[0]
         if isinstance(first, read_ops.Elements):
@@ -216,6 +225,7 @@ class NumpyLayoutReader:
         return self.method(name, on=walk)
 
     def bytes(self, f: Field, type_: BytesType, after: int | None, walk: Var) -> Expr:
+        """Return the expression that reads a bytes field. Raises Unsupported."""
         named: dict[str, Expr] = {}
         if type_.length == "rest":
             if after is None:
@@ -231,11 +241,13 @@ class NumpyLayoutReader:
         return self._bytes(walk, size, type_, named)
 
     def _bytes(self, walk: Var, size: Expr, type_: BytesType, named: dict[str, Expr]) -> Expr:
+        """Return the read of ``size`` bytes, marked as text if the type is text."""
         if type_.text:
             named["text"] = TRUE
         return self.method("bytes", size, on=walk, **named)
 
     def array(self, op: read_ops.Elements, walk: Var) -> Expr:
+        """Return the expression that reads an array inside a row. Raises Unsupported."""
         f, type_ = op.field.field, op.type
         if type_.length is not None:
             raise Unsupported("an array with a length inside rows", f)

@@ -26,6 +26,7 @@ class RuleFields(NumpyFields):
     """Fields of entries, with the first, last, largest and smallest number of their rows."""
 
     def leaf(self, value: Value) -> Term:
+        """Return a value as a term; ends of the array are fields of its rows. Raises Refused for other values."""
         if not isinstance(value, nodes.EndValue):
             return NumpyFields.leaf(self, value)
         inner = value.value

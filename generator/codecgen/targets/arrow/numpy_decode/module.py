@@ -130,6 +130,7 @@ class Readers(ElementReader):
         return out
 
     def term(self, fields: NumpyFields, case: CasePlan, value: Value) -> Term:
+        """Return the value of a numeric column as a term. Raises Unsupported."""
         try:
             return fields.arithmetic().term(fields.folded(value))
         except Refused as error:
@@ -147,6 +148,7 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ the module
 
     def text(self) -> str:
+        """Return the text of the module without its header."""
         cases, layouts = [], []
         for entry, keys in self.view.layouts():
             own = self.view.cases_of(entry)
@@ -167,6 +169,7 @@ class Readers(ElementReader):
         return self.imports() + "".join(texts) + "\n"
 
     def imports(self) -> str:
+        """Return the import statements for the names that the module uses."""
         used = {"Walk", "Vector"}
         for part in self.parts:
             values = [part[1]] if isinstance(part, tuple) else all_values(part.body)
@@ -194,9 +197,11 @@ class Readers(ElementReader):
     def function(
         self, name: str, parameters: list[tuple[Var, str]], result: str, doc: str, code: Builder
     ) -> None:
+        """Add a function to the module."""
         self.parts.append(Function(name, parameters, result, doc, code.body))
 
     def about(self, layout: LayoutPlan, what: str) -> str:
+        """Return the docstring of a reader: the schema file, the version and ``what``."""
         version = "" if layout.version is None else f", version {layout.version}"
         return f"{layout.layout.span.file}{version}: {what}."
 
@@ -221,6 +226,7 @@ class Readers(ElementReader):
         return name
 
     def gathered(self, reader: NumpyLayoutReader, names: list[str]) -> Expr:
+        """Return the ``Fields`` object with the fields ``names`` that a reader has read."""
         named = tuple((name, reader.local.get(name)) for name in names)
         return Call(Global("Fields"), (), named)
 
@@ -236,6 +242,7 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ entries
 
     def layout(self, entry: LayoutPlan, keys: list[int], cases: tuple[CasePlan, ...]) -> str:
+        """Describe the layout of entries as a constant, and return its name. Raises Unsupported."""
         framing = framing_of(entry)
         if framing.open:
             raise Unsupported("of entries without a length", framing.blamed)
@@ -260,6 +267,7 @@ class Readers(ElementReader):
         return "prefix", self.prefix(entry, framing.length) or NONE
 
     def condition(self, fields: NumpyFields, value: Value, f: Field) -> Expr:
+        """Return ``value`` as a mask. Raises Unsupported at ``f``."""
         try:
             return fields.arithmetic().condition(fields.folded(value))
         except Refused as error:
@@ -294,6 +302,7 @@ class Readers(ElementReader):
         )
 
     def choose(self, entry: LayoutPlan, cases: tuple[CasePlan, ...]) -> str:
+        """Emit the function that chooses the case of entries, and return its name. Raises Unsupported."""
         walk_, full_check = Var("walk"), Var("full_check")
         fields = NumpyFields(self.plan, entry, Locals())
         first = entry.fields[0].field
@@ -326,6 +335,7 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ cases
 
     def case(self, case: CasePlan) -> str:
+        """Describe a case as a constant, and return its name."""
         named: list[tuple[str, Expr]] = [("name", Text(case.name))]
         if case.rows.header_only:
             named.append(("read", Global(self.head(case))))
@@ -355,6 +365,7 @@ class Readers(ElementReader):
         return self.describe(f"rows_{case.name}".upper(), Call(Global("Case"), (), tuple(named)))
 
     def rule_arguments(self, case: CasePlan) -> Iterator[tuple[str, Expr]]:
+        """Yield the keyword arguments for the rules of a case. Emits a function for each rule."""
         rules = self.rules[case.number]
         for key, conditions in (("rules", rules.of_fields), ("row_rules", rules.of_rows)):
             if conditions:
@@ -372,6 +383,7 @@ class Readers(ElementReader):
         return name
 
     def head(self, case: CasePlan) -> str:
+        """Emit a reader for rows that are headers of entries, and return its name."""
         code, walk_ = Builder(), Var("walk")
         local = Locals()
         wanted = sorted(self.used_fields(case.element, "item"))
