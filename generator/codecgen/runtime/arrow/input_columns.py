@@ -26,7 +26,14 @@ _RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Rows as the kernels see them. ``address`` is where their addresses are, ``kept`` what these point into."""
+    """Rows to write, as kernels see them.
+
+    Attributes:
+        rows: Number of rows.
+        address: Address of the table of buffer addresses.
+        kept: Objects that own the buffers.
+        batch: The rows as a record batch.
+    """
 
     rows: int
     address: int
@@ -35,7 +42,7 @@ class Source:
 
 
 class Columns:
-    """What the columns of a view are taken from: record batches, constants, defaults."""
+    """Sources of the columns of a view: record batches, constants and defaults."""
 
     def __init__(self, writer: Writer, kind: WriteKind, constants: Mapping[str, object]) -> None:
         self.writer = writer

@@ -42,8 +42,15 @@ class LengthPrefix:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The elements of entries: where they lie, the number of their codec, how many they are (-1: not said), and fields
-    of the entries."""
+    """Sections of entries.
+
+    Attributes:
+        start: Start of each section.
+        end: End of each section.
+        codec: Number of its codec.
+        count: Number of its elements, -1 if it is not stated.
+        fields: Fields of the entries.
+    """
 
     start: Vector
     end: Vector

@@ -48,7 +48,7 @@ SCRATCH = limit_size(8 << 20)
 
 
 class _Each:
-    """Fields of entries, for each row of theirs."""
+    """Fields of entries, repeated for each row."""
 
     def __init__(self, fields: Fields, counts: Vector) -> None:
         self._fields = fields

@@ -26,9 +26,12 @@ BLOCK = 32
 
 
 class Walk:
-    """A place in each of many structures; ``p`` are the places, ``end`` where the window ends that is open there.
+    """Reader of many structures at once, one position in each.
 
-    ``root``: text is looked at as soon as it is read. Other walks leave that to who has started them.
+    Attributes:
+        p: Current positions.
+        end: Ends of the current windows.
+        root: Text is validated when it is read. Other walks leave that to the walk that started them.
     """
 
     def __init__(

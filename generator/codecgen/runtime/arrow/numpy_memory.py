@@ -29,11 +29,11 @@ Piece = bytes | memoryview
 
 
 class Fields(SimpleNamespace):
-    """What a reader has read, by the names of the fields."""
+    """Values that a reader has read, as attributes named after the fields."""
 
 
 class Memory:
-    """Bytes that walks read."""
+    """Memory of the bytes that walks read."""
 
     def __init__(self, array: Vector) -> None:
         if len(array) < 64:
@@ -91,7 +91,7 @@ def _contiguous_array(memory: Memory, edges: Vector, count: int) -> Any:
 
 @dataclass(slots=True)
 class Bytes:
-    """Bytes, or text, in each structure: where they begin and how many they are, -1 for null."""
+    """Byte strings or text, one per structure, as start and size; size -1 is null."""
 
     memory: Memory
     start: Vector
@@ -164,7 +164,7 @@ def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
 
 
 class NoFields(Fields):
-    """The fields of no structures, whatever their names."""
+    """Fields of zero structures, which has every name."""
 
     def __init__(self, memory: Memory) -> None:
         self._of = memory
@@ -176,8 +176,13 @@ class NoFields(Fields):
 
 @dataclass(slots=True)
 class List:
-    """Elements in each structure: ``fields`` has those of all, and ``offsets`` where those of each begin and end. ``null``:
-    where there is no list (None: nowhere)."""
+    """Lists, one per structure.
+
+    Attributes:
+        fields: Fields of all elements.
+        offsets: Index of the first element of each list, and the total.
+        null: Mask of null lists, None if there is none.
+    """
 
     offsets: Vector
     fields: Fields
@@ -186,7 +191,7 @@ class List:
 
 @dataclass(frozen=True, slots=True)
 class Nullable:
-    """Numbers, and where they are null."""
+    """Numbers with a mask of nulls."""
 
     value: Any
     null: Any

@@ -51,7 +51,7 @@ class Rejected:
 
     Attributes:
         row: Row of the input.
-        part: ColumnBuffers of the payload that is wrong, None if its rows are too large for a batch.
+        part: Part of the payload that is wrong, None if its rows are too large for a batch.
         at: Byte of the part, None if unknown.
         field: Path of the field, None if unknown.
         place: Place of the field in YAML, None if unknown.
@@ -224,6 +224,8 @@ class _Gathered:
 
 
 class _Decoder:
+    """Decoder of payloads into record batches."""
+
     def __init__(
         self,
         view: PayloadView,

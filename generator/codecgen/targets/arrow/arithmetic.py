@@ -23,7 +23,7 @@ from codecgen.targets.arrow.code_tree import (
 
 
 class Refused(Exception):
-    """Something that a target cannot express."""
+    """Error for a value or a condition that a target cannot express."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -32,8 +32,13 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A number or a condition. ``null`` is the condition that it is null (None: it never is); the value is 0 then, or
-    whatever lies there."""
+    """A number or a condition of generated code.
+
+    Attributes:
+        value: The expression. It may have any value if the term is null.
+        null: Condition under which the term is null, None if it never is.
+        truth: The value is a condition.
+    """
 
     value: Expr
     null: Expr | None = None
@@ -50,7 +55,7 @@ Leaf = Callable[[Value], Term]
 
 
 class Arithmetic:
-    """Prints values as trees. ``leaf`` gives what the names stand for.
+    """Emits values as trees. ``leaf`` gives what the names stand for.
 
     Sums wrap in ``bits``, as a whole: that is the same as wrapping each step. Without ``bits`` values wrap in 64, and
     sums that are compared are exact. What null means is said here, for all targets; how conditions are joined, and how one of

@@ -18,7 +18,7 @@ from codecgen.targets.python_source import call, string
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a check is about: a field or a rule with its place in YAML, or a column (by its index), or both."""
+    """Subject of a check in a kernel: a field or rule with its place in YAML, the index of a column, or both."""
 
     name: str = ""
     place: Span | Expression | None = None
@@ -26,7 +26,7 @@ class Check:
 
 
 class Checks:
-    """Numbers for what kernels check, in the order in which these name it: the same wherever the YAML has it."""
+    """Numbering of the checks of kernels, in order of first use."""
 
     def __init__(self) -> None:
         self.found: list[Check] = []
@@ -39,7 +39,7 @@ class Checks:
 
 
 class Unsupported(Exception):
-    """What the target cannot express, and the field that asks for it."""
+    """Error for a schema that the target cannot express, with the field that causes it."""
 
     def __init__(self, reason: str, f: Field) -> None:
         super().__init__(reason)

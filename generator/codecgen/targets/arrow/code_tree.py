@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 
 class Expr:
-    """Something that has a value. Operators build larger expressions; ``eq`` and ``ne`` compare."""
+    """Expression of generated code. Operators build larger expressions; ``eq`` and ``ne`` compare."""
 
     __slots__ = ()
 
@@ -68,33 +68,35 @@ class Expr:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Var(Expr):
-    """A variable of a function. ``name`` is the one to take if nobody else has it."""
+    """Variable of a function. ``name`` is its preferred name; a number is appended if the name is taken."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Global(Expr):
-    """A constant or a function of the module, or a primitive, by its name there."""
+    """Module-level constant or function, or a primitive, by its name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Num(Expr):
+    """Integer literal."""
+
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Text(Expr):
-    """A literal of text."""
+    """String literal."""
 
     value: str
 
 
 @dataclass(frozen=True, slots=True)
 class Op(Expr):
-    """A binary operator."""
+    """Binary operator with its operands."""
 
     operator: str
     left: Expr
@@ -103,7 +105,7 @@ class Op(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Prefix(Expr):
-    """``not``, ``-`` or ``~``."""
+    """Unary operator: ``not``, ``-`` or ``~``."""
 
     operator: str
     operand: Expr
@@ -111,7 +113,7 @@ class Prefix(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Pick(Expr):
-    """``then if condition else otherwise``."""
+    """Conditional expression ``then if condition else otherwise``."""
 
     condition: Expr
     then: Expr
@@ -120,7 +122,7 @@ class Pick(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expr):
-    """A call. ``pure``: it has no effect beside its value."""
+    """Function call. ``pure``: it has no side effects."""
 
     function: Expr
     arguments: tuple[Expr, ...]
@@ -130,6 +132,8 @@ class Call(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Attribute(Expr):
+    """Attribute ``owner.name``."""
+
     owner: Expr
     name: str
 
@@ -144,14 +148,14 @@ class Lambda(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Table(Expr):
-    """A dict by words."""
+    """Dict display with string keys."""
 
     items: tuple[tuple[str, Expr], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Several(Expr):
-    """A tuple."""
+    """Tuple display."""
 
     items: tuple[Expr, ...]
 
@@ -266,14 +270,14 @@ def replaced(value: Expr, new: dict[Var, Var]) -> Expr:
 
 
 class Statement:
-    """One line, or a block."""
+    """Statement of generated code: a line, or a compound statement with blocks."""
 
     __slots__ = ()
 
 
 @dataclass(slots=True)
 class Assign(Statement):
-    """``a, b = value``; ``remark`` is for who reads it."""
+    """Assignment ``a, b = value``; ``remark`` is its comment."""
 
     targets: tuple[Var, ...]
     value: Expr
@@ -282,7 +286,7 @@ class Assign(Statement):
 
 @dataclass(slots=True)
 class Add(Statement):
-    """``a += value``, or ``-=``."""
+    """Augmented assignment ``a += value`` or ``a -= value``."""
 
     target: Var
     value: Expr
@@ -292,7 +296,7 @@ class Add(Statement):
 
 @dataclass(slots=True)
 class Do(Statement):
-    """A call for its effect."""
+    """Expression statement: a call for its side effects."""
 
     call: Expr
     remark: str = ""
@@ -300,6 +304,8 @@ class Do(Statement):
 
 @dataclass(slots=True)
 class Return(Statement):
+    """``return value``, or ``return`` alone."""
+
     value: Expr | None
     remark: str = ""
 
@@ -320,13 +326,15 @@ class Branch(Statement):
 
 @dataclass(slots=True)
 class While(Statement):
+    """``while condition`` with its body."""
+
     condition: Expr
     body: list[Statement]
 
 
 @dataclass(slots=True)
 class For(Statement):
-    """``for variable in range(..)``; without a variable the number of the turn is not asked for."""
+    """``for variable in range(...)``. Without a variable the loop variable is ``_``."""
 
     variable: Var | None
     bounds: tuple[Expr, ...]
@@ -335,7 +343,7 @@ class For(Statement):
 
 @dataclass(slots=True)
 class Function:
-    """A function. ``decorator`` may be empty; ``parameters`` have their types."""
+    """Function of a generated module. ``decorator`` may be empty; ``parameters`` are variables with their types."""
 
     name: str
     parameters: list[tuple[Var, str]]

@@ -50,7 +50,7 @@ _BITS = ("|", "&", "<<", ">>")
 
 
 class Names:
-    """Names that nobody else has. ``taken`` are those of the module and of the primitives."""
+    """Allocator of names that differ from each other and from those in ``taken``."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.taken = set(taken)
@@ -144,7 +144,7 @@ def function_text(function: Function, taken: Iterable[str]) -> str:
 
 
 class Printer:
-    """Prints one function."""
+    """Printer of the source of one function."""
 
     def __init__(self, names: Names) -> None:
         self.names = names

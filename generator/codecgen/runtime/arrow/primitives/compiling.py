@@ -76,14 +76,14 @@ if JIT:
     _cache: Any = getattr(caching, "FunctionCache", None)
 
     class _NamedFiles(_kept):
-        """Where the machine code of a function is kept."""
+        """numba's locator of cache files, with names that contain the digest of the primitives."""
 
         def get_filename_base(self, fullname: str, abiflags: str) -> str:
             """Return numba's start of cache file names, followed by the digest of the primitives."""
             return f"{super().get_filename_base(fullname, abiflags)}-{PRIMITIVES}"
 
     def keep(compiled: Any) -> None:
-        """Cache the machine code of ``function`` on disk."""
+        """Cache the machine code of ``compiled`` on disk."""
         if PRIMITIVES is None or _kept is object or _cache is None:
             return
         try:

@@ -100,7 +100,7 @@ def address(function: Any) -> int:
 
 @dataclass(frozen=True)
 class Library:
-    """What a kernel is told of a library. What else it names lives as long as this does."""
+    """Arguments that let a kernel call a library, and the objects they refer to."""
 
     arguments: tuple[int, ...]
     kept: Any = None

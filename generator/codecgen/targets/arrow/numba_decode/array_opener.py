@@ -72,7 +72,7 @@ def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
 
 
 class ArrayOpener:
-    """Prints what the index notes of an entry whose array holds rows."""
+    """Emitter of the code that stores in the index what pass 2 needs of an entry whose array holds rows."""
 
     def __init__(
         self,

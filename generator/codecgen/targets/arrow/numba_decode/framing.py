@@ -11,8 +11,14 @@ from codecgen.targets.arrow.checks import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """How it is known where an entry ends: ``length`` says so, not counting ``uncounted`` bytes, or all have the same
-    ``size``. With neither it is ``open``: it ends where its fields end."""
+    """How the end of an entry is found.
+
+    Attributes:
+        entry: The layout.
+        length: Field with the length, None if there is none.
+        uncounted: Bytes before those that the length counts.
+        size: Constant size of entries. If it and ``length`` are None, an entry ends where its fields end.
+    """
 
     entry: LayoutPlan
     length: FieldPlan | None = None

@@ -42,7 +42,10 @@ from codecgen.targets.arrow.numba_decode.view import Kernels, kind_of
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """When an entry holds the rows of a case, and when it is one to check in full (None: always, never)."""
+    """Conditions of a case on an entry: that the entry has rows of it, and that it needs the full check.
+
+    A condition that is None always holds (``when``) or never holds (``care``).
+    """
 
     case: CasePlan
     when: Expr | None
@@ -51,7 +54,7 @@ class Test:
 
 
 class Index:
-    """Prints the functions that find entries of one layout."""
+    """Emitter of the functions that find entries of one layout (pass 1)."""
 
     def __init__(self, kernels: Kernels, entry: LayoutPlan, keys: list[int]) -> None:
         self.kernels = kernels

@@ -92,7 +92,7 @@ def refuse_rules(layout: LayoutPlan, around: Collection[str] = ()) -> None:
 
 
 def breach_of(fields: Fields, rule: RulePlan) -> Expr:
-    """Print the condition that a rule is broken; sums wrap in 64 bits."""
+    """Emit the condition that a rule is broken; sums wrap in 64 bits."""
     assert rule.condition is not None
     arithmetic = fields.arithmetic()
     arithmetic.bits = 64
@@ -103,7 +103,7 @@ def breach_of(fields: Fields, rule: RulePlan) -> Expr:
 
 
 def opposite_of(arithmetic: Arithmetic, value: Value) -> Expr:
-    """Print the opposite of a condition."""
+    """Emit the opposite of a condition."""
     match value:
         case nodes.Logical(operator, left, right):
             sides = [opposite_of(arithmetic, left), opposite_of(arithmetic, right)]
@@ -122,7 +122,7 @@ def fields_of_rules(plan: Plan, layout: LayoutPlan) -> set[str]:
 
 
 def check_fields(values: ValueReader, fields: Fields, apply: Expr) -> None:
-    """Print the rules that ask for no elements."""
+    """Emit the rules that ask for no elements."""
     rules = rules_of_fields(fields.layout)
     if rules:
         with values.code.when(apply):
@@ -132,7 +132,7 @@ def check_fields(values: ValueReader, fields: Fields, apply: Expr) -> None:
 
 @dataclass(slots=True)
 class RowFields(Fields):
-    """Fields of an entry, with what its rows have all together: variables that change from row to row."""
+    """Fields of an entry and aggregates of its rows, such as the largest value so far."""
 
     extremes: dict[tuple[str, str], Var] = field(default_factory=dict)
 
@@ -150,7 +150,7 @@ class RowFields(Fields):
 
 
 class RowRules:
-    """Prints the rules that ask for elements, around and in the loop over the rows."""
+    """Emitter of the rules about elements, before, in and after the loop over the rows."""
 
     def __init__(self, case: CasePlan, fields: RowFields) -> None:
         self.rules = rules_of_rows(case)

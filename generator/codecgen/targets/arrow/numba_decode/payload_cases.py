@@ -1,4 +1,4 @@
-"""Prints what reads the cases of choices in the parts of a payload: those that somebody asks for, and no other."""
+"""Emits code that reads the cases of choices in the parts of a payload: only those that columns or conditions use."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Cases:
         return next((case for case in every if case.part == part), None)
 
     def begin(self, code: Builder, variables: Variables, part: str | None = None) -> None:
-        """Print that no case has been read yet, of the choices in ``part`` or, without it, of all."""
+        """Emit the reset that no case has been read yet, for the choices in ``part`` or, without it, of all."""
         for (around, _), cases in self.found.items():
             if part not in (None, around):
                 continue

@@ -1,4 +1,4 @@
-"""Prints readers of the parts of a payload: they note where bytes and arrays lie, and give nothing to columns."""
+"""Emits readers of the parts of a payload: they note where bytes and arrays lie, and give nothing to columns."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _both(name: str) -> tuple[Var, Var]:
 
 
 class PayloadReader(LayoutReader):
-    """Prints the read programs of the parts of a payload.
+    """Emits the read programs of the parts of a payload.
 
     Of a choice it reads the ``cases`` that columns or conditions ask for. Another case is passed over if its end is known, and is
     left to the reference codecs otherwise.
@@ -92,7 +92,7 @@ class PayloadReader(LayoutReader):
         self.needed = needed
 
     def read_field(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Print the operation that reads a field or a choice, and note its place if a column needs it."""
+        """Emit the operation that reads a field or a choice, and note its place if a column needs it."""
         noted = self.places.again.get((fields.part, op.field.name))  # type: ignore[union-attr]
         if noted is not None:
             self.code.assign(noted[0], self.p)
@@ -113,7 +113,7 @@ class PayloadReader(LayoutReader):
         end: Expr,
         counted: bool,
     ) -> None:
-        """Print the loop over the elements of an array. If they are rows, only check them and note where the array begins."""
+        """Emit the loop over the elements of an array. If they are rows, only check them and note where the array begins."""
         noted = self.places.each.get((fields.part, f.name))
         if noted is None or not isinstance(element, LayoutPlan):
             super().read_elements(f, type_, element, fields, n, end, counted)
@@ -130,7 +130,7 @@ class PayloadReader(LayoutReader):
             self.values.fail_if(n < type_.at_least, f)
 
     def read_item(self, element: LayoutPlan, end: Expr) -> None:
-        """Print what reads an element that is a row."""
+        """Emit code that reads an element that is a row."""
         self.values.loose = 0
         for (part, _), (start, _) in self.places.again.items():
             if part == ITEM:
@@ -144,7 +144,7 @@ class PayloadReader(LayoutReader):
     # ------------------------------------------------------------ choices
 
     def read_choice(self, op: read_ops.Choose, fields: Fields, end: Expr) -> None:
-        """Print what reads a choice. Raise Unsupported if kernels cannot tell its cases apart."""
+        """Emit code that reads a choice. Raise Unsupported if kernels cannot tell its cases apart."""
         code, f, type_ = self.code, op.field.field, op.type
         if not isinstance(type_, ChoiceType):
             raise Unsupported("a layout whose version another field says", f)
@@ -177,7 +177,7 @@ class PayloadReader(LayoutReader):
     def read_cases(
         self, op: read_ops.Choose, type_: ChoiceType, fields: Fields, end: Expr, to_end: bool
     ) -> None:
-        """Print what reads the case that is there. With ``to_end`` other cases are passed over, otherwise they are rejected."""
+        """Emit code that reads the case that is there. With ``to_end`` other cases are passed over, otherwise they are rejected."""
         code, f = self.code, op.field.field
         wanted = self.cases.found.get((fields.part, f.name), {})
         begun = False
@@ -253,7 +253,7 @@ class PayloadReader(LayoutReader):
             raise Unsupported(error.reason, op.field.field) from None
 
     def read_case(self, plan: LayoutPlan, case: Case, end: Expr) -> None:
-        """Print what reads a case, and note which of its fields are there. Raise Unsupported if the layout holds itself."""
+        """Emit code that reads a case, and note which of its fields are there. Raise Unsupported if the layout holds itself."""
         code = self.code
         if plan.name in self.held:
             raise Unsupported("a layout that holds itself", plan.layout.fields[0])

@@ -1,4 +1,4 @@
-"""Prints what reads one kind of payload, all of whose parts are known, and writes its rows."""
+"""Emits code that reads one kind of payload, all of whose parts are known, and writes its rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from codecgen.targets.arrow.unsupported_fields import find_choice
 
 
 class PayloadRowsKernel:
-    """Prints the function of one combination. It reads and checks all parts before it writes a row, and what it has written
+    """Emits the function of one combination. It reads and checks all parts before it writes a row, and what it has written
     counts when the state says so: all rows of a payload at once."""
 
     def __init__(self, kernels: PayloadKernels, combination: Combination) -> None:
@@ -231,7 +231,7 @@ class PayloadRowsKernel:
     # ------------------------------------------------------------ rows
 
     def write_rows(self, case: PayloadCase, reader: PayloadReader) -> None:
-        """Print what writes the rows of a payload. The kernel returns 0 if they do not fit in."""
+        """Emit code that writes the rows of a payload. The kernel returns 0 if they do not fit in."""
         code = self.code
         self.check_unread(reader)
         if case.empty:
@@ -259,12 +259,12 @@ class PayloadRowsKernel:
         self.commit_rows()
 
     def check_unread(self, reader: PayloadReader) -> None:
-        """Print the check that no case of a choice was passed over. The reference codecs read such payloads."""
+        """Emit the check that no case of a choice was passed over. The reference codecs read such payloads."""
         if self.choice is not None:
             reader.values.fail_if(self.unread.ne(0), self.choice)
 
     def write_row(self, case: PayloadCase, numbers: Var) -> None:
-        """Print what writes one row, whose fields have been read."""
+        """Emit code that writes one row, whose fields have been read."""
         code = self.code
         for leaf in self.kernels.view.leaves:
             if leaf.inside is None:
@@ -275,7 +275,7 @@ class PayloadRowsKernel:
         code.add(self.at, 1)
 
     def commit_rows(self) -> None:
-        """Print what stores the totals, so that the rows that were written count."""
+        """Emit code that stores the totals, so that the rows that were written count."""
         code = self.code
         code.do("store_64", self.state + self.kernels.state["ROWS"], self.at)
         for leaf in self.kernels.view.leaves:
@@ -286,7 +286,7 @@ class PayloadRowsKernel:
                 code.do("store_64", self.state + slots.nulls, target.nulls)
 
     def write_column(self, leaf: Leaf, case: PayloadCase) -> None:
-        """Print what writes the value of a column."""
+        """Emit code that writes the value of a column."""
         value = case.values.get(leaf.column.name)
         target = self.gives.target_of(leaf)
         if value is None or isinstance(value, nodes.NullValue):
@@ -309,7 +309,7 @@ class PayloadRowsKernel:
             self.write_number(leaf, term)
 
     def write_number(self, leaf: Leaf, term: Term) -> None:
-        """Print what writes a number or a boolean into a column."""
+        """Emit code that writes a number or a boolean into a column."""
         value = term.value
         if term.truth and leaf.column.type != "bool":
             value = call("int", value)
@@ -368,7 +368,7 @@ class PayloadRowsKernel:
     def read_again(
         self, leaf: Leaf, target: Target, part: str, f: Field, case: PayloadCase
     ) -> None:
-        """Print what reads a field once more for its column, now into the buffers of structs and lists."""
+        """Emit code that reads a field once more for its column, now into the buffers of structs and lists."""
         start, end = self.places.again[part, f.name]
         gives = self.make_outputs(self.sources_inside(leaf))
         gives.targets = self.gives.targets
@@ -387,7 +387,7 @@ class PayloadRowsKernel:
                 reader.read_field(find_operation(self.kernels, layout, f), fields, end, {f.name})
 
     def write_unread(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
-        """Print what a column gets if its field was not read: the default of a tagged field, otherwise null or empty."""
+        """Emit the value that a column gets if its field was not read: the default of a tagged field, otherwise null or empty."""
         chosen = self.cases.find_case(part)
         if chosen is None:
             [(layout, _)] = self.list_versions(part, f, case)
@@ -404,7 +404,7 @@ class PayloadRowsKernel:
             self.write_missing(target)
 
     def write_left_out(self, target: Target, layout: LayoutPlan, f: Field) -> None:
-        """Print what a column gets if ``layout`` leaves its field out. Raise Unsupported for a default that is not empty."""
+        """Emit the value that a column gets if ``layout`` leaves its field out. Raise Unsupported for a default that is not empty."""
         tagged = next((fp for fp in layout.tagged if fp.name == f.name), None)
         if tagged is None or (isinstance(f.type, ArrayType) and tagged.default is not None):
             self.write_missing(target)
@@ -416,7 +416,7 @@ class PayloadRowsKernel:
         gives.write_empty(target)
 
     def write_missing(self, target: Target) -> None:
-        """Print what a column gets without a value: null or empty."""
+        """Emit the value that a column gets without a value: null or empty."""
         gives = self.make_outputs(self.sources_inside(target.leaf))
         gives.targets = self.gives.targets
         gives.write_missing(target)

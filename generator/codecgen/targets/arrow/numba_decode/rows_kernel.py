@@ -39,8 +39,10 @@ from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
 
 
 class RowsKernel:
-    """Prints what reads the rows of one case. What it writes counts when the state says so: all rows of an array at once,
-    entries that are rows one by one."""
+    """Emitter of the functions that decode the rows of one case (pass 2).
+
+    Rows count once the state is stored: all rows of an array at once, rows that are entries one by one.
+    """
 
     def __init__(self, kernels: Kernels, index: Index, case: CasePlan) -> None:
         self.kernels = kernels

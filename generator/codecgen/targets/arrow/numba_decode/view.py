@@ -63,7 +63,7 @@ def column_slots(module: KernelModule, leaves: Sequence[Leaf]) -> dict[int, Slot
 
 
 class Kernels:
-    """One view, with the module that its kernels go to."""
+    """Kernels that decode one view, with the module that they are emitted to."""
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
         self.plan = plan

@@ -17,7 +17,7 @@ LOADS = {
 
 
 class Variables:
-    """The variables of one function."""
+    """Variables of one function, by the fields and columns that they hold."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str], Var] = {}
@@ -51,7 +51,7 @@ class Variables:
 
 
 class Columns:
-    """Prints what loads columns into variables."""
+    """Emitter of the code that loads columns into variables."""
 
     def __init__(self, encoders: Encoders, code: Builder, variables: Variables) -> None:
         self.encoders = encoders

@@ -55,7 +55,7 @@ _ALL = (
 
 
 class EntryPlanner:
-    """Prints the function of pass 1 for one case."""
+    """Emitter of the function that plans entries of one case (pass 1)."""
 
     def __init__(self, encoders: Encoders, program: WriteProgram) -> None:
         self.encoders = encoders
@@ -340,7 +340,7 @@ def _column_names(values: Iterable[ColumnValue]) -> set[str]:
 
 
 def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
-    """Print pass 1 over many entries. Its name."""
+    """Emit the function that plans many entries (pass 1), and return its name."""
     code = Builder()
     parameters = [
         Var(name)

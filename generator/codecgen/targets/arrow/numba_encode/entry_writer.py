@@ -33,7 +33,7 @@ from codecgen.targets.arrow.numba_encode.view import Encoders, stored_values
 
 
 class EntryWriter:
-    """Prints a function of pass 2: that of the ``rows`` of an entry, or that of the entry around them."""
+    """Emitter of a function of pass 2, which writes the ``rows`` of an entry or the entry around them."""
 
     def __init__(self, encoders: Encoders, program: WriteProgram, *, rows: bool) -> None:
         self.encoders = encoders

@@ -35,7 +35,7 @@ def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:
 
 
 def write_compressed_rows(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
-    """Print what writes the rows of entries that are compressed. Its name."""
+    """Emit the function that writes the rows of compressed entries, and return its name."""
     code = Builder()
     columns, table, first, last, p = parameters = _parameters()
     i, own, case = map(Var, ("i", "entry", "case"))
@@ -63,7 +63,7 @@ def write_compressed_rows(encoders: Encoders, entry: LayoutPlan, cases: list[Cas
 
 
 def write_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
-    """Print what writes entries as they lie in a file. Its name."""
+    """Emit the function that writes entries as bytes of a file, and return its name."""
     code = Builder()
     columns, table, first, last, p = parameters = _parameters()
     i, own, case = map(Var, ("i", "entry", "case"))

@@ -24,7 +24,7 @@ from codecgen.targets.arrow.numba_encode.values import Values
 
 @dataclass(frozen=True, slots=True)
 class RuleCheck:
-    """A rule with the condition that the rows so far break it. ``running``: the condition changes with every row."""
+    """Rule with the condition that rows break it. ``running``: the condition changes with every row."""
 
     rule: RulePlan
     breach: Expr
@@ -32,8 +32,12 @@ class RuleCheck:
 
 
 class RuleValues(Values):
-    """Values of an entry with the rows that it has so far. ``extremes`` are the fields of rows whose largest or smallest
-    number a rule asks for, ``running`` tells that a value changes with every row."""
+    """Values of an entry with its rows so far.
+
+    Attributes:
+        extremes: Fields of rows whose largest or smallest number a rule uses.
+        running: The value that was resolved last changes with every row.
+    """
 
     def __init__(self, frame: PlannerFunction) -> None:
         super().__init__(frame.program, frame.variables)
@@ -66,7 +70,7 @@ class RuleValues(Values):
 
 
 class LayoutRules:
-    """Prints the rules of the layout of an entry, for the rows from the first one to the row at hand.
+    """Emits the rules of the layout of an entry, for the rows from the first one to the row at hand.
 
     A row with which an entry would break a rule begins the next entry, or is refused if it breaks the rule alone.
     """
@@ -115,7 +119,7 @@ class LayoutRules:
     # ------------------------------------------------------------ printing
 
     def first_row(self) -> None:
-        """Print the rules that the first row settles."""
+        """Emit the rules that the first row settles."""
         self.stop(running=False)
 
     def begin(self) -> None:
@@ -124,7 +128,7 @@ class LayoutRules:
             self.frame.code.assign(self.extreme(end, name), 0)
 
     def row(self) -> None:
-        """Print the rules for the rows up to the row at hand."""
+        """Emit the rules for the rows up to the row at hand."""
         frame, code = self.frame, self.frame.code
         if self.values.extremes:
             for end, name in sorted(self.values.extremes):

@@ -19,7 +19,7 @@ from codecgen.targets.arrow.numba_encode.view import Encoders
 
 
 class PlannerFunction:
-    """What the parts of such a function share. ``inside`` tells whether it is in the loop over the rows."""
+    """Shared state of the emitters of one planning function. ``inside``: the loop over the rows is open."""
 
     def __init__(self, encoders: Encoders, program: WriteProgram) -> None:
         self.encoders = encoders

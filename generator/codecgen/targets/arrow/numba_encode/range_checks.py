@@ -26,7 +26,7 @@ from codecgen.targets.arrow.numba_encode.sizes import MAX_BYTES, largest, size_o
 
 
 class RangeChecks:
-    """Prints what works out fields, and checks them."""
+    """Emitter of field values and of the checks that they fit their fields."""
 
     def __init__(self, frame: PlannerFunction) -> None:
         self.frame = frame

@@ -27,7 +27,7 @@ from codecgen.targets.arrow.numba_encode.view import BYTES_LIKE
 
 
 class RoundTrip:
-    """Prints checks of what is read back, for the row at hand and (``before``) for those that are in already."""
+    """Emitter of the checks that a reader returns the given columns, for this row and for earlier rows of the entry."""
 
     def __init__(self, frame: PlannerFunction) -> None:
         self.frame = frame

@@ -17,7 +17,10 @@ VARIABLE_OF = {"row": "row", "last": "row", "first": "first row", "max": "max", 
 
 
 class Values:
-    """Prints values of one case. ``ends`` are the fields of the first and the last element that are asked for."""
+    """Resolver of values of one case into expressions.
+
+    ``ends`` collects the fields of the first and last element that are used.
+    """
 
     def __init__(self, program: WriteProgram, variables: Variables) -> None:
         self.program = program

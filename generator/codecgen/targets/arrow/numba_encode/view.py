@@ -28,8 +28,10 @@ Key = tuple[str, str]
 
 
 class Encoders:
-    """One view, with the module that its kernels go to. ``varying`` gathers the columns that readers make of each row, not
-    of the entry alone."""
+    """Kernels that write one view, with the module that they are emitted to.
+
+    ``varying`` collects the columns that readers compute from each row, not from the entry alone.
+    """
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
         self.plan = plan

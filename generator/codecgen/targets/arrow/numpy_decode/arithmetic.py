@@ -45,7 +45,7 @@ def _join_conditions(operator: str, conditions: list[Expr], empty: Expr) -> Expr
 
 
 class NumpyArithmetic(Arithmetic):
-    """Prints values as trees; sums of 64 bits wrap by themselves."""
+    """Arithmetic on NumPy vectors; 64-bit sums wrap by themselves."""
 
     def opposite(self, condition: Expr) -> Expr:
         return opposite(condition)

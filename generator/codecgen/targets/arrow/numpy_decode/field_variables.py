@@ -18,7 +18,7 @@ from codecgen.targets.arrow.numpy_decode.arithmetic import NumpyArithmetic, oppo
 
 @dataclass(slots=True)
 class Locals:
-    """The variables of a reader, by the fields that they hold."""
+    """Variables of a reader, by the fields that they hold."""
 
     found: dict[str, Var] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Prints read programs as readers: one field of many structures at a time."""
+"""Emits read programs as readers: one field of many structures at a time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def kind_of(name: str, f: Field) -> str:
 
 
 class NumpyLayoutReader:
-    """Prints the program of one layout. ``elements`` gives the reader of the elements of an array."""
+    """Emitter of the read program of one layout. ``elements`` names the reader of an array's elements."""
 
     def __init__(
         self, plan: Plan, layout: LayoutPlan, code: Builder, walk: Var, elements: ElementReader
@@ -99,7 +99,7 @@ class NumpyLayoutReader:
     # ------------------------------------------------------------ programs
 
     def emit(self, wanted: Iterable[str], stop: str | None = None) -> None:
-        """Print the operations up to (not with) the field ``stop``. ``wanted`` are fields that somebody else asks for."""
+        """Emit the operations up to the field ``stop`` (excluded). ``wanted`` are the fields that callers use."""
         whole = read_program(self.plan, self.layout)
         needed = fields_needed(whole.ops, checks=True) | set(wanted)
         for op in whole.ops if stop is None else whole.ops_before(stop):
@@ -281,7 +281,7 @@ class NumpyLayoutReader:
 
 
 class ElementReader:
-    """Gives the name of the reader of an array's elements."""
+    """Protocol for the name of the reader of an array's elements."""
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
         raise NotImplementedError

@@ -69,7 +69,7 @@ def numpy_module(plan: Plan, view: ViewPlan) -> str:
 
 
 class Readers(ElementReader):
-    """Gathers the functions and the descriptions of one view."""
+    """Collector of the functions and descriptions of one view's NumPy module."""
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
         self.plan = plan
@@ -375,7 +375,7 @@ class Readers(ElementReader):
             yield "ascending", Several(tuple(map(Text, rules.ascending)))
 
     def rule(self, case: CasePlan, rule: RulePlan, condition: Expr) -> str:
-        """Print a function that tells where a rule holds, and return its name."""
+        """Emit a function that returns where a rule holds, and return its name."""
         code = Builder()
         code.give(condition)
         name = self.names.new(f"{rule.name}_in_{case.entry.name.replace('.', '_')}")
@@ -461,7 +461,7 @@ class Readers(ElementReader):
 
 
 class _NoArrays(ElementReader):
-    """Refuses arrays in the elements of arrays."""
+    """ElementReader that refuses arrays in the elements of arrays."""
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
         raise Unsupported("an array in an array of a row", f)
