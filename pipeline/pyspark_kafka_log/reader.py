@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from codecgen.runtime.arrow.memory_limit import fitting
+from codecgen.runtime.arrow.memory_limit import limit_size
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.read.plan import Split
 from pyspark_kafka_log.losses import Losses
@@ -89,7 +89,7 @@ class KafkaLogReader(DataSourceReader):
         splits = partition.splits if isinstance(partition, Task) else ()
         from pyspark_kafka_log.moved_files import make_locator  # not needed to plan
 
-        scan = replace(self.scan, batch_bytes=fitting(self.scan.batch_bytes))
+        scan = replace(self.scan, batch_bytes=limit_size(self.scan.batch_bytes))
         with explain_memory_errors():
             batches = read_splits(
                 splits, scan, losses.add, losses.add_read, make_locator(self.options)

@@ -110,7 +110,7 @@ def hopped(
 ) -> tuple[int, int]:
     function = header_reads.pread()
     assert function is not None
-    at, count = header_reads.hop(
+    at, count = header_reads.read_headers(
         function, descriptor, to, room, position, *astuple(layout), most, trial, far
     )
     return int(at), int(count)

@@ -154,10 +154,10 @@ class _Encoder(Encoder):
             self.memory.array(value)
         super().__setattr__(name, value)
 
-    def _written(self, source: Any, first: int, last: int, size: int) -> memoryview:
+    def _entry_bytes(self, source: Any, first: int, last: int, size: int) -> memoryview:
         for row in self.table[first:last, [encoding._SECTION, encoding._SECTION_SIZE]].tolist():
             self.memory.ranges.append((row[0], row[0] + row[1], False))
-        return super()._written(source, first, last, size)
+        return super()._entry_bytes(source, first, last, size)
 
 
 @contextmanager

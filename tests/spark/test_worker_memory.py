@@ -281,8 +281,8 @@ def fitted(mib: int) -> list[int]:
         "most = int(sys.argv[1]) << 20\n"
         "resource.setrlimit(resource.RLIMIT_AS, (most, most))\n"
         "from kafka_log.segment.cursor import CHUNK_BYTES\n"
-        "from codecgen.runtime.arrow.memory_limit import fitting\n"
-        "print(CHUNK_BYTES, fitting(64 << 20))\n"
+        "from codecgen.runtime.arrow.memory_limit import limit_size\n"
+        "print(CHUNK_BYTES, limit_size(64 << 20))\n"
     )
     return [int(number) for number in printed(code, mib).split()]
 

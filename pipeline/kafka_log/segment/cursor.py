@@ -11,14 +11,14 @@ from io import FileIO
 from typing import Protocol
 
 from codecgen.runtime.arrow.decoder import Chunk, Rejected, Rows
-from codecgen.runtime.arrow.memory_limit import fitting
+from codecgen.runtime.arrow.memory_limit import limit_size
 from codecgen.runtime.errors import CodecError
 from kafka_log.segment.model import Batch
 from kafka_log.segment.passes import SegmentPass
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
 from kafka_log.segment.reader import HeaderReader, SegmentReader
 
-CHUNK_BYTES = fitting(8 << 20)
+CHUNK_BYTES = limit_size(8 << 20)
 
 
 class Loader(Protocol):

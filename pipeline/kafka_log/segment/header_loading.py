@@ -13,14 +13,14 @@ from typing import Any, Literal
 import numpy as np
 
 from codecgen.runtime.arrow.decoder import Chunk
-from codecgen.runtime.arrow.memory_limit import fitting
+from codecgen.runtime.arrow.memory_limit import limit_size
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
 
-WINDOW = fitting(32 << 20)
+WINDOW = limit_size(32 << 20)
 """Bytes of a file that one chunk spans if batches are large. Only the pages with headers are in memory."""
 
 FIRST = 64
@@ -219,7 +219,9 @@ def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] 
     ) -> tuple[int, int]:
         """Read headers into ``chunk``. Return the position in it after the last one, and the number of batches."""
         place = (chunk.address, room, position)
-        at, count = header_reads.hop(function, file.fileno(), *place, *layout, most, TRIAL, far)
+        at, count = header_reads.read_headers(
+            function, file.fileno(), *place, *layout, most, TRIAL, far
+        )
         return int(at), int(count)
 
     return read_headers

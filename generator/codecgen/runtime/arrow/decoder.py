@@ -167,7 +167,7 @@ class Decoder:
         """How many rows the index says there are; -1 where it does not, or sections are compressed."""
 
     def use(self, table: Any, out: Any, state: Any, room: Any) -> None:
-        """Let kernels work in these arrays: index of entries, addresses of column buffers, totals, and limits of the buffers."""
+        """Use these arrays for kernels: entry index, addresses of column buffers, totals, and buffer sizes."""
         self.table, self.out, self.state, self.room = table, out, state, room
         self.table_address = int(table.ctypes.data)
         self.addresses = [int(a.ctypes.data) for a in (out, state, room)]
@@ -217,10 +217,11 @@ class Decoder:
     def _entries(
         self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Rejected]:
+        """Decode the first ``count`` entries of the index. Skipped ranges yield a batch without rows."""
         if self.sizes:
             self.stored = self.table[:count, SECTION_END] - self.table[:count, SECTION]
             self.plain = self.stored.copy()
-        for first, last, passed in self._parts(count):
+        for first, last, passed in self._split_skipped(count):
             if passed:
                 batch = pa.RecordBatch.from_pylist([], schema=self.schema)
                 start, at = self.table[[first, last - 1], START].tolist()
@@ -229,9 +230,11 @@ class Decoder:
             else:
                 yield from self._decoded(chunk, first, last, bias, kernels)
 
-    def _parts(self, count: int) -> Iterator[tuple[int, int, bool]]:
-        """Entries of the index, (first, after the last, passed over?): those that the index has verified are passed over
-        where they need not be decompressed."""
+    def _split_skipped(self, count: int) -> Iterator[tuple[int, int, bool]]:
+        """Yield (first, end, skipped) for ranges of index rows.
+
+        Compressed entries with a valid index row are skipped unless ``decompress`` is set.
+        """
         if self.decompress or self.rows >= 0:
             yield 0, count, False
             return
@@ -242,6 +245,7 @@ class Decoder:
     def _decoded(
         self, chunk: Chunk, first: int, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Rejected]:
+        """Decode entries ``first`` to ``count`` (excluded), and yield the rejected ones as well."""
         while first < count:
             last = count
             if self.rows < 0:
@@ -271,7 +275,7 @@ class Decoder:
         return SectionSizes(part[own, START] + bias, stored[own], plain[own])
 
     def _bound(self, first: int, last: int) -> None:
-        """More rows than there are bytes for cannot be: no memory is set aside for them."""
+        """Reject index rows that state more rows than their sections have bytes for, before memory is allocated."""
         part = self.table[first:last]
         good = part[:, STATUS] == 0
         least = self.least[np.where(good, part[:, CASE], 0)]
@@ -279,25 +283,30 @@ class Decoder:
         part[good & too_many, STATUS] = -1
 
     def _begin(self, i: int) -> int:
-        """Where the first entry is that is not decoded yet."""
+        """Return where the part of index row ``i`` that is not decoded yet begins, as a position in the chunk."""
         row = self.table[i]
         return int(row[SECTION] if self._is_section(i) else row[START])
 
     def _is_section(self, i: int) -> bool:
-        """Whether a row of the index stands for entries that are rows themselves."""
+        """Return True if an index row stands for a section whose entries are rows themselves."""
         row = self.table[i]
         return bool(row[SECTION] < row[SECTION_END]) and self.view.cases[row[CASE]].each_entry
 
     def _rejected(self, i: int, bias: int) -> Rejected:
+        """Return the rejection of the entry in index row ``i``, with the place in YAML of the failed check."""
         row = self.table[i]
         start, end = self._begin(i) + bias, int(row[END]) + bias
         at = int(row[AT]) + bias
-        place = self.view.place(int(row[STATUS]))
+        place = self.view.place_of_check(int(row[STATUS]))
         noticed = at if start <= at <= end else None
         return Rejected(start, end if self.view.framed else None, place, noticed)
 
     def _past(self, i: int) -> int:
-        """Go on after a rejected entry: the row of the index that has the next one."""
+        """Skip the rejected entry and return the index row to continue with.
+
+        That is row ``i`` if it stands for a section, which now begins after the rejected entry;
+        otherwise it is the next row.
+        """
         if not self._is_section(i):
             return i + 1
         row = self.table[i]
@@ -308,12 +317,12 @@ class Decoder:
     def _batch(
         self, decode: Any, first: int, last: int, bias: int
     ) -> tuple[int, pa.RecordBatch | None]:
-        """Rows of the entries from ``first`` on, as many as fit. Which entry is next, and no batch if there are none."""
+        """Decode as many entries from ``first`` on as fit. Return the next entry, and their batch or None."""
         if self.shares is None:
             ends = np.cumsum(self.table[first:last, SECTION_END] - self.table[first:last, SECTION])
             some = min(last, first + 1 + int(np.searchsorted(ends, PROBE)))
             self._measure(decode, first, some, PROBE)
-        whole = self._left(first, last)
+        whole = self._section_bytes(first, last)
         room = self._expected(first, last, whole)
         after, batch = self._attempt(decode, first, last, bias, room, whole)
         if batch is None and after == first and self.table[first, STATUS] == 0:
@@ -324,14 +333,17 @@ class Decoder:
             if self.table[first, STATUS]:
                 return after, None
             if int(exact.max()) <= MAX_BYTES:
-                whole = self._left(first, first + 1)
+                whole = self._section_bytes(first, first + 1)
                 after, batch = self._attempt(decode, first, first + 1, bias, exact, whole)
             else:
                 self.table[first, STATUS] = -1
         return after, batch
 
-    def _left(self, first: int, last: int) -> int:
-        """Bytes of sections that are to be read; with the heads between them where nothing is compressed."""
+    def _section_bytes(self, first: int, last: int) -> int:
+        """Return the size in bytes of the sections of index rows ``first`` to ``last`` (excluded).
+
+        For uncompressed entries that are read as one span, the headers between sections are included.
+        """
         if first == last:
             return 0
         if self.rows >= 0:
@@ -340,15 +352,14 @@ class Decoder:
         return int((part[:, SECTION_END] - part[:, SECTION]).sum())
 
     def _expected(self, first: int, last: int, whole: int) -> Any:
-        """Rows that entries have, and what their leaves take, going by those before them: never more than there can be in
-        ``whole`` bytes."""
+        """Return the buffer sizes to allocate, estimated from earlier entries; ``whole`` bytes of input limit them."""
         room = (self.shares * (whole * MARGIN)).astype(np.int64) + SPARE
         room = np.minimum(room, min(whole, MAX_BYTES))
         room[_ROWS] = min(self._rows(first, last, int(room[_ROWS])), self.max_rows, MAX_BYTES)
         return room
 
     def _rows(self, first: int, last: int, expected: int) -> int:
-        """How many rows to expect: as many as entries say, or what is expected where these do not."""
+        """Return the number of rows to expect: what entries state, else an estimate of at most ``expected``."""
         if self.rows >= 0:
             return self.rows
         part = self.table[first:last]
@@ -361,16 +372,19 @@ class Decoder:
         return min(most, expected)
 
     def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:
-        """What entries need, by going through them without writing anything. ``most`` bytes of a section will do."""
+        """Return the rows and buffer sizes that entries need, found by a pass that writes nothing.
+
+        ``most`` limits the pass to that many bytes of the last section, if its entries are rows themselves.
+        """
         before = self.table[first:last].copy()
         if most is not None and self._is_section(last - 1):
             row = self.table[last - 1]
             row[SECTION_END] = min(row[SECTION_END], row[SECTION] + most)
         self.out[:] = 0
         self.room[:] = MAX_BYTES
-        left = self._left(first, last)
+        left = self._section_bytes(first, last)
         after = self._section(decode, first, last, 0)
-        self._learn(left - self._left(after, last))
+        self._learn(left - self._section_bytes(after, last))
         if (
             self.state[_ENTRIES] or most is not None
         ):  # if not, the first entry is rejected, and stays so
@@ -378,7 +392,7 @@ class Decoder:
         return self._used()
 
     def _used(self) -> Any:
-        """The rows, and what each leaf takes."""
+        """Return the number of rows and the bytes or elements that each leaf uses."""
         used = self.state[: len(self.room)].copy()
         used[_ENTRIES:LEAVES] = 0
         return used
@@ -394,6 +408,7 @@ class Decoder:
     def _attempt(
         self, decode: Any, first: int, last: int, bias: int, room: Any, whole: int
     ) -> tuple[int, pa.RecordBatch | None]:
+        """Decode entries into buffers of the sizes ``room``. Return the next entry, and their batch or None."""
         sizes = room.tolist()
         parts = [
             ColumnBuffers(column, sizes[_ROWS], sizes, self.allocate) for column in self.columns
@@ -407,7 +422,7 @@ class Decoder:
         used = self.state.tolist()
         if used[_ENTRIES] == 0:
             return after, None
-        self._learn(whole - self._left(after, last))
+        self._learn(whole - self._section_bytes(after, last))
         rows, nulls = used[_ROWS], used[len(sizes) :]
         if self.rows >= 0:
             self.rows -= rows
@@ -415,6 +430,7 @@ class Decoder:
         return after, pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _section(self, decode: Any, first: int, last: int, bias: int) -> int:
+        """Run the kernel on entries ``first`` to ``last`` (excluded). Return the first entry that is not done."""
         self.state[:] = 0
         most = self.limits.elements
         return int(decode(self.table_address, first, last, most, bias, *self.addresses))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from codecgen.runtime.arrow.chunks import Chunk
-from codecgen.runtime.arrow.memory_limit import fitting
+from codecgen.runtime.arrow.memory_limit import limit_size
 from codecgen.runtime.arrow.primitives.compressed_sections import NUMBERS
 from codecgen.runtime.arrow.primitives.native import Library
 from codecgen.runtime.arrow.view import Codec, View
@@ -20,7 +20,7 @@ from codecgen.runtime.compression.snappy import XERIAL, XERIAL_OR_RAW
 from codecgen.runtime.errors import UnsupportedCodec
 from codecgen.runtime.located_bytes import Limits
 
-SCRATCH = fitting(8 << 20)
+SCRATCH = limit_size(8 << 20)
 """Decompressed bytes after which rows are written. There is room for twice as many; a single entry may have more."""
 
 STATUS, AT, CASE, START, END, CODEC, SECTION, SECTION_END, COUNT = range(9)
@@ -114,7 +114,7 @@ class Decompressor:
         """Decompress a section by the codec in Python. Return False if it does not fit into the scratch buffer, and the used bytes
         of the buffer."""
         start, end = (int(place) - chunk.address for place in table[row, [SECTION, SECTION_END]])
-        plain = self._plain(codec, chunk.view()[start:end])
+        plain = self._decompress_clean(codec, chunk.view()[start:end])
         if plain is None:
             table[row, STATUS] = -1
             return True, used
@@ -170,7 +170,7 @@ class Decompressor:
                     limits[i, number] = self._limit(codec)
         return Sections(kernel.sections, kinds, limits, library)
 
-    def _plain(self, codec: Codec, section: memoryview) -> bytes | None:
+    def _decompress_clean(self, codec: Codec, section: memoryview) -> bytes | None:
         """Return a section decompressed, None if it is damaged, has a note or unused bytes, or its codec is not installed."""
         limit, known = self._limit(codec), CODECS[codec.name]
         try:

@@ -125,11 +125,11 @@ class Encoder:
                 if rest is not None:
                     continue
                 batch = batch.slice(at)
-            done = yield from self._pieces(self.columns.source(batch), False)
+            done = yield from self._emit_pieces(self.columns.source(batch), False)
             rest = batch.slice(done) if done < batch.num_rows else None
             self.rows += done
         if rest is not None:
-            self.rows += yield from self._pieces(self.columns.source(rest), True)
+            self.rows += yield from self._emit_pieces(self.columns.source(rest), True)
 
     def _bridge(
         self, rest: pa.RecordBatch, batch: pa.RecordBatch
@@ -139,7 +139,7 @@ class Encoder:
         more = max(256, rest.num_rows)
         while True:
             taken = batch.slice(0, more)
-            joined = _joined(rest, taken) if taken.num_rows else rest
+            joined = _concatenate(rest, taken) if taken.num_rows else rest
             source = self.columns.source(joined)
             found = self._plan(source, 0, False, 1)
             if found.count:
@@ -150,7 +150,7 @@ class Encoder:
                 return joined, batch.num_rows
             more *= 2
 
-    def _pieces(self, source: Source, final: bool) -> Generator[memoryview, None, int]:
+    def _emit_pieces(self, source: Source, final: bool) -> Generator[memoryview, None, int]:
         """Write entries, the last one only if the rows are ``final``. Return the number of rows that were written."""
         row = 0
         while row < source.rows:
@@ -183,20 +183,20 @@ class Encoder:
     def _emit(self, source: Source, found: _Found) -> Iterator[memoryview]:
         """Yield the bytes of the planned entries."""
         if not found.compressed_entries:
-            yield self._written(source, 0, found.count, found.size)
+            yield self._entry_bytes(source, 0, found.count, found.size)
             return
         first = 0
         while first < found.count:
             sizes = np.cumsum(self.table[first : found.count, _SIZE])
             last = first + max(1, int(np.searchsorted(sizes, self.piece_bytes, "right")))
             sections = self._compressed(source, first, last)
-            yield self._written(
+            yield self._entry_bytes(
                 source, first, last, int(self.table[first:last, _SECTION_SIZE].sum())
             )
             del sections
             first = last
 
-    def _written(self, source: Source, first: int, last: int, size: int) -> memoryview:
+    def _entry_bytes(self, source: Source, first: int, last: int, size: int) -> memoryview:
         """Return entries as they lie in a file. ``size`` is the size of their sections together."""
         out = pa.allocate_buffer(size + (last - first) * self.around + SLACK)
         end = self.write_entries(source.address, self.table_address, first, last, out.address)
@@ -251,7 +251,7 @@ class Encoder:
         if check.column is None:
             reason = f"the row has more bytes than {self.kind.name} has room for"
             return RowRefused(reason, self.rows + row, None)
-        name, value = self.columns.shown(source, row, check.column)
+        name, value = self.columns.describe_value(source, row, check.column)
         if check.place is not None:
             reason = f"{value} has no place in {self.kind.name} ({check.place.name}, {check.place})"
         else:
@@ -259,7 +259,7 @@ class Encoder:
         return RowRefused(reason, self.rows + row, name)
 
 
-def _joined(first: pa.RecordBatch, second: pa.RecordBatch) -> pa.RecordBatch:
+def _concatenate(first: pa.RecordBatch, second: pa.RecordBatch) -> pa.RecordBatch:
     """Return the rows of two record batches as one."""
     (batch,) = pa.Table.from_batches([first, second]).combine_chunks().to_batches()
     return batch

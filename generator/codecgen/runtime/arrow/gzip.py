@@ -47,7 +47,7 @@ _SIZES = (1 << 18, 112)
 def inflated(
     which: int, begin: int, inflate: int, state: int, p: int, end: int, to: int, size: int
 ) -> bool:
-    """Whether deflate data are so many bytes, which are written, and end where they should."""
+    """Inflate the section at ``p`` to ``to``. Return True if it yields exactly ``size`` bytes and ends at ``end``."""
     # Places in the state of what comes next, of what goes out next, and of how many bytes there are for each.
     if which == ISAL:
         source, sink, left, room = state + 16, state, state + 32, state + 8
@@ -107,7 +107,7 @@ def sections(
 
 
 def library() -> Library | None:
-    """The library, with a state of its own; None where it cannot be called by address."""
+    """Return the first usable inflate library, with its own stream state; None if none can be called by address."""
     for made in (_isal(), _zlib()):
         if made is not None and _works(made):
             return made
@@ -115,6 +115,7 @@ def library() -> Library | None:
 
 
 def _isal() -> Library | None:
+    """Return ISA-L's inflate functions with a state, None if isal is not installed."""
     found = native.library("isal.isal_zlib")
     try:
         begin, inflate = found.isal_inflate_init, found.isal_inflate_stateless  # type: ignore[union-attr]
@@ -125,6 +126,7 @@ def _isal() -> Library | None:
 
 
 def _zlib() -> Library | None:
+    """Return zlib's inflate functions with a state, None if they cannot be called by address."""
     found = native.library("zlib")
     try:
         version, make, free, begin, inflate = (
@@ -145,11 +147,12 @@ def _zlib() -> Library | None:
 
 
 def _end(free: Any, place: Any, state: Any) -> None:
+    """Free the stream state; the argument ``state`` keeps its memory alive until then."""
     free(place)  # the state lives until here
 
 
 def _works(library: Library) -> bool:
-    """Whether the state of a stream lies in memory as it is thought to."""
+    """Return True if a trial section decompresses correctly, which verifies the assumed layout of the state."""
     text = b"places in memory, " * 9
     section, out = (
         gzip.CODEC.write(memoryview(text), None, None),

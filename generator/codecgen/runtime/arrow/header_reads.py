@@ -17,7 +17,7 @@ from codecgen.runtime.arrow.primitives.native import address, call_4
 
 @cache
 def pread() -> int | None:
-    """The address of ``pread``; None where there is none that takes and gives numbers of 64 bits."""
+    """Return the address of the C function ``pread``, None if none with 64-bit arguments is available."""
     if sys.maxsize < 1 << 32:
         return None
     try:
@@ -28,7 +28,7 @@ def pread() -> int | None:
 
 @inner
 def number(p: int, width: int, signed: int, little: int) -> int:
-    """A number of up to eight bytes."""
+    """Return the integer of ``width`` bytes (at most 8) at ``p``."""
     others = 64 - 8 * width  # bits of what is read with it
     value: int = wrap_64(load_i64_le(p) << others) if little else load_i64(p)
     value >>= others
@@ -36,7 +36,7 @@ def number(p: int, width: int, signed: int, little: int) -> int:
 
 
 @jit
-def hop(
+def read_headers(
     function: int,
     fd: int,
     to: int,
@@ -53,14 +53,19 @@ def hop(
     trial: int,
     far: int,
 ) -> tuple[int, int]:
-    """Read heads to where they lie in the ``room`` bytes from ``to`` on, which stand for those of the file from
-    ``position`` on. Nothing is written outside of these, and at most 7 bytes after them are read.
+    """Read entry headers at their file positions into a buffer, hopping from one entry to the next.
 
-    ``size`` bytes are read of each entry, or what room there is. An entry has ``least`` bytes or more; among these, at
-    ``offset``, is the number, of ``width`` bytes, of the bytes that follow its first ``before``.
+    The ``room`` bytes from ``to`` on stand for those of the file from ``position`` on. Nothing is written outside of
+    them, and at most 7 bytes after them are read.
 
-    It stops at the first entry that does not end in the room or cannot be read, after ``most`` entries, and when ``trial`` or
-    more have fewer than ``far`` bytes on average. How many bytes of the room the entries before that take, and how many these are.
+    ``size`` bytes are read of each entry, or fewer if the room ends. An entry has at least ``least`` bytes. The number
+    of ``width`` bytes at ``offset`` in them counts the bytes after the entry's first ``before``.
+
+    Reading stops at the first entry that does not end in the room or cannot be read, after ``most`` entries, or when
+    ``trial`` or more entries have fewer than ``far`` bytes on average.
+
+    Returns:
+        The bytes of the room that complete entries take, and the number of these entries.
     """
     at = count = 0
     while count < most and room - at >= least:

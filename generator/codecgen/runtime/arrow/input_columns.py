@@ -26,7 +26,14 @@ _RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Rows as the kernels see them. ``address`` is where their addresses are, ``kept`` what these point into."""
+    """Rows to write, as kernels see them.
+
+    Attributes:
+        rows: Number of rows.
+        address: Address of the table of buffer addresses.
+        kept: Objects that own the buffers.
+        batch: The rows as a record batch.
+    """
 
     rows: int
     address: int
@@ -35,7 +42,7 @@ class Source:
 
 
 class Columns:
-    """What the columns of a view are taken from: record batches, constants, defaults."""
+    """Sources of the columns of a view: record batches, constants and defaults."""
 
     def __init__(self, writer: Writer, kind: WriteKind, constants: Mapping[str, object]) -> None:
         self.writer = writer
@@ -48,9 +55,9 @@ class Columns:
         self.schema: tuple[pa.Schema, tuple[Column, ...]] | None = None
 
     def select(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
-        """The columns that are written, in the view's types. ``row`` is the number of the first row."""
+        """Return the columns to write, cast to the view's types. Error messages count rows from ``row`` on."""
         if self.schema is None or self.schema[0] != batch.schema:
-            self.schema = (batch.schema, self._chosen(batch.schema))
+            self.schema = (batch.schema, self._select_columns(batch.schema))
         arrays = []
         columns = self.schema[1]
         refuse_broken(batch, {column.name: arrow_type(column) for column in columns})
@@ -63,7 +70,8 @@ class Columns:
         fields = [pa.field(c.name, array.type) for c, array in zip(columns, arrays, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
-    def _chosen(self, schema: pa.Schema) -> tuple[Column, ...]:
+    def _select_columns(self, schema: pa.Schema) -> tuple[Column, ...]:
+        """Return the columns of a schema to write. Raises ValueError for unknown, repeated or missing columns."""
         known = {column.name for column in self.view.columns}
         unknown = [name for name in schema.names if name not in known]
         if unknown:
@@ -84,7 +92,7 @@ class Columns:
         return tuple(c for c in self.view.columns if c.name in schema.names and c.name not in aside)
 
     def source(self, batch: pa.RecordBatch) -> Source:
-        """The addresses of everything in a batch that :meth:`select` made."""
+        """Return the buffer addresses of a batch from :meth:`select`, with constants and defaults filled in."""
         numbers = np.zeros(1 + _BUFFERS * len(self.leaves), np.int64)
         kept: list[Any] = []
         given = set(batch.schema.names)
@@ -107,6 +115,7 @@ class Columns:
         return Source(batch.num_rows, int(numbers.ctypes.data), (numbers, *kept), batch)
 
     def _slots(self, numbers: Any, leaf: Column) -> Any:
+        """Return the slots of ``numbers`` for the buffers of a leaf."""
         at = 1 + _BUFFERS * leaf.index
         return numbers[at : at + _BUFFERS]
 
@@ -118,6 +127,7 @@ class Columns:
         numbers: Any,
         kept: list[Any],
     ) -> None:
+        """Describe the default of a column that is not given: a constant, or the values of another column."""
         default = self.writer.defaults.get(column.name)
         if isinstance(default, str):
             other = self.view.column(default)
@@ -131,8 +141,10 @@ class Columns:
     def _constant(
         self, column: Column, value: int | None, slots: Any, rows: int, kept: list[Any]
     ) -> None:
-        """One value for all rows; None is null, or an empty list. Kernels look at one place for columns on request, and
-        at one for each row for the others."""
+        """Describe a column with one value in all rows in ``slots``. None is null, or an empty list.
+
+        Kernels read a single value for columns on request, and one value per row for other columns.
+        """
         count = 1 if column.on_request else rows
         kind = _NUMPY.get(column.type, np.int32)
         data = np.full(
@@ -147,8 +159,8 @@ class Columns:
             kept.append(bits)
             slots[_VALIDITY] = bits.ctypes.data
 
-    def shown(self, source: Source, row: int, index: int) -> tuple[str, str]:
-        """The name of a column, and its value in a row."""
+    def describe_value(self, source: Source, row: int, index: int) -> tuple[str, str]:
+        """Return the name of a leaf and the text of its value in ``row``, cut to 60 characters."""
         leaf = self.leaves[index]
         column = next(c for c in self.view.columns if leaf is c or leaf in c.members)
         name = column.name if leaf is column else f"{column.name}.{leaf.name}"
@@ -167,7 +179,7 @@ class Columns:
 
 
 def _number(column: Column, value: object) -> int | None:
-    """A constant as a number of its column. Raises ValueError."""
+    """Return a constant as an integer of its column's type. Raises ValueError if the column cannot hold it."""
     if column.type in ("binary", "string", "list"):
         raise ValueError(f"{column.name} cannot be a constant: only numbers can")
     if value is None and column.nullable:
@@ -228,12 +240,15 @@ def _describe(
 
 
 def _size(buffer: Any) -> int:
+    """Return the size of a buffer in bytes, 0 for None."""
     return 0 if buffer is None else int(buffer.size)
 
 
 def _offsets(array: Any, content: int, name: str, part: tuple[int, int] | None) -> Any:
-    """The offsets of an array, which never go back and never beyond what it holds: kernels rely on that. Those that are
-    not in ``part`` nobody looks at."""
+    """Return the offsets of an array. Raises ValueError if they decrease or exceed ``content``.
+
+    Kernels rely on valid offsets. Only offsets of rows in ``part`` are checked, of all rows by default.
+    """
     buffer = array.buffers()[1]
     if buffer is None or not len(array):
         return np.zeros(2, np.int32)

@@ -108,7 +108,7 @@ def _read(path: Path) -> tuple[Any, Any, bytes] | None:
     return saved
 
 
-def kept(cache: Any, compiler: tuple[str, ...], dumps: Callable[[Any], bytes]) -> type:
+def cached_code_class(cache: Any, compiler: tuple[str, ...], dumps: Callable[[Any], bytes]) -> type:
     """Return a subclass of numba's ``FunctionCache`` that keeps machine code in KeptFiles.
 
     Args:

@@ -33,7 +33,7 @@ _MASK = 0xFFFFFFFF
 
 @inner
 def header_checksum(p: int, size: int) -> int:
-    """Byte 1 of XXH32 with seed 0 of fewer than 16 bytes."""
+    """Return byte 1 of the XXH32 hash (seed 0) of fewer than 16 bytes."""
     value = 0x165667B1 + size
     at = p
     while p + size - at >= 4:
@@ -54,7 +54,7 @@ def header_checksum(p: int, size: int) -> int:
 
 @inner
 def more_length(p: int, end: int) -> tuple[int, int]:
-    """What is added to a length of 15, and the address after; 0 when the bytes end."""
+    """Return the bytes that extend a length of 15 as a sum, and the next address; (0, 0) if the input ends."""
     length = 0
     while p < end:
         byte = load_u8(p)

@@ -24,7 +24,7 @@ def limit() -> int | None:
     return None if most == resource.RLIM_INFINITY else most
 
 
-def fitting(size: int) -> int:
+def limit_size(size: int) -> int:
     """Return ``size``, reduced in proportion if the address space limit is below PLENTY, but at least 1."""
     most = limit()
     return size if most is None or most >= PLENTY else max(1, size * most // PLENTY)

@@ -21,6 +21,7 @@ class LengthPrefix:
 
     @property
     def is_varint(self) -> bool:
+        """True if the length is a varint."""
         return self.kind in ("zigzag", "uvarint")
 
     @property
@@ -29,19 +30,27 @@ class LengthPrefix:
         return self.offset + int(self.kind[-1])
 
     def format(self) -> str:
-        """A length of fixed size for the module struct, without the order of its bytes."""
+        """Return the ``struct`` format character of a fixed-size length, without the byte order."""
         letter = {"1": "b", "2": "h", "4": "i", "8": "q"}[self.kind[-1]]
         return letter if self.kind[-2] == "i" else letter.upper()
 
     @property
     def order(self) -> str:
+        """Character for the byte order in a ``struct`` format."""
         return "<" if self.kind[0] == "<" else ">"
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The elements of entries: where they lie, the number of their codec, how many they are (-1: not said), and fields
-    of the entries."""
+    """Sections of entries.
+
+    Attributes:
+        start: Start of each section.
+        end: End of each section.
+        codec: Number of its codec.
+        count: Number of its elements, -1 if it is not stated.
+        fields: Fields of the entries.
+    """
 
     start: Vector
     end: Vector
@@ -49,7 +58,8 @@ class Section:
     count: Vector
     fields: Fields
 
-    def part(self, rows: slice) -> Section:
+    def select(self, rows: slice) -> Section:
+        """Return the sections of a slice of the entries."""
         fields = {name: value[rows] for name, value in vars(self.fields).items()}
         return Section(
             self.start[rows], self.end[rows], self.codec[rows], self.count[rows], Fields(**fields)

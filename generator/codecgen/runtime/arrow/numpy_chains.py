@@ -55,8 +55,12 @@ Read = Callable[[Walk], Fields]
 def follow(
     prefix: LengthPrefix, memory: Memory, start: Vector, end: Vector, read: Read | None
 ) -> tuple[Vector, Vector, Vector]:
-    """Structures in windows that lie one after the other: where they are, how many are in each window, and the place
-    after them there. That is the end, if the window is as it should be, unless there is more to follow."""
+    """Follow the consecutive structures in each window.
+
+    Returns:
+        Positions of structures, their number in each window, and the position after the last one of each window. This
+        position is before the window's end if more structures follow, and differs from it if the window is invalid.
+    """
     some = np.flatnonzero(start < end)
     counts, after = np.zeros(len(start), np.int64), start.copy()
     if not len(some):
@@ -92,8 +96,11 @@ def follow(
 def _side_by_side(
     prefix: LengthPrefix, memory: Memory, lanes: Vector, stop: Vector
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """All chains, moved on by one structure at a time: where structures are, in which chain and at which place in it,
-    and where each chain is when it has come to its end."""
+    """Advance all chains together, one structure per step.
+
+    Returns:
+        Positions of structures, the chain of each, its index in the chain, and the end position of each chain.
+    """
     last = lanes.copy()
     held: list[Vector] = []
     owners: list[Vector] = []
@@ -102,7 +109,7 @@ def _side_by_side(
         held.append(at)
         owners.append(own)
         total += len(at)
-        at = _after(prefix, memory, at)
+        at = _next_positions(prefix, memory, at)
         going = at < ends
         if not going.all():
             last[own] = at
@@ -121,10 +128,10 @@ def _side_by_side(
     return np.concatenate(held), np.concatenate(owners), np.concatenate(turns), last
 
 
-def _after(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
-    """The places after structures."""
+def _next_positions(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
+    """Return the position after each structure, BEYOND if its length is invalid."""
     if not prefix.is_varint:
-        found = memory.runs(at + prefix.offset, prefix.head - prefix.offset)
+        found = memory.byte_windows(at + prefix.offset, prefix.head - prefix.offset)
         size = found.view(prefix.kind).astype(np.int64)
         after = at + prefix.after + size
         return np.where((size >= 0) & (after > at), after, BEYOND)
@@ -141,12 +148,13 @@ def _after(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
 
 
 def _shift(prefix: LengthPrefix) -> int:
+    """Return 1 if the varint is zigzag encoded, otherwise 0."""
     return 1 if prefix.kind == "zigzag" else 0
 
 
 @cache
 def _steps(kind: str) -> Vector:
-    """By the first two bytes of a varint, how far it is to the next structure; 0 where it has more bytes."""
+    """Return a table from the first two bytes of a varint to the structure's size, 0 if more bytes are needed."""
     pair = np.arange(1 << 16)
     first, second = pair & 0xFF, pair >> 8
     shift = _shift(LengthPrefix(kind))
@@ -160,7 +168,7 @@ def _steps(kind: str) -> Vector:
 def _guessed(
     prefix: LengthPrefix, memory: Memory, start: Vector, end: Vector, read: Read | None
 ) -> Vector:
-    """Where structures seem to begin, at some distance from each other."""
+    """Return guessed start positions of structures, spread over the sections; empty if guessing does not pay."""
     none = np.zeros(0, np.int64)
     longest = int(np.argmax(end - start))
     sample: list[int] = []
@@ -196,14 +204,14 @@ def _guessed(
 
 
 def _common(prefix: LengthPrefix, memory: Memory, at: Vector) -> tuple[int, int] | None:
-    """A byte that structures have in common: its place after the length, and its value."""
+    """Return a byte that all sampled structures share, as (offset after the length, value); None if none is."""
     found = memory.bytes(_content(prefix, memory, at)[:, np.newaxis] + np.arange(REACH))
     same = np.flatnonzero((found == found[0]).all(axis=0))
     return (int(same[0]), int(found[0, same[0]])) if len(same) else None
 
 
 def _content(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
-    """What is after a length. (Of varints, those of more than three bytes are not found.)"""
+    """Return the position after each length prefix. Varints of more than three bytes are not recognized."""
     if not prefix.is_varint:
         return at + prefix.after
     two = memory.bytes(at) > 0x7F
@@ -220,10 +228,13 @@ def _search(
     mark: tuple[int, int],
     read: Read | None,
 ) -> tuple[Vector, Vector]:
-    """The first place where a structure seems to begin, in so many bytes from each place on: for which there is one, and
-    where it is."""
+    """Find the first probable structure within ``width`` bytes from each of ``near``.
+
+    Returns:
+        Indexes of ``near`` with a match, and the positions of these matches.
+    """
     offset, value = mark
-    alike = memory.runs(near, width).view(np.uint8).reshape(len(near), width) == value
+    alike = memory.byte_windows(near, width).view(np.uint8).reshape(len(near), width) == value
     every = np.count_nonzero(alike) // FOUND + 1
     lane, at = np.divmod(np.flatnonzero(alike[::every]), width)
     lane *= every
@@ -235,10 +246,10 @@ def _search(
     for _ in range(LINKS):
         p, lane, after = p[good], lane[good], after[good]
         good = memory.bytes(_content(prefix, memory, after) + offset) == value
-        before, after = after, _after(prefix, memory, after)
+        before, after = after, _next_positions(prefix, memory, after)
         good &= (after < stop[lane]) & (after - before <= longest)
     p, lane = p[good], lane[good]
-    others = (lane[1:] == lane[:-1]) & (p[1:] != _after(prefix, memory, p[:-1]))
+    others = (lane[1:] == lane[:-1]) & (p[1:] != _next_positions(prefix, memory, p[:-1]))
     if read is not None and others.any():
         walk = Walk(memory, p, stop[lane], MOST, root=False)
         read(walk)
@@ -258,7 +269,10 @@ def pass_over(
     number: int,
     add: Callable[[int], object],
 ) -> int:
-    """Pass structures by a plain loop, at most so many. The place after the last of them."""
+    """Pass at most ``number`` structures one by one, calling ``add`` with each position.
+
+    Return the position after the last one, at most BEYOND.
+    """
     step = _varints if prefix.is_varint else _numbers
     return min(step(prefix, view, p, end, number, add), BEYOND)
 
@@ -271,7 +285,7 @@ def _varints(
     number: int,
     add: Callable[[int], object],
 ) -> int:
-    """Pass structures that begin with a varint."""
+    """Pass structures with a varint length prefix. Return the position after the last one."""
     shift = _shift(prefix)
     for _ in repeat(None, number):
         if p >= end:
@@ -290,7 +304,10 @@ def _varints(
 
 
 def _long(view: memoryview, p: int, shift: int) -> int:
-    """The byte after a structure whose length takes three bytes or more. Readers refuse those that are too long."""
+    """Return the position after a structure whose varint length takes three bytes or more.
+
+    Readers refuse lengths that are too long.
+    """
     size = 0
     for i in range(10):
         byte = view[p + i]
@@ -308,7 +325,7 @@ def _numbers(
     number: int,
     add: Callable[[int], object],
 ) -> int:
-    """Pass structures whose length is a number of fixed size."""
+    """Pass structures with a length prefix of fixed size. Return the position after the last one."""
     unpack = struct.Struct(f"{prefix.order}{prefix.offset}x{prefix.format()}").unpack_from
     head, after = prefix.head, prefix.after
     for _ in repeat(None, number):

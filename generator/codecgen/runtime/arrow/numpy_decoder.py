@@ -23,9 +23,9 @@ from codecgen.runtime.arrow.chunks import (
     SectionSizes,
     split_by_flag,
 )
-from codecgen.runtime.arrow.memory_limit import fitting
+from codecgen.runtime.arrow.memory_limit import limit_size
 from codecgen.runtime.arrow.numpy_cases import Case, Layout, Section
-from codecgen.runtime.arrow.numpy_elements import places
+from codecgen.runtime.arrow.numpy_elements import find_elements
 from codecgen.runtime.arrow.numpy_fields import Walk
 from codecgen.runtime.arrow.numpy_index import find
 from codecgen.runtime.arrow.numpy_memory import Fields, Memory, Vector, missing, to_arrow
@@ -37,18 +37,18 @@ from codecgen.runtime.errors import UnsupportedCodec
 from codecgen.runtime.located_bytes import Limits
 
 PART_ROWS = 1 << 15
-PART_BYTES = fitting(8 << 20)
+PART_BYTES = limit_size(8 << 20)
 """Rows, and bytes of sections, that are read at a time: few enough to stay in the cache, enough to be worth it."""
 
 FEW = 16
 """Entries that are looked at after one that was not as it should be: most often what follows is read anew."""
 
-SCRATCH = fitting(8 << 20)
+SCRATCH = limit_size(8 << 20)
 """Decompressed bytes after which rows are read. A single entry may have more."""
 
 
 class _Each:
-    """Fields of entries, for each row of theirs."""
+    """Fields of entries, repeated for each row."""
 
     def __init__(self, fields: Fields, counts: Vector) -> None:
         self._fields = fields
@@ -79,28 +79,30 @@ class _Entries:
     def __len__(self) -> int:
         return len(self.start)
 
-    def part(self, at: int, after: int) -> _Entries:
+    def select(self, at: int, after: int) -> _Entries:
+        """Return entries ``at`` to ``after`` (excluded)."""
         own = slice(at, after)
         first = self.first[at : after + 1]
         rows = self.rows[first[0] : first[-1]]
         ends = self.start[own], self.end[own]
-        section = self.section.part(own)
+        section = self.section.select(own)
         stored = None if self.stored is None else self.stored[own]
         where = self.case, self.memory, self.bias
         return _Entries(*where, *ends, section, rows, first - first[0], stored)
 
     def sizes(self) -> SectionSizes | None:
-        """Those of the sections, if entries have some."""
+        """Return the compressed and decompressed sizes of the sections, None if the entries have no sections."""
         if self.stored is None:
             return None
         start = self.start + self.bias
         return SectionSizes(start, self.stored, self.section.end - self.section.start)
 
     def rejected(self, i: int) -> Rejected:
+        """Return the rejection of entry ``i``."""
         return Rejected(int(self.start[i]) + self.bias, int(self.end[i]) + self.bias)
 
     def turns(self) -> Iterator[slice]:
-        """The rows that are read at once: all, unless a single entry has too many."""
+        """Yield slices of rows to read at once: all rows, or bounded slices if a single entry has too many."""
         at = 0
         while at < len(self.rows) or not at:
             after = len(self.rows)
@@ -111,7 +113,7 @@ class _Entries:
             at = max(after, 1)
 
     def row_ends(self) -> Vector:
-        """Where the window around each row ends."""
+        """Return the end of the readable window of each row."""
         ends = np.repeat(self.section.end, np.diff(self.first))
         if self.case.open is not None and self.case.prefix is None and len(ends):
             # Elements that have no length end where the next one begins. (An entry without rows marks the last row of
@@ -152,9 +154,9 @@ class NumpyDecoder:
         self.max_entries = PART_ROWS
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """The rows of the entries in a chunk, whose first byte is ``position`` in the file.
+        """Decode the entries of a chunk whose first byte is ``position`` in the file.
 
-        After a :class:`Rejected` whose end is known it goes on after that. It ends where no whole entry is left.
+        Decoding continues after a :class:`Rejected` with a known end, and stops where no complete entry is left.
         """
         memory = Memory(chunk.array)
         kind = self.view.kind
@@ -178,7 +180,7 @@ class NumpyDecoder:
                 return
 
     def _kind(self, memory: Memory, at: int, size: int) -> int | None:
-        """The number that says what an entry is; None when the bytes end before it."""
+        """Return the discriminator of the entry at ``at``, None if the chunk ends before it."""
         kind = self.view.kind
         if kind is None:
             return next(iter(self.layouts)) if at < size else None
@@ -191,7 +193,7 @@ class NumpyDecoder:
     def _entries(
         self, layout: Layout, memory: Memory, edges: Vector, bias: int
     ) -> Iterator[Rows | Rejected]:
-        """Entries, those of one case after the other."""
+        """Yield the rows of consecutive entries, one run of entries with the same case after the other."""
         start, end = edges[:-1], edges[1:]
         cases = layout.choose(Walk(memory, start, end, 0), self.full_check)
         cases[end - start < layout.least] = -1
@@ -207,7 +209,7 @@ class NumpyDecoder:
                 none = np.zeros(after - at, np.int64)
                 section = Section(start[own], end[own], none, none + 1, Fields())
                 case, first = self.cases[number], np.arange(after - at + 1)
-                yield from self._parts(
+                yield from self._decode_batches(
                     _Entries(case, memory, bias, start[own], end[own], section, start[own], first)
                 )
             else:
@@ -218,6 +220,7 @@ class NumpyDecoder:
     def _sections(
         self, number: int, memory: Memory, start: Vector, end: Vector, bias: int
     ) -> Iterator[Rows | Rejected]:
+        """Open the sections of entries of the case ``number`` and yield their rows and rejected entries."""
         case = self.cases[number]
         assert case.open is not None
         walk = Walk(memory, start, end, self.limits.elements)
@@ -249,13 +252,15 @@ class NumpyDecoder:
         at: int,
         after: int,
     ) -> Iterator[Rows | Rejected]:
-        """Entries that were opened, from ``at`` on up to ``after``."""
+        """Decode entries ``at`` to ``after`` (excluded), whose sections were found."""
         case = self.cases[number]
         codecs = self.view.cases[number].codecs
         while at < after:
             rest = slice(at, after)
-            inside, section, bad = self._plain(memory, codecs, whole.part(rest), wrong[rest])
-            rows, counts, bad = places(
+            inside, section, bad = self._decompress_sections(
+                memory, codecs, whole.select(rest), wrong[rest]
+            )
+            rows, counts, bad = find_elements(
                 case, inside, section.start, section.end, section.count, bad, self.limits.elements
             )
             first = np.zeros(len(bad) + 1, np.int64)
@@ -268,10 +273,14 @@ class NumpyDecoder:
             )
             at += len(bad)
 
-    def _plain(
+    def _decompress_sections(
         self, memory: Memory, codecs: Mapping[int, Codec | None], section: Section, bad: Vector
     ) -> tuple[Memory, Section, Vector]:
-        """As many sections as there is room for, without compression and in one memory, and which are not as they should be."""
+        """Decompress as many sections as fit into the scratch buffer.
+
+        Returns:
+            The memory, the sections in it, and a mask of sections that cannot be decoded.
+        """
         if not ((section.codec != 0) & ~bad).any():
             return memory, section, bad
         bad = bad.copy()
@@ -299,12 +308,12 @@ class NumpyDecoder:
                 break
         done = len(edges) - 1
         places = np.array(edges, np.int64)
-        part = section.part(slice(0, done))
+        part = section.select(slice(0, done))
         section = Section(places[:-1], places[1:], part.codec, part.count, part.fields)
         return Memory(self.scratch.array), section, bad[:done]
 
     def _decompressed(self, codec: Codec | None, section: memoryview) -> bytes | None:
-        """A section without compression; None when there is anything to be said about it."""
+        """Return a section decompressed, None if it is damaged, has notes, or its codec is not available."""
         if codec is None:
             return None
         limit = codec.limit if self.limits.decompressed is None else self.limits.decompressed
@@ -318,17 +327,17 @@ class NumpyDecoder:
     # ------------------------------------------------------------ rows
 
     def _without(self, entries: _Entries, bad: Vector) -> Iterator[Rows | Rejected]:
-        """The rows of entries, but for some that are left to others."""
+        """Yield the rows of entries in order, and a Rejected for each entry in the mask ``bad``."""
         at = 0
         for i in [*np.flatnonzero(bad).tolist(), len(bad)]:
             if at < i:
-                yield from self._parts(entries.part(at, i))
+                yield from self._decode_batches(entries.select(at, i))
             if i < len(bad):
                 yield entries.rejected(i)
             at = i + 1
 
-    def _parts(self, entries: _Entries) -> Iterator[Rows | Rejected]:
-        """The rows of entries, so many entries at a time as have a good number of rows."""
+    def _decode_batches(self, entries: _Entries) -> Iterator[Rows | Rejected]:
+        """Yield the rows of entries in batches of about PART_ROWS rows; entries that are invalid are Rejected."""
         at = 0
         first, section = entries.first, entries.section
         while at < len(entries):
@@ -337,7 +346,7 @@ class NumpyDecoder:
             few = int(np.searchsorted(first, first[at] + rows, "right")) - 1
             small = int(np.searchsorted(section.end, section.start[at] + PART_BYTES, "right"))
             after = max(min(few, small), at + 1)
-            part = entries.part(at, after)
+            part = entries.select(at, after)
             batch, bad = self._batch(part)
             if batch is not None:
                 start, last = part.rejected(0), part.rejected(-1)
@@ -350,8 +359,11 @@ class NumpyDecoder:
             at = after
 
     def _batch(self, entries: _Entries) -> tuple[pa.RecordBatch | None, Vector]:
-        """The rows of entries, or which entries are not as they should be. A single entry may have more rows than are
-        read at once."""
+        """Return the rows of entries as a batch and the row count of each entry.
+
+        If an entry is invalid, return None and a mask of the invalid entries.
+        A single entry may have more rows than are read at once.
+        """
         case, counts = entries.case, np.diff(entries.first)
         ends = self._ends(entries, counts) if case.ends else Fields()
         refused = self._refused(entries, ends, counts)
@@ -386,7 +398,7 @@ class NumpyDecoder:
         return pa.Table.from_batches(batches).combine_chunks().to_batches()[0], counts
 
     def _ends(self, entries: _Entries, counts: Vector) -> Fields:
-        """Fields of the first and of the last element of each entry that has any."""
+        """Read the first and the last element of each entry that has elements."""
         some = counts > 0
         end = entries.row_ends()
         found = {}
@@ -399,7 +411,7 @@ class NumpyDecoder:
         return Fields(**found)
 
     def _refused(self, entries: _Entries, ends: Fields, counts: Vector) -> Vector:
-        """Which entries have elements that, all together, are not as they should be."""
+        """Return the mask of entries whose elements violate the case's rule about the first and last element."""
         bad = np.zeros(len(counts), np.bool_)
         some = counts > 0
         if entries.case.refuse is not None and some.any():
@@ -410,6 +422,7 @@ class NumpyDecoder:
     def _columns(
         self, entries: _Entries, item: Fields, ends: Fields, counts: Vector
     ) -> pa.RecordBatch:
+        """Return a batch with the column values of the rows of entries."""
         case = entries.case
         rows = int(counts.sum())
         position, size = entries.start + entries.bias, entries.end - entries.start

@@ -13,12 +13,15 @@ STEP = 1 << 16
 """Places that are held as a list."""
 
 
-def places(
+def find_elements(
     case: Case, memory: Memory, start: Vector, end: Vector, count: Vector, bad: Vector, most: int
 ) -> tuple[Vector, Vector, Vector]:
-    """Where the elements of entries are, how many each entry has, and which entries are not as they should be.
+    """Find the elements of entries.
 
-    ``count`` is -1 where it is not said how many they are: then they go on to the end. ``bad`` entries have none.
+    ``count`` is -1 for entries that do not state it: their elements go on to the end. ``bad`` entries get no elements.
+
+    Returns:
+        Positions of the elements, their number in each entry, and a mask of invalid entries.
     """
     bad = bad | (count > end - start) | (count > most)
     start, count = np.where(bad, end, start), np.where(bad, 0, count)
@@ -39,7 +42,7 @@ def places(
 def _by_reading(
     case: Case, memory: Memory, start: Vector, end: Vector, count: Vector | None, most: int
 ) -> tuple[Vector, Vector, Vector]:
-    """Elements that do not begin with a length: what is after one is known when it was read."""
+    """Find elements without a length prefix by reading them. Return positions, counts and bad entries."""
     walk = Walk(memory, start, end, most, root=False)
 
     def read(some: Walk) -> Fields:
@@ -61,7 +64,7 @@ def _go_on(
     count: Vector,
     most: int,
 ) -> tuple[Vector, Vector, Vector]:
-    """Pass what is left by a plain loop, one entry after the other."""
+    """Find the elements after those of :func:`follow` by a plain loop, one entry after the other."""
     parts: list[Vector] = [rows]
     held: list[int] = []
     for i in np.flatnonzero(after < end).tolist():

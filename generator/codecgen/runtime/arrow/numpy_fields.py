@@ -26,9 +26,12 @@ BLOCK = 32
 
 
 class Walk:
-    """A place in each of many structures; ``p`` are the places, ``end`` where the window ends that is open there.
+    """Reader of many structures at once, one position in each.
 
-    ``root``: text is looked at as soon as it is read. Other walks leave that to who has started them.
+    Attributes:
+        p: Current positions.
+        end: Ends of the current windows.
+        root: Text is validated when it is read. Other walks leave that to the walk that started them.
     """
 
     def __init__(
@@ -48,24 +51,25 @@ class Walk:
         self.bad |= np.asarray(condition, np.bool_)  # one of constants alone is no vector
 
     def zero(self) -> Vector:
+        """Return 0 for each structure."""
         return np.zeros(len(self.p), np.int64)
 
     def none(self) -> Vector:
-        """A count that is not said."""
+        """Return -1 for each structure: a count that is not stated."""
         return self.zero() - 1
 
     def nothing(self) -> Bytes:
-        """Bytes that are left out."""
+        """Return null bytes for each structure."""
         return Bytes(self.memory, self.p, self.none())
 
     # ------------------------------------------------------------ numbers
 
     def at(self, kind: str, offset: int) -> Vector:
-        """A number at a fixed place after where the walk stands; ``kind`` is a NumPy type."""
+        """Return the number at ``offset`` from the current position; ``kind`` is a NumPy dtype string."""
         return self._load(kind, self.p + offset)
 
     def fixed(self, kind: str) -> Vector:
-        """A number of fixed size. Those that lie side by side are read as one block."""
+        """Read a number of fixed size. Adjacent numbers are read as one block."""
         size = np.dtype(kind).itemsize
         block, at, p = self._block or (None, 0, None)
         if p is not self.p or at + size > BLOCK:
@@ -73,7 +77,7 @@ class Walk:
                 value = self._load(kind, self.p)
                 self.p = self.p + size
                 return value
-            block, at = self.memory.runs(self.p, BLOCK), 0
+            block, at = self.memory.byte_windows(self.p, BLOCK), 0
         if len(self.p):
             value = np.ndarray(len(self.p), kind, block, at, (BLOCK,)).astype(np.int64)
         else:
@@ -83,17 +87,19 @@ class Walk:
         return value
 
     def _load(self, kind: str, at: Vector) -> Vector:
+        """Return the numbers at positions ``at``; ``kind`` is a NumPy dtype string."""
         size = np.dtype(kind).itemsize
-        found = self.memory.bytes(at) if size == 1 else self.memory.runs(at, size)
+        found = self.memory.bytes(at) if size == 1 else self.memory.byte_windows(at, size)
         return found.view(kind).astype(np.int64)
 
     def boolean(self) -> Vector:
-        """Bytes that are 1 for true or 0 for false."""
+        """Read a boolean byte; values other than 0 and 1 mark the structure as bad."""
         value = self.fixed("u1")
         self.refuse(value > 1)
         return value
 
     def skip(self, size: int) -> None:
+        """Skip ``size`` bytes. Numbers after them can still be read from the current block."""
         block, at, p = self._block or (None, 0, None)
         known = p is self.p
         self.p = self.p + size
@@ -101,23 +107,23 @@ class Walk:
             self._block = (block, at + size, self.p)
 
     def uvarint(self) -> Vector:
-        """An unsigned varint of 32 bits, in its shortest form."""
+        """Read an unsigned 32-bit varint in its shortest form."""
         return self._varint(32).astype(np.int64)
 
     def compact(self) -> Vector:
-        """An unsigned varint of 32 bits, of the number plus one."""
+        """Read an unsigned 32-bit varint that encodes the number plus one, and return the number."""
         return self.uvarint() - 1
 
     def varint(self) -> Vector:
-        """A zigzag varint of 32 bits, in its shortest form."""
+        """Read a zigzag varint of 32 bits in its shortest form."""
         return _zigzag(self._varint(32))
 
     def varlong(self) -> Vector:
-        """A zigzag varint of 64 bits, in its shortest form."""
+        """Read a zigzag varint of 64 bits in its shortest form."""
         return _zigzag(self._varint(64))
 
     def _varint(self, bits: int) -> Vector:
-        """The bits of a varint: in uint8 or uint16 where that is enough for all, else in uint64."""
+        """Read the bits of a varint: as uint8 or uint16 if all values fit, otherwise as uint64."""
         first = self.memory.bytes(self.p)
         if first.max(initial=0) < 0x80:
             self.p = self.p + 1
@@ -137,7 +143,7 @@ class Walk:
         return value
 
     def _long(self, rows: Vector, start: Vector, value: Vector, bits: int) -> None:
-        """The third and later bytes of the varints that have them."""
+        """Add the third and later bytes to the varints ``rows``, which continue after two bytes."""
         last = (bits - 1) // 7
         for i in range(2, last + 1):
             byte = self.memory.bytes(start[rows] + i)
@@ -155,17 +161,17 @@ class Walk:
 
     def open(self, size: Vector) -> None:
         """Open a window of ``size`` bytes in the one that is open."""
-        size = self._within(size, size < 0)
+        size = self._check_sizes(size, size < 0)
         self.outer.append(self.end)
         self.end = self.p + size
 
     def close(self) -> None:
-        """Close the window, which has to be read to its end."""
+        """Close the current window. Structures that were not read to its end become bad."""
         self.bad |= self.p != self.end
         self.end = self.outer.pop()
 
-    def _within(self, size: Vector, wrong: Vector) -> Vector:
-        """A length or a count, as long as it is not more than what is left."""
+    def _check_sizes(self, size: Vector, wrong: Vector) -> Vector:
+        """Return sizes, with 0 for those that are ``wrong`` or exceed the rest of the window, which become bad."""
         wrong = wrong | (size > self.end - self.p)
         if wrong.any():
             self.bad |= wrong
@@ -173,34 +179,34 @@ class Walk:
         return size
 
     def checksum(self, name: str, stored: Vector, start: Vector, end: Vector) -> None:
-        """Verify the checksums of bytes."""
+        """Compare checksums of bytes ``start`` to ``end`` with ``stored``. Structures that differ become bad."""
         found = np.fromiter(
-            map(checksum(name), self.memory.pieces(start, end)), np.int64, len(start)
+            map(checksum(name), self.memory.iterate_ranges(start, end)), np.int64, len(start)
         )
         self.bad |= found != stored & 0xFFFFFFFF
 
     # ------------------------------------------------------------ bytes
 
     def rest(self, after: int) -> Vector:
-        """How many bytes are left in the window before the last ``after``."""
+        """Return the number of bytes left in the window, without the last ``after`` bytes."""
         return self.end - self.p - after
 
     def bytes(self, size: Vector | int, *, null: int | None = None, text: bool = False) -> Bytes:
-        """Bytes of a length; ``null`` is the length that means that there are none."""
+        """Read ``size`` bytes per structure; ``null`` is the size that means null."""
         if isinstance(size, int):
             size = np.full(len(self.p), size, np.int64)
         wrong = size < 0
         if null is not None and wrong.any():
             wrong &= size != null
             size = np.maximum(size, -1)
-        size = self._within(size, wrong)
+        size = self._check_sizes(size, wrong)
         found = Bytes(self.memory, self.p, size, text)
         self.p = self.p + np.maximum(size, 0)
         self._look(found, None)
         return found
 
     def _look(self, found: Any, rows: Vector | None) -> None:
-        """See that text is UTF-8; ``rows`` are the structures that it is in (None: all)."""
+        """Mark structures with invalid UTF-8 text as bad. ``rows`` are the structures of ``found``, all by default."""
         if not self.root:
             return
         for value in vars(found).values() if isinstance(found, Fields) else (found,):
@@ -214,21 +220,23 @@ class Walk:
 
     # ------------------------------------------------------------ what some have, and arrays
 
-    def _some(self, rows: Vector) -> Walk:
+    def _select(self, rows: Vector) -> Walk:
+        """Return a walk over the structures ``rows``, from their current positions."""
         return Walk(self.memory, self.p[rows], self.end[rows], self.most, root=False)
 
     def _join(self, rows: Vector, some: Walk) -> None:
+        """Take over the positions and bad marks of ``some``, a walk over the structures ``rows``."""
         self.p = self.p.copy()
         self.p[rows] = some.p
         self.bad[rows] |= some.bad
 
     def when(self, condition: Vector, read: Callable[[Walk], Any]) -> Any:
-        """A field that is there where a condition holds; elsewhere it is 0, or null."""
+        """Read a field only in structures where ``condition`` holds; elsewhere it is 0 or null."""
         condition = np.broadcast_to(np.asarray(condition, np.bool_), len(self.p))
         if condition.all():
             return read(self)
         rows = np.flatnonzero(condition)
-        some = self._some(rows)
+        some = self._select(rows)
         found = read(some)
         self._join(rows, some)
         whole: Any = None
@@ -248,13 +256,13 @@ class Walk:
     def numbers(
         self, count: Vector, size: int, *, at_least: int = 0, null: int | None = None
     ) -> None:
-        """Pass over an array of numbers of ``size`` bytes each; ``null`` is the count of one that is null."""
+        """Skip an array of numbers of ``size`` bytes each; ``null`` is the count of a null array."""
         few = count < at_least
         if null is not None:
             few &= count != null
             count = np.where(count == null, 0, count)
-        count = self._within(count, few | (count > self.most))
-        self.p = self.p + self._within(count * size, count < 0)
+        count = self._check_sizes(count, few | (count > self.most))
+        self.p = self.p + self._check_sizes(count * size, count < 0)
 
     def elements(
         self,
@@ -264,20 +272,23 @@ class Walk:
         at_least: int = 0,
         null: int | None = None,
     ) -> List:
-        """The elements of an array; ``count`` None: they fill the window. ``null`` is the count of one that is null."""
+        """Read the elements of an array, all that fill the window if ``count`` is None.
+
+        ``null`` is the count of a null array.
+        """
         nulls: Vector | None = None
         if count is not None:
             few = (count < 0) | (count < at_least)
             if null is not None:
                 nulls = count == null
                 few, count = few & ~nulls, np.where(nulls, 0, count)
-            count = self._within(count, few | (count > self.most))
+            count = self._check_sizes(count, few | (count > self.most))
         found: list[tuple[Vector, Fields]] = []
         for rows in self._rounds(count):
-            some = self._some(rows)
+            some = self._select(rows)
             found.append((rows, read(some)))
             self._join(rows, some)
-        sizes = np.bincount(_joined([rows for rows, _ in found]), minlength=len(self.p))
+        sizes = np.bincount(_concatenate([rows for rows, _ in found]), minlength=len(self.p))
         if count is None:
             self.bad |= (sizes < at_least) | (sizes > self.most)
         offsets = np.zeros(len(self.p) + 1, np.int64)
@@ -290,7 +301,7 @@ class Walk:
         return List(offsets, fields, nulls)
 
     def _rounds(self, count: Vector | None) -> Iterator[Vector]:
-        """The structures that have a first element, then those that have a second one, ..."""
+        """Yield the structures with a first element, then those with a second one, and so on."""
         rows = np.flatnonzero(self.p < self.end if count is None else count > 0)
         k = 0
         while len(rows):
@@ -304,22 +315,23 @@ class Walk:
 
 
 def _zigzag(value: Vector) -> Vector:
-    """Signed numbers by their bits, in the width that these have."""
+    """Return the signed numbers of zigzag encoded values, in the same width."""
     signed = value >> 1 ^ -(value & 1)
     return signed.view(f"i{value.itemsize}").astype(np.int64)
 
 
 def _owners(offsets: Vector) -> Vector:
-    """The structure that each element is in."""
+    """Return the index of the structure that each element belongs to."""
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
-def _joined(parts: list[Vector]) -> Vector:
+def _concatenate(parts: list[Vector]) -> Vector:
+    """Concatenate index vectors; return an empty int64 vector for an empty list."""
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
 def _gathered(found: list[Fields], places: list[Vector], total: int) -> Fields:
-    """The fields of elements, each in its place."""
+    """Merge the fields of elements from several rounds, each value at its index in ``places``."""
     out: dict[str, Any] = {}
     for name, sample in vars(found[0]).items():
         if not isinstance(sample, Bytes):
@@ -334,8 +346,11 @@ def _gathered(found: list[Fields], places: list[Vector], total: int) -> Fields:
 
 
 def choose(count: int, *cases: tuple[Any, Any, int]) -> Vector:
-    """The number of the first case whose condition holds, -1 where none does or where the case takes care: for each
-    case its condition, where it takes care, and its number."""
+    """Return for each structure the number of the first case whose condition holds.
+
+    The number is -1 if no condition holds, or if the case's second mask asks for the reference codec. Each case is a
+    condition, that mask and the case's number.
+    """
     out = np.full(count, -1, np.int64)
     free = np.ones(count, np.bool_)
     for condition, care, number in cases:
@@ -345,15 +360,15 @@ def choose(count: int, *cases: tuple[Any, Any, int]) -> Vector:
 
 
 def wrap_32(value: Vector) -> Vector:
-    """Two's complement of 32 bits."""
+    """Return the values wrapped to 32 bits in two's complement."""
     return np.asarray(value).astype(np.int32).astype(np.int64)
 
 
 def wrap_16(value: Vector) -> Vector:
-    """Two's complement of 16 bits."""
+    """Return the values wrapped to 16 bits in two's complement."""
     return np.asarray(value).astype(np.int16).astype(np.int64)
 
 
 def wrap_8(value: Vector) -> Vector:
-    """Two's complement of 8 bits."""
+    """Return the values wrapped to 8 bits in two's complement."""
     return np.asarray(value).astype(np.int8).astype(np.int64)

@@ -23,7 +23,11 @@ ENOUGH, ENDED, REFUSED, OTHER = 1, 0, -1, 2
 def find(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[Vector, int]:
-    """Where entries begin, and the last one ends; and why there are no more."""
+    """Find consecutive entries from ``at`` on.
+
+    Returns:
+        The start of each entry and the end of the last one, and the reason why the search stopped.
+    """
     if layout.prefix is None:
         return _alike(kind, layout, memory, at, size, most)
     first, why = _one_by_one(kind, layout, memory, at, size, min(most, FIRST))
@@ -41,7 +45,7 @@ def find(
 def _alike(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[Vector, int]:
-    """What :func:`find` finds where all entries have the same size."""
+    """Find entries of constant size. Return the same as :func:`find`."""
     count = min(most, (size - at) // layout.size)
     edges = at + layout.size * np.arange(count + 1)
     if kind is not None:
@@ -52,7 +56,7 @@ def _alike(
 
 
 def _of_kind(kind: Kind, layout: Layout, memory: Memory, start: Vector, end: Vector) -> Vector:
-    """Which entries are of the kinds of a layout."""
+    """Return the mask of entries whose discriminator belongs to ``layout``."""
     form = f"{_order(kind)}{'i' if kind.signed else 'u'}{kind.size}"
     found = Walk(memory, start, end, 0).at(form, kind.offset)
     good: Vector = np.logical_or.reduce([found == number for number in layout.kinds])
@@ -60,19 +64,19 @@ def _of_kind(kind: Kind, layout: Layout, memory: Memory, start: Vector, end: Vec
 
 
 def _refused(layout: Layout, lengths: Vector) -> Vector:
-    """Which lengths no entry has."""
+    """Return the mask of lengths that the layout refuses."""
     return np.zeros(len(lengths), np.bool_) if layout.refuse is None else layout.refuse(lengths)
 
 
 def _order(kind: Kind) -> str:
-    """The order of the bytes of both numbers: that of the length is anything where it has one byte."""
+    """Return the ``struct`` byte order character for the discriminator and the length."""
     return ">" if kind.endian == "big" else "<"
 
 
 def _at_once(
     kind: Kind | None, layout: Layout, memory: Memory, edges: Vector, size: int, most: int
 ) -> Vector:
-    """The ends of further entries, as far as they are as they should be."""
+    """Return the ends of further entries after ``edges``, up to the first invalid one, found by chains."""
     assert layout.prefix is not None
     start = edges[-1:]
     mean = (int(edges[-1]) - int(edges[0])) // (len(edges) - 1) + 1
@@ -91,7 +95,7 @@ def _at_once(
 def _one_by_one(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[list[int], int]:
-    """What :func:`find` finds, by a plain loop. Lengths may be among it that no entry has."""
+    """Find entries by a plain loop. Return the same as :func:`find`, but refused lengths may be among the entries."""
     assert layout.prefix is not None
     prefix = layout.prefix
     numbers = [(prefix.offset, prefix.head - prefix.offset, prefix.format())]

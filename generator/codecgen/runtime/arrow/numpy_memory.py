@@ -29,11 +29,11 @@ Piece = bytes | memoryview
 
 
 class Fields(SimpleNamespace):
-    """What a reader has read, by the names of the fields."""
+    """Values that a reader has read, as attributes named after the fields."""
 
 
 class Memory:
-    """Bytes that walks read."""
+    """Memory of the bytes that walks read."""
 
     def __init__(self, array: Vector) -> None:
         if len(array) < 64:
@@ -43,43 +43,43 @@ class Memory:
         self._windows: dict[int, Vector] = {}
 
     def bytes(self, at: Vector) -> Vector:
-        """The bytes at some places."""
+        """Return the byte at each position. Positions outside the array are clipped to it."""
         return self.array.take(at, mode="clip")
 
-    def runs(self, at: Vector, size: int) -> Vector:
-        """So many bytes from each place on, as one array of voids."""
+    def byte_windows(self, at: Vector, size: int) -> Vector:
+        """Return ``size`` bytes from each position on, as an array of voids."""
         window = self._windows.get(size)
         if window is None:
             window = np.ndarray(len(self.array) - size + 1, f"V{size}", self.array, strides=(1,))
             self._windows[size] = window
         return window[np.minimum(at, len(window) - 1)]
 
-    def pieces(self, start: Vector, end: Vector) -> Iterator[Piece]:
-        """The bytes from some places up to others."""
+    def iterate_ranges(self, start: Vector, end: Vector) -> Iterator[Piece]:
+        """Yield the bytes from each of ``start`` to the matching one of ``end`` (excluded)."""
         turns = range(0, len(start), PIECES)
         return chain.from_iterable(
-            self._pieces(start[at : at + PIECES], end[at : at + PIECES]) for at in turns
+            self._read_ranges(start[at : at + PIECES], end[at : at + PIECES]) for at in turns
         )
 
-    def _pieces(self, start: Vector, end: Vector) -> Iterable[Piece]:
-        """Where they are short, Arrow copies all of them at once: that takes less time than to make a view of each."""
+    def _read_ranges(self, start: Vector, end: Vector) -> Iterable[Piece]:
+        """Return the bytes of a group of ranges. Short ranges are copied by Arrow at once, which beats many views."""
         edges = np.column_stack([start, end]).ravel()
         if edges[-1] - edges[0] < SHORT * len(start) and _in_order(edges, self):
-            whole = _whole(self, edges, len(edges) - 1)
+            whole = _contiguous_array(self, edges, len(edges) - 1)
             copies: list[Piece] = whole.to_numpy(zero_copy_only=False)[::2].tolist()
             return copies
         return map(self.view.__getitem__, map(slice, start.tolist(), end.tolist()))
 
 
 def _in_order(edges: Vector, memory: Memory) -> bool:
-    """Whether bytes lie one after the other."""
+    """Return True if the edges never decrease and lie in memory, in a span that int32 offsets can address."""
     low, high = int(edges[0]), int(edges[-1])
     inside = low >= 0 and high <= len(memory.array) and high - low <= MAX_BYTES
     return inside and not (edges[1:] < edges[:-1]).any()
 
 
-def _whole(memory: Memory, edges: Vector, count: int) -> Any:
-    """What lies between edges as an Arrow array, which is no copy."""
+def _contiguous_array(memory: Memory, edges: Vector, count: int) -> Any:
+    """Return the bytes between consecutive edges as an Arrow binary array, without a copy."""
     low, high = int(edges[0]), int(edges[-1])
     buffers = [
         None,
@@ -91,7 +91,7 @@ def _whole(memory: Memory, edges: Vector, count: int) -> Any:
 
 @dataclass(slots=True)
 class Bytes:
-    """Bytes, or text, in each structure: where they begin and how many they are, -1 for null."""
+    """Byte strings or text, one per structure, as start and size; size -1 is null."""
 
     memory: Memory
     start: Vector
@@ -101,19 +101,21 @@ class Bytes:
 
     @property
     def null(self) -> Vector:
+        """Mask of the values that are null."""
         return self.size < 0
 
-    def part(self, rows: Vector) -> Bytes:
+    def select(self, rows: Vector) -> Bytes:
+        """Return the values of ``rows``."""
         return Bytes(self.memory, self.start[rows], self.size[rows], self.text)
 
     def array(self) -> Any:
-        """A copy of them as an Arrow array of type ``binary``."""
+        """Return a copy of the byte strings as an Arrow array of type ``binary``, made on first use."""
         if self._array is None:
             self._array = _binary(self.memory, self.start, self.size)
         return self._array
 
     def broken(self) -> Vector | None:
-        """Which of them are not UTF-8; None when all are."""
+        """Return the mask of values that are not valid UTF-8, None if all are valid."""
         array = self.array()
         try:
             array.cast(pa.string())
@@ -123,6 +125,7 @@ class Bytes:
 
 
 def _is_utf8(value: Any) -> bool:
+    """Return True if an Arrow binary value is valid UTF-8; null is."""
     try:
         (value.as_py() or b"").decode("utf-8")
     except UnicodeDecodeError:
@@ -131,8 +134,10 @@ def _is_utf8(value: Any) -> bool:
 
 
 def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
-    """A copy of bytes, by Arrow: they and what lies between them are values of one array, of which every second is
-    taken."""
+    """Copy byte strings into an Arrow binary array.
+
+    Arrow takes every second value of an array that holds the strings and the gaps between them.
+    """
     count = len(size)
     if not count:
         return pa.array([], pa.binary())
@@ -150,7 +155,7 @@ def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
         places = map(slice, start.tolist(), (start + size).tolist())
         values = [bytes(memory.view[place]) for place in places]
         return pa.array(values, pa.binary(), mask=~there)
-    whole = _whole(memory, edges, 2 * count)
+    whole = _contiguous_array(memory, edges, 2 * count)
     taken = whole.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
     if not nulls:
         return taken
@@ -159,7 +164,7 @@ def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
 
 
 class NoFields(Fields):
-    """The fields of no structures, whatever their names."""
+    """Fields of zero structures, which has every name."""
 
     def __init__(self, memory: Memory) -> None:
         self._of = memory
@@ -171,8 +176,13 @@ class NoFields(Fields):
 
 @dataclass(slots=True)
 class List:
-    """Elements in each structure: ``fields`` has those of all, and ``offsets`` where those of each begin and end. ``null``:
-    where there is no list (None: nowhere)."""
+    """Lists, one per structure.
+
+    Attributes:
+        fields: Fields of all elements.
+        offsets: Index of the first element of each list, and the total.
+        null: Mask of null lists, None if there is none.
+    """
 
     offsets: Vector
     fields: Fields
@@ -181,7 +191,7 @@ class List:
 
 @dataclass(frozen=True, slots=True)
 class Nullable:
-    """Numbers, and where they are null."""
+    """Numbers with a mask of nulls."""
 
     value: Any
     null: Any
@@ -203,8 +213,15 @@ _NUMBERS = {
 
 
 def to_arrow(column: Column, kind: Any, value: Any, count: int, repeats: Vector | None) -> Any:
-    """The values of a column as an Arrow array of type ``kind``; there are ``count``. ``repeats``: how many rows each is
-    for, if not one."""
+    """Return the values of a column as an Arrow array of type ``kind``.
+
+    Args:
+        column: The column.
+        kind: The Arrow type of the array.
+        value: The values: Bytes, List, Nullable, a vector, or one number for all.
+        count: The number of values.
+        repeats: How many rows each value stands for; one row each by default.
+    """
     if isinstance(value, Bytes):
         return value.array().cast(kind)
     if isinstance(value, List):
@@ -213,12 +230,14 @@ def to_arrow(column: Column, kind: Any, value: Any, count: int, repeats: Vector 
         return _listed(kind, count, value.offsets, members, value.null)
     null: Any = None
     if isinstance(value, Nullable):
-        value, null = value.value, _spread(np.asarray(value.null), count, repeats)
+        value, null = value.value, _repeat_values(np.asarray(value.null), count, repeats)
     if column.type == "bool":
-        value = np.packbits(_spread(np.asarray(value) != 0, count, repeats), bitorder="little")
+        value = np.packbits(
+            _repeat_values(np.asarray(value) != 0, count, repeats), bitorder="little"
+        )
     else:
         # In the width of the column first: to repeat, and to fill, takes less time then.
-        value = _spread(np.asarray(value).astype(_NUMBERS[column.type]), count, repeats)
+        value = _repeat_values(np.asarray(value).astype(_NUMBERS[column.type]), count, repeats)
     rows = count if repeats is None else int(repeats.sum())
     validity, nulls = None, 0
     if null is not None and null.any():
@@ -229,14 +248,15 @@ def to_arrow(column: Column, kind: Any, value: Any, count: int, repeats: Vector 
     )
 
 
-def _spread(values: Vector, count: int, repeats: Vector | None) -> Vector:
+def _repeat_values(values: Vector, count: int, repeats: Vector | None) -> Vector:
+    """Return one value per row: expand a scalar to ``count`` values, and repeat values ``repeats`` times."""
     if values.ndim == 0:
         return np.full(count if repeats is None else int(repeats.sum()), values)
     return values if repeats is None else np.repeat(values, repeats)
 
 
 def missing(column: Column, kind: Any, rows: int) -> Any:
-    """A column that has no values here."""
+    """Return a column of ``rows`` nulls, or of empty lists if the column is a list that cannot be null."""
     if column.type != "list" or column.nullable:
         return pa.nulls(rows, kind)
     none = [pa.array([], field.type) for field in kind.value_type]
@@ -246,6 +266,7 @@ def missing(column: Column, kind: Any, rows: int) -> Any:
 def _listed(
     kind: Any, rows: int, offsets: Vector, members: list[Any], null: Vector | None = None
 ) -> Any:
+    """Return an Arrow list array of structs from offsets and member arrays. ``null`` masks null lists."""
     count = int(offsets[-1])
     nulls = 0 if null is None else int(np.count_nonzero(null))
     validity = None

@@ -61,7 +61,7 @@ class RowRules:
 
 
 class _Reduced:
-    """One number of each field for each entry, as attributes."""
+    """Aggregates of fields, one number per entry, as attributes."""
 
     def __init__(self, rows: RowRules, reduced: Callable[[Vector, Vector, Vector], Vector]) -> None:
         self._rows = rows

@@ -27,7 +27,7 @@ def arrow_type(column: Column) -> Any:
     """Return the Arrow type of a column. A uuid is ``binary(16)``: few readers of Arrow know the extension type, and pyarrow does
     not build it inside structs and lists."""
     if column.type in ("struct", "list"):
-        fields = [pa.field(m.name, arrow_type(m), m.nullable) for m in column.parts]
+        fields = [pa.field(m.name, arrow_type(m), m.nullable) for m in column.children]
         if column.element is not None:
             return pa.list_(fields[0])
         struct = pa.struct(fields)
@@ -81,10 +81,10 @@ class ColumnBuffers:
         self.parts: list[ColumnBuffers] = []
         size = room[LEAVES + column.index]
         if column.type == "struct":
-            self.parts = [ColumnBuffers(part, rows, room, allocate) for part in column.parts]
+            self.parts = [ColumnBuffers(part, rows, room, allocate) for part in column.children]
         elif column.type == "list":
             self.offsets = _offsets(rows, allocate)
-            self.parts = [ColumnBuffers(part, size, room, allocate) for part in column.parts]
+            self.parts = [ColumnBuffers(part, size, room, allocate) for part in column.children]
         elif column.type in ("binary", "string"):
             self.offsets = _offsets(rows, allocate)
             self.data = _buffer(size, allocate)

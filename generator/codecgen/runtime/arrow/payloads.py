@@ -51,7 +51,7 @@ class Rejected:
 
     Attributes:
         row: Row of the input.
-        part: ColumnBuffers of the payload that is wrong, None if its rows are too large for a batch.
+        part: Part of the payload that is wrong, None if its rows are too large for a batch.
         at: Byte of the part, None if unknown.
         field: Path of the field, None if unknown.
         place: Place of the field in YAML, None if unknown.
@@ -224,6 +224,8 @@ class _Gathered:
 
 
 class _Decoder:
+    """Decoder of payloads into record batches."""
+
     def __init__(
         self,
         view: PayloadView,
@@ -252,6 +254,7 @@ class _Decoder:
         self.shares: Any = None
 
     def decode(self, table: pa.Table, first_row: int) -> Iterator[Payloads]:
+        """Yield the rows of the payloads in ``table``, whose first payload has the number ``first_row``."""
         done = 0
         for chunk in table.to_batches():
             arrays = {
@@ -275,12 +278,13 @@ class _Decoder:
     def _by_kernel(
         self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
+        """Decode ``count`` payloads with the compiled kernel; payloads it rejects go to the reference codecs."""
         assert self.kernels is not None
         table = np.array([n for array in arrays.values() for n in array.table()], np.int64)
         most = min(count, self.max_rows)
         rejected, unknown = np.zeros(most, np.int64), np.zeros(most, np.int64)
 
-        def run(first: int, last: int) -> int:
+        def run_kernel(first: int, last: int) -> int:
             self.state[:] = 0
             return int(
                 self.kernels.KERNELS(  # type: ignore[union-attr]
@@ -296,16 +300,16 @@ class _Decoder:
             if self.shares is None:
                 self._unbounded()
                 some = min(last, first + PROBE)
-                self._learn(arrays, first, run(first, some))
+                self._learn(arrays, first, run_kernel(first, some))
             parts, numbers = self._outputs(self._expected(arrays, first, last))
-            stop = run(first, last)
+            stop = run_kernel(first, last)
             if stop == first:  # one payload takes more than was expected of all
                 self._unbounded()
-                stop = run(first, first + 1)
+                stop = run_kernel(first, first + 1)
                 room = self.state[: len(self.room)].copy()
                 if stop > first and int(room.max()) <= MAX_BYTES:
                     parts, numbers = self._outputs(room + 1)
-                    stop = run(first, first + 1)
+                    stop = run_kernel(first, first + 1)
                 else:
                     stop = first + 1
                     self.state[:] = 0
@@ -313,7 +317,7 @@ class _Decoder:
                     rejected[0] = first + bias
             else:
                 self._learn(arrays, first, stop)
-            batch, rows = self._written(parts, numbers)
+            batch, rows = self._finish_batch(parts, numbers)
             left = rejected[: self.state[_REJECTED]].copy()
             nobodys = unknown[: self.state[_UNKNOWN]].copy()
             yield from self._merged(arrays, batch, rows, left, nobodys, first, stop, bias)
@@ -325,15 +329,18 @@ class _Decoder:
         self.room[:] = MAX_BYTES
 
     def _bytes_of(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> int:
+        """Return the size in bytes of payloads ``first`` to ``last`` (excluded)."""
         return sum(int(a.offsets[last] - a.offsets[first]) for a in arrays.values())
 
     def _learn(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> None:
+        """Note the share of buffers that the last payloads used, relative to their bytes and number."""
         used = self.state[: len(self.room)].astype(np.float64)
         share = used / max(1, self._bytes_of(arrays, first, last))
         share[_ROWS] = used[_ROWS] / max(1, last - first)
         self.shares = share if self.shares is None else np.maximum(share, self.shares * 0.9)
 
     def _expected(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> Any:
+        """Return the buffer sizes to allocate for payloads, estimated from earlier ones."""
         room = self.shares * (self._bytes_of(arrays, first, last) * MARGIN) + SPARE
         room[_ROWS] = min(self.shares[_ROWS] * (last - first) * MARGIN + SPARE, self.max_rows)
         return np.minimum(room, MOST_BYTES).astype(np.int64)
@@ -354,7 +361,8 @@ class _Decoder:
         self.out[:] = addresses
         return parts, numbers
 
-    def _written(self, parts: list[ColumnBuffers], numbers: Any) -> tuple[pa.RecordBatch, Any]:
+    def _finish_batch(self, parts: list[ColumnBuffers], numbers: Any) -> tuple[pa.RecordBatch, Any]:
+        """Return the rows that the kernel wrote as a batch, and the payload number of each row."""
         rows = int(self.state[_ROWS])
         used = self.state.tolist()
         nulls = used[LEAVES + self.leaves :]
@@ -369,6 +377,7 @@ class _Decoder:
     def _by_codecs(
         self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
+        """Decode ``count`` payloads with the reference codecs."""
         for first in range(0, count, self.max_rows):
             last = min(count, first + self.max_rows)
             every, none = np.arange(first + bias, last + bias), np.empty(0, np.int64)
@@ -395,15 +404,15 @@ class _Decoder:
             if found.values and (
                 found.bytes + size > MOST_BYTES or len(found.values) + len(values) > self.max_rows
             ):
-                yield self._joined(batch, rows, found, unknown, start, number)
+                yield self._merge_batches(batch, rows, found, unknown, start, number)
                 start = number
                 found = _Gathered(rejected=[], unknown=[])
             found.values += values
             found.rows += [number] * len(values)
             found.bytes += size
-        yield self._joined(batch, rows, found, unknown, start, last + bias)
+        yield self._merge_batches(batch, rows, found, unknown, start, last + bias)
 
-    def _joined(
+    def _merge_batches(
         self,
         batch: pa.RecordBatch,
         rows: Any,
@@ -412,6 +421,7 @@ class _Decoder:
         start: int,
         end: int,
     ) -> Payloads:
+        """Return the rows of payloads ``start`` to ``end``, merged with rows that the reference codec decoded."""
         low, high = np.searchsorted(rows, [start, end]).tolist()
         batch, rows = batch.slice(low, high - low), rows[low:high]
         if found.values:
@@ -458,6 +468,7 @@ class _Decoder:
         return []
 
     def _batch(self, values: list[tuple[Any, ...]]) -> pa.RecordBatch:
+        """Return rows of Python values as a batch."""
         columns = zip(*values, strict=True) if values else [()] * len(self.columns)
         arrays = [
             pa.array(list(column), arrow_type(of))

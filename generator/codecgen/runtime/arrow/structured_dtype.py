@@ -15,10 +15,13 @@ _ORDER = {"big": ">", "little": "<"}
 
 
 def structured(layout: Layout) -> Any:
-    """The fields of a layout as those of a structured dtype, by the same names.
+    """Return a structured dtype with the fields of a layout.
 
-    Enums and bits are their numbers, a boolean is its byte; uuids, bytes and numbers of 3 bytes are voids. Nothing that the layout says about
-    values is checked. Raises :class:`CodecError` for the first field that is not always there, or not always as long.
+    Enums and bits are their numbers, a boolean is its byte; uuids, bytes and numbers of 3 bytes are voids. No value is
+    checked.
+
+    Raises:
+        CodecError: At the first field that is optional or varies in size.
     """
     fields = []
     for f in layout.fields:
@@ -32,6 +35,7 @@ def structured(layout: Layout) -> Any:
 
 
 def _kind(codec: Codec) -> Any:
+    """Return the dtype of a codec. Raises CodecError if its size varies."""
     if isinstance(codec, Layout):
         return structured(codec)
     if isinstance(codec, EnumField | Bits):

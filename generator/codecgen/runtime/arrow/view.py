@@ -40,14 +40,14 @@ class Column:
     sensitive: Sensitive | None = None
 
     @property
-    def parts(self) -> tuple[Column, ...]:
+    def children(self) -> tuple[Column, ...]:
         """The members of a struct or of the structs in a list, or the element of a list."""
         return self.members if self.element is None else (self.element,)
 
     def leaves(self) -> Iterator[Column]:
         """Yield the column, then all columns inside of it, in the order of their buffers."""
         yield self
-        for part in self.parts:
+        for part in self.children:
             yield from part.leaves()
 
 
@@ -159,7 +159,7 @@ class View(Columns):
         """Bytes up to the end of the number that tells entries apart, 0 without one."""
         return 0 if self.kind is None else self.kind.offset + self.kind.size
 
-    def place(self, check: int) -> Place | None:
+    def place_of_check(self, check: int) -> Place | None:
         """Return the place in YAML of the check number ``check``, None if there is no such check."""
         return self.checks[check - 1] if 0 < check <= len(self.checks) else None
 

@@ -30,7 +30,7 @@ _RLE, _RESERVED = zstd.RLE, zstd.RESERVED
 
 @inner
 def is_usual(p: int, end: int) -> bool:
-    """Whether a section is a single frame without a content size, a checksum or a dictionary, whose blocks end with it."""
+    """Return True if a section is one frame without content size, checksum and dictionary, and ends with its blocks."""
     if end - p < _HEADER or load_u32_le(p) != _MAGIC or load_u8(p + 4) != _DESCRIPTOR:
         return False
     window = load_u8(p + 5)
@@ -83,7 +83,7 @@ def sections(
 
 
 def library() -> Library | None:
-    """The library, with a context of its own; None where it cannot be called by address."""
+    """Return the zstd library with its own context, None if it cannot be called by address."""
     found = native.library("zstandard._cffi", "zstandard.backend_c")
     try:
         function, make, free = (

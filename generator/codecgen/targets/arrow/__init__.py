@@ -98,6 +98,7 @@ def _payload_kernels(plan: Plan, view: View) -> dict[str, str]:
 
 
 def _doc(view: ViewPlan) -> tuple[str, str]:
+    """Return the two paragraphs of the docstring of a view's kernel module."""
     files = sorted({case.entry.layout.span.file for case in view.cases})
     return (
         f"Kernels of the view {view.view.name}. {MARK} {view.view.span.file}; do not edit.",
@@ -107,7 +108,7 @@ def _doc(view: ViewPlan) -> tuple[str, str]:
 
 
 def _numpy(view: ViewPlan, text: str) -> str:
-    """The readers for where there is no compiler."""
+    """Return the text of a view's NumPy module, which reads without compiled kernels: its header, then ``text``."""
     files = sorted({case.entry.layout.span.file for case in view.cases})
     doc = docstring(
         f"Readers of the view {view.view.name}, for where there is no compiler. {MARK} {view.view.span.file}; do not edit.",
@@ -118,6 +119,7 @@ def _numpy(view: ViewPlan, text: str) -> str:
 
 
 def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> str:
+    """Return the text of the module that describes a view for the runtime. ``numpy``: it has a NumPy reader."""
     path = f"{plan.manifest.package}.arrow.{view.view.name}"
     kind = kind_of(view)
     compressed_entries = any(
@@ -159,10 +161,12 @@ def _module(view: ViewPlan, names: Sequence[str], kernels: Code, **rest: Code | 
 
 
 def _kind(offset: int, size: int, signed: bool, endian: str) -> Code:
+    """Return the ``Kind`` of a discriminator as code."""
     return call("Kind", str(offset), str(size), str(signed), string(endian))
 
 
 def _case(plan: Plan, case: CasePlan) -> Code:
+    """Return the ``Case`` of a view's case, with its codecs, as code."""
     codecs: list[tuple[str, Code]] = []
     for number, codec in sorted(case.codecs.items()):
         if codec is None:

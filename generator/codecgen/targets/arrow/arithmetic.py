@@ -23,7 +23,7 @@ from codecgen.targets.arrow.code_tree import (
 
 
 class Refused(Exception):
-    """Something that a target cannot express."""
+    """Error for a value or a condition that a target cannot express."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -32,8 +32,13 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A number or a condition. ``null`` is the condition that it is null (None: it never is); the value is 0 then, or
-    whatever lies there."""
+    """A number or a condition of generated code.
+
+    Attributes:
+        value: The expression. It may have any value if the term is null.
+        null: Condition under which the term is null, None if it never is.
+        truth: The value is a condition.
+    """
 
     value: Expr
     null: Expr | None = None
@@ -41,6 +46,7 @@ class Term:
 
     @property
     def constant(self) -> int | None:
+        """Number of a constant term, None for other terms."""
         return self.value.value if isinstance(self.value, Num) else None
 
 
@@ -49,7 +55,7 @@ Leaf = Callable[[Value], Term]
 
 
 class Arithmetic:
-    """Prints values as trees. ``leaf`` gives what the names stand for.
+    """Emits values as trees. ``leaf`` gives what the names stand for.
 
     Sums wrap in ``bits``, as a whole: that is the same as wrapping each step. Without ``bits`` values wrap in 64, and
     sums that are compared are exact. What null means is said here, for all targets; how conditions are joined, and how one of
@@ -63,41 +69,41 @@ class Arithmetic:
     # ------------------------------------------------------------ how a target writes it
 
     def opposite(self, condition: Expr) -> Expr:
-        """Where a condition does not hold."""
+        """Return the negation of ``condition``."""
         return invert(condition)
 
     def both(self, conditions: list[Expr]) -> Expr:
-        """Where all of them hold."""
+        """Return the test that all ``conditions`` hold."""
         return all_of(conditions)
 
     def either(self, conditions: list[Expr]) -> Expr:
-        """Where one of them holds."""
+        """Return the test that at least one of ``conditions`` holds."""
         return any_of(conditions)
 
     def pick(self, test: Expr, one: Expr, other: Expr) -> Expr:
-        """One value where the test holds, otherwise the other."""
+        """Return the expression ``one if test else other``."""
         return Pick(test, one, other)
 
     def wrapped(self, total: Expr) -> Expr:
-        """A sum in the bits that it has."""
+        """Return ``total`` wrapped to the bits of this arithmetic, 64 by default."""
         return call(f"wrap_{self.bits or 64}", total)
 
-    def holds(self, term: Term) -> Expr:
-        """Whether a number or a truth value that is no comparison holds."""
+    def as_condition(self, term: Term) -> Expr:
+        """Return the test that a number or a truth value that is no comparison is not 0."""
         return term.value
 
     def addend(self, term: Term) -> Expr:
-        """What stands in a sum."""
+        """Return the expression of ``term`` as a summand."""
         return term.value
 
     def member(self, value: Expr, allowed: tuple[int, ...]) -> Expr:
-        """Whether a number is one of those (in order)."""
+        """Return the test that ``value`` is in ``allowed``, which is sorted."""
         return is_member(value, allowed)
 
     # ------------------------------------------------------------ values
 
     def term(self, value: Value) -> Term:
-        """A value."""
+        """Return ``value`` as a term. Raises Refused if kernels cannot express it."""
         match value:
             case nodes.Literal(number) | nodes.Word(value=number):
                 return Term(Num(number))
@@ -118,11 +124,12 @@ class Arithmetic:
         return self.leaf(value)
 
     def number(self, value: Value) -> Expr:
-        """A value as a number: conditions as 1 and 0."""
+        """Return ``value`` as a numeric expression; conditions become 1 and 0."""
         term = self.term(value)
         return call("int", term.value) if term.truth and term.constant is None else term.value
 
     def sum(self, value: Value, nulls: list[Expr]) -> Expr:
+        """Return a sum as an expression, and append the null conditions of its operands to ``nulls``."""
         if isinstance(value, nodes.Sum):
             left, right = self.sum(value.left, nulls), self.sum(value.right, nulls)
             return Op(value.operator, left, right)
@@ -132,6 +139,7 @@ class Arithmetic:
         return self.addend(term)
 
     def conditional(self, condition: Value, then: Value, otherwise: Value) -> Term:
+        """Return ``then if condition else otherwise`` as a term."""
         test = self.condition(condition)
         one, other = self.term(then), self.term(otherwise)
         truth = one.truth and other.truth
@@ -149,7 +157,7 @@ class Arithmetic:
     # ------------------------------------------------------------ conditions
 
     def condition(self, value: Value) -> Expr:
-        """A condition; bits and columns that are true or false hold when they are not 0."""
+        """Return ``value`` as a condition; bits and boolean columns are true unless they are 0."""
         match value:
             case nodes.Literal(number):
                 return TRUE if number else FALSE
@@ -165,10 +173,11 @@ class Arithmetic:
                 return self.member(self.term(of).value, allowed)
         term = self.term(value)
         if term.null is None or not value.type.nullable:
-            return self.holds(term)
-        return self.both([self.opposite(term.null), self.holds(term)])
+            return self.as_condition(term)
+        return self.both([self.opposite(term.null), self.as_condition(term)])
 
     def comparison(self, value: nodes.Comparison) -> Expr:
+        """Return a comparison as a condition, null-safe. Raises Refused if an exact operand may exceed 64 bits."""
         operator = value.operator
         if isinstance(value.right, nodes.NullValue):
             null = self.term(value.left).null or FALSE
@@ -198,14 +207,14 @@ class Arithmetic:
 
 
 def is_member(value: Expr, allowed: tuple[int, ...], *, unsigned: bool = False) -> Expr:
-    """Whether a number is one of those (in order). ``unsigned``: it is never negative."""
+    """Return the test that ``value`` is in ``allowed``, which is sorted. ``unsigned``: ``value`` is never negative."""
     return invert_member(value, allowed, inside=True, unsigned=unsigned)
 
 
 def invert_member(
     value: Expr, allowed: tuple[int, ...], *, inside: bool = False, unsigned: bool = False
 ) -> Expr:
-    """Whether a number is none of those, or (``inside``) one of them."""
+    """Return the test that ``value`` is not in ``allowed`` (sorted), or with ``inside`` that it is."""
     low, high = allowed[0], allowed[-1]
     if len(allowed) == high - low + 1:
         tests = [value < low] if low or not unsigned else []
@@ -219,7 +228,7 @@ def invert_member(
 
 
 def negated_condition(arithmetic: Arithmetic, value: Value) -> Expr:
-    """The condition that another one does not hold."""
+    """Return the test that the condition ``value`` is false."""
     match value:
         case nodes.Membership(of, allowed):
             bits = isinstance(of, nodes.BitValue)

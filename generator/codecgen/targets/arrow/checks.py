@@ -18,7 +18,7 @@ from codecgen.targets.python_source import call, string
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a check is about: a field or a rule with its place in YAML, or a column (by its index), or both."""
+    """Subject of a check in a kernel: a field or rule with its place in YAML, the index of a column, or both."""
 
     name: str = ""
     place: Span | Expression | None = None
@@ -26,20 +26,20 @@ class Check:
 
 
 class Checks:
-    """Numbers for what kernels check, in the order in which these name it: the same wherever the YAML has it."""
+    """Numbering of the checks of kernels, in order of first use."""
 
     def __init__(self) -> None:
         self.found: list[Check] = []
 
     def number(self, check: Check) -> int:
-        """The number of a check, from 0 on."""
+        """Return the number of a check, counted from 0 in order of first use."""
         if check not in self.found:
             self.found.append(check)
         return self.found.index(check)
 
 
 class Unsupported(Exception):
-    """What the target cannot express, and the field that asks for it."""
+    """Error for a schema that the target cannot express, with the field that causes it."""
 
     def __init__(self, reason: str, f: Field) -> None:
         super().__init__(reason)
@@ -54,6 +54,7 @@ def refusal(error: Unsupported, what: str, help: str) -> Diagnostic:
 
 
 def function_name(verb: str, entry: LayoutPlan) -> str:
+    """Return a function name from a verb and the name and the version of a layout."""
     version = "" if entry.version is None else f"_v{entry.version}"
     return f"{verb}_{identifier(entry.name)}{version}"
 
@@ -87,7 +88,7 @@ def primitive(function: str, what: str, f: Field) -> str:
 
 
 def place_of(check: Check) -> Tree:
-    """Where YAML has what a check is about, as the description of a view says it."""
+    """Return the ``Place`` of a check in the YAML files as a tree, ``None`` if it has no place."""
     if check.place is None:
         return "None"
     return call("Place", string(check.name), string(check.place.file), str(check.place.line))

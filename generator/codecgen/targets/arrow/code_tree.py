@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 
 class Expr:
-    """Something that has a value. Operators build larger expressions; ``eq`` and ``ne`` compare."""
+    """Expression of generated code. Operators build larger expressions; ``eq`` and ``ne`` compare."""
 
     __slots__ = ()
 
@@ -58,41 +58,45 @@ class Expr:
         return Op(">=", self, expr(other))
 
     def eq(self, other: Expr | int) -> Expr:
+        """Return the expression ``self == other``."""
         return Op("==", self, expr(other))
 
     def ne(self, other: Expr | int) -> Expr:
+        """Return the expression ``self != other``."""
         return Op("!=", self, expr(other))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Var(Expr):
-    """A variable of a function. ``name`` is the one to take if nobody else has it."""
+    """Variable of a function. ``name`` is its preferred name; a number is appended if the name is taken."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Global(Expr):
-    """A constant or a function of the module, or a primitive, by its name there."""
+    """Module-level constant or function, or a primitive, by its name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Num(Expr):
+    """Integer literal."""
+
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Text(Expr):
-    """A literal of text."""
+    """String literal."""
 
     value: str
 
 
 @dataclass(frozen=True, slots=True)
 class Op(Expr):
-    """A binary operator."""
+    """Binary operator with its operands."""
 
     operator: str
     left: Expr
@@ -101,7 +105,7 @@ class Op(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Prefix(Expr):
-    """``not``, ``-`` or ``~``."""
+    """Unary operator: ``not``, ``-`` or ``~``."""
 
     operator: str
     operand: Expr
@@ -109,7 +113,7 @@ class Prefix(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Pick(Expr):
-    """``then if condition else otherwise``."""
+    """Conditional expression ``then if condition else otherwise``."""
 
     condition: Expr
     then: Expr
@@ -118,7 +122,7 @@ class Pick(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expr):
-    """A call. ``pure``: it has no effect beside its value."""
+    """Function call. ``pure``: it has no side effects."""
 
     function: Expr
     arguments: tuple[Expr, ...]
@@ -128,6 +132,8 @@ class Call(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Attribute(Expr):
+    """Attribute ``owner.name``."""
+
     owner: Expr
     name: str
 
@@ -142,14 +148,14 @@ class Lambda(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Table(Expr):
-    """A dict by words."""
+    """Dict display with string keys."""
 
     items: tuple[tuple[str, Expr], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Several(Expr):
-    """A tuple."""
+    """Tuple display."""
 
     items: tuple[Expr, ...]
 
@@ -160,32 +166,33 @@ NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def expr(value: Expr | int) -> Expr:
-    """A number as an expression; expressions as they are."""
+    """Return ``value`` as an expression: an int becomes a number, an expression stays as it is."""
     return Num(value) if isinstance(value, int) else value
 
 
 def call(name: str, *arguments: Expr | int, **named: Expr | int) -> Call:
-    """A call of a pure function by its name."""
+    """Return a call of the pure module-level function ``name``."""
     keywords = tuple((key, expr(value)) for key, value in named.items())
     return Call(Global(name), tuple(map(expr, arguments)), keywords)
 
 
 def effect(name: str, *arguments: Expr | int) -> Call:
-    """A call that does something."""
+    """Return a call of the module-level function ``name``, which has side effects."""
     return Call(Global(name), tuple(map(expr, arguments)), (), False)
 
 
 def any_of(conditions: Iterable[Expr]) -> Expr:
-    """``a or b or c``."""
-    return _joined("or", list(conditions), FALSE)
+    """Return ``a or b or c`` of the conditions, FALSE if there are none."""
+    return _join_operands("or", list(conditions), FALSE)
 
 
 def all_of(conditions: Iterable[Expr]) -> Expr:
-    """``a and b and c``."""
-    return _joined("and", list(conditions), TRUE)
+    """Return ``a and b and c`` of the conditions, TRUE if there are none."""
+    return _join_operands("and", list(conditions), TRUE)
 
 
-def _joined(operator: str, items: Sequence[Expr], empty: Expr) -> Expr:
+def _join_operands(operator: str, items: Sequence[Expr], empty: Expr) -> Expr:
+    """Join ``items`` with a binary operator, grouped from the left. Return ``empty`` if there are none."""
     if not items:
         return empty
     out = items[0]
@@ -195,7 +202,7 @@ def _joined(operator: str, items: Sequence[Expr], empty: Expr) -> Expr:
 
 
 def invert(condition: Expr) -> Expr:
-    """The opposite of a condition."""
+    """Return the negation of ``condition``, simplified for comparisons, ``not`` and constants."""
     match condition:
         case Op(operator, left, right) if operator in NEGATED:
             return Op(NEGATED[operator], left, right)
@@ -208,8 +215,8 @@ def invert(condition: Expr) -> Expr:
     return Prefix("not", condition)
 
 
-def parts(value: Expr) -> tuple[Expr, ...]:
-    """The expressions that an expression is made of."""
+def subexpressions(value: Expr) -> tuple[Expr, ...]:
+    """Return the direct subexpressions of ``value``, in order; ``()`` for names and numbers."""
     match value:
         case Op(_, left, right):
             return (left, right)
@@ -230,20 +237,20 @@ def parts(value: Expr) -> tuple[Expr, ...]:
     return ()
 
 
-def walk(value: Expr) -> Iterator[Expr]:
-    """The expression, and all that it is made of."""
+def iterate_expressions(value: Expr) -> Iterator[Expr]:
+    """Yield ``value`` and all its subexpressions, depth first."""
     yield value
-    for part in parts(value):
-        yield from walk(part)
+    for part in subexpressions(value):
+        yield from iterate_expressions(part)
 
 
 def variables(value: Expr) -> set[Var]:
-    """The variables that an expression reads."""
-    return {part for part in walk(value) if isinstance(part, Var)}
+    """Return the variables that an expression reads."""
+    return {part for part in iterate_expressions(value) if isinstance(part, Var)}
 
 
 def replaced(value: Expr, new: dict[Var, Var]) -> Expr:
-    """The expression with other variables in the place of some."""
+    """Return ``value`` with each variable that ``new`` maps replaced."""
     match value:
         case Var():
             return new.get(value, value)
@@ -263,14 +270,14 @@ def replaced(value: Expr, new: dict[Var, Var]) -> Expr:
 
 
 class Statement:
-    """One line, or a block."""
+    """Statement of generated code: a line, or a compound statement with blocks."""
 
     __slots__ = ()
 
 
 @dataclass(slots=True)
 class Assign(Statement):
-    """``a, b = value``; ``remark`` is for who reads it."""
+    """Assignment ``a, b = value``; ``remark`` is its comment."""
 
     targets: tuple[Var, ...]
     value: Expr
@@ -279,7 +286,7 @@ class Assign(Statement):
 
 @dataclass(slots=True)
 class Add(Statement):
-    """``a += value``, or ``-=``."""
+    """Augmented assignment ``a += value`` or ``a -= value``."""
 
     target: Var
     value: Expr
@@ -289,7 +296,7 @@ class Add(Statement):
 
 @dataclass(slots=True)
 class Do(Statement):
-    """A call for its effect."""
+    """Expression statement: a call for its side effects."""
 
     call: Expr
     remark: str = ""
@@ -297,6 +304,8 @@ class Do(Statement):
 
 @dataclass(slots=True)
 class Return(Statement):
+    """``return value``, or ``return`` alone."""
+
     value: Expr | None
     remark: str = ""
 
@@ -317,13 +326,15 @@ class Branch(Statement):
 
 @dataclass(slots=True)
 class While(Statement):
+    """``while condition`` with its body."""
+
     condition: Expr
     body: list[Statement]
 
 
 @dataclass(slots=True)
 class For(Statement):
-    """``for variable in range(..)``; without a variable the number of the turn is not asked for."""
+    """``for variable in range(...)``. Without a variable the loop variable is ``_``."""
 
     variable: Var | None
     bounds: tuple[Expr, ...]
@@ -332,7 +343,7 @@ class For(Statement):
 
 @dataclass(slots=True)
 class Function:
-    """A function. ``decorator`` may be empty; ``parameters`` have their types."""
+    """Function of a generated module. ``decorator`` may be empty; ``parameters`` are variables with their types."""
 
     name: str
     parameters: list[tuple[Var, str]]
@@ -343,7 +354,7 @@ class Function:
 
 
 def reads(statement: Statement) -> Iterator[Var]:
-    """The variables that a statement reads, without those of the blocks in it."""
+    """Yield the variables that a statement reads itself, without those that its blocks read."""
     for value in own_values(statement):
         yield from variables(value)
     if isinstance(statement, Add):
@@ -351,6 +362,7 @@ def reads(statement: Statement) -> Iterator[Var]:
 
 
 def own_values(statement: Statement) -> Iterator[Expr]:
+    """Yield the expressions at the top of a statement, without those in its blocks."""
     match statement:
         case Assign(_, value) | Add(_, value):
             yield value
@@ -368,7 +380,7 @@ def own_values(statement: Statement) -> Iterator[Expr]:
 
 
 def blocks(statement: Statement) -> list[list[Statement]]:
-    """The blocks in a statement."""
+    """Return the blocks that a statement contains: arms of a branch, body of a loop, else none."""
     match statement:
         case Branch(arms):
             return [body for _, body in arms]
@@ -378,12 +390,12 @@ def blocks(statement: Statement) -> list[list[Statement]]:
 
 
 def is_pure(value: Expr) -> bool:
-    """Whether working out a value has no effect."""
-    return all(not isinstance(part, Call) or part.pure for part in walk(value))
+    """Return True if evaluating ``value`` has no side effects."""
+    return all(not isinstance(part, Call) or part.pure for part in iterate_expressions(value))
 
 
 def all_values(body: list[Statement]) -> Iterator[Expr]:
-    """The expressions of statements, and of the blocks in them."""
+    """Yield the expressions of statements and of their nested blocks, at the top of each tree."""
     for statement in body:
         yield from own_values(statement)
         for block in blocks(statement):
@@ -391,6 +403,6 @@ def all_values(body: list[Statement]) -> Iterator[Expr]:
 
 
 def globals_of(body: list[Statement]) -> Iterator[str]:
-    """The names of the module that statements use."""
+    """Yield the module-level names that statements use, with repetitions."""
     for value in all_values(body):
-        yield from (part.name for part in walk(value) if isinstance(part, Global))
+        yield from (part.name for part in iterate_expressions(value) if isinstance(part, Global))

@@ -85,7 +85,7 @@ class Builder:
     def when(self, condition: Expr) -> Iterator[None]:
         """Open the block of ``if condition:``. :meth:`otherwise` adds further arms."""
         block: list[Statement] = []
-        with self._inside(block):
+        with self._open_block(block):
             yield
         self.body.append(Branch([(condition, block)]))
 
@@ -95,7 +95,7 @@ class Builder:
         branch = self.body[-1]
         assert isinstance(branch, Branch)
         block: list[Statement] = []
-        with self._inside(block):
+        with self._open_block(block):
             yield
         branch.arms.append((condition, block))
 
@@ -103,7 +103,7 @@ class Builder:
     def loop(self, condition: Expr) -> Iterator[None]:
         """Open the block of ``while condition:``."""
         block: list[Statement] = []
-        with self._inside(block):
+        with self._open_block(block):
             yield
         self.body.append(While(condition, block))
 
@@ -111,12 +111,12 @@ class Builder:
     def count(self, variable: Var | None, *bounds: Expr | int) -> Iterator[None]:
         """Open the block of ``for variable in range(bounds):``."""
         block: list[Statement] = []
-        with self._inside(block):
+        with self._open_block(block):
             yield
         self.body.append(For(variable, tuple(map(expr, bounds)), block))
 
     @contextmanager
-    def _inside(self, block: list[Statement]) -> Iterator[None]:
+    def _open_block(self, block: list[Statement]) -> Iterator[None]:
         """Make ``block`` the open block until the context ends."""
         outer, self.body = self.body, block
         try:

@@ -34,9 +34,9 @@ from codecgen.targets.arrow.code_tree import (
     all_of,
     blocks,
     is_pure,
+    iterate_expressions,
     own_values,
     reads,
-    walk,
 )
 from codecgen.targets.python_source import WIDTH, Code, docstring, render, string
 from codecgen.targets.python_source import Call as Nest
@@ -50,13 +50,13 @@ _BITS = ("|", "&", "<<", ">>")
 
 
 class Names:
-    """Names that nobody else has. ``taken`` are those of the module and of the primitives."""
+    """Allocator of names that differ from each other and from those in ``taken``."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.taken = set(taken)
 
     def new(self, wanted: str) -> str:
-        """The name that is wanted, or one like it."""
+        """Reserve and return ``wanted``, with a number appended if the name is taken, a built-in or a keyword."""
         name, number = wanted, 1
         while name in self.taken or name in _BUILTINS or keyword.iskeyword(name):
             number += 1
@@ -71,16 +71,17 @@ Arms = list[tuple[Expr | None, list[Statement]]]
 
 
 def pruned(body: list[Statement]) -> list[Statement]:
-    """The statements without assignments to variables that nothing reads, nor blocks that are empty then."""
+    """Return ``body`` without assignments to unread variables and without blocks that are then empty."""
     while True:
         used = set(_all_reads(body))
-        kept = _kept(body, used)
+        kept = _prune_once(body, used)
         if _count(kept) == _count(body):
             return kept
         body = kept
 
 
 def _all_reads(body: list[Statement]) -> Iterable[Var]:
+    """Yield the variables that statements and their blocks read; ``x += y`` alone does not read ``x``."""
     for statement in body:
         if not isinstance(statement, Add):
             yield from reads(statement)
@@ -91,7 +92,8 @@ def _all_reads(body: list[Statement]) -> Iterable[Var]:
 
 
 def _vars(value: Expr) -> Iterable[Var]:
-    return (part for part in walk(value) if isinstance(part, Var))
+    """Yield the variables in an expression, with repetitions."""
+    return (part for part in iterate_expressions(value) if isinstance(part, Var))
 
 
 def _merged(arms: Arms) -> Arms:
@@ -102,7 +104,8 @@ def _merged(arms: Arms) -> Arms:
     return arms
 
 
-def _kept(body: list[Statement], used: set[Var]) -> list[Statement]:
+def _prune_once(body: list[Statement], used: set[Var]) -> list[Statement]:
+    """Return ``body`` without pure assignments to variables outside ``used`` and without empty branches: one pass."""
     out: list[Statement] = []
     for statement in body:
         match statement:
@@ -111,22 +114,23 @@ def _kept(body: list[Statement], used: set[Var]) -> list[Statement]:
             case Add(target, value) if is_pure(value) and target not in used:
                 continue
             case Branch(arms):
-                arms = [(test, _kept(block, used)) for test, block in arms]
+                arms = [(test, _prune_once(block, used)) for test, block in arms]
                 while arms and not arms[-1][1]:
                     arms.pop()
                 if not arms:
                     continue
                 out.append(Branch(_merged(arms)))
             case While(condition, block):
-                out.append(While(condition, _kept(block, used)))
+                out.append(While(condition, _prune_once(block, used)))
             case For(variable, bounds, block):
-                out.append(For(variable, bounds, _kept(block, used)))
+                out.append(For(variable, bounds, _prune_once(block, used)))
             case _:
                 out.append(statement)
     return out
 
 
 def _count(body: list[Statement]) -> int:
+    """Return the number of statements, including those in blocks."""
     return sum(1 + sum(_count(block) for block in blocks(s)) for s in body)
 
 
@@ -134,13 +138,13 @@ def _count(body: list[Statement]) -> int:
 
 
 def function_text(function: Function, taken: Iterable[str]) -> str:
-    """A function with its names given."""
+    """Return the source of ``function``. Its variables get names that differ from those in ``taken``."""
     printer = Printer(Names(taken))
     return printer.function(function)
 
 
 class Printer:
-    """Prints one function."""
+    """Printer of the source of one function."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -148,11 +152,13 @@ class Printer:
         self.lines: list[str] = []
 
     def name(self, variable: Var) -> str:
+        """Return the name of a variable, which is given on first use."""
         if variable not in self.given:
             self.given[variable] = self.names.new(variable.name)
         return self.given[variable]
 
     def function(self, function: Function) -> str:
+        """Return the source of a function, with its decorator and docstring."""
         parameters = [f"{self.name(v)}: {type_}" for v, type_ in function.parameters]
         if function.decorator:
             self.lines.append(f"@{function.decorator}")
@@ -168,10 +174,12 @@ class Printer:
     # ------------------------------------------------------------ statements
 
     def block(self, body: list[Statement], depth: int) -> None:
+        """Append the lines of statements at an indentation depth."""
         for statement in body:
             self.statement(statement, depth)
 
     def statement(self, statement: Statement, depth: int) -> None:
+        """Append the lines of one statement at an indentation depth."""
         match statement:
             case Assign(targets, value, remark):
                 names = ", ".join(self.name(target) for target in targets)
@@ -206,12 +214,13 @@ class Printer:
                 self.inner(body, depth)
 
     def inner(self, body: list[Statement], depth: int) -> None:
+        """Append the lines of a block one level deeper, ``pass`` if it is empty."""
         self.block(body, depth + 1)
         if not body:
             self.lines.append("    " * (depth + 1) + "pass")
 
     def line(self, depth: int, head: str, value: Expr, tail: str, remark: str = "") -> None:
-        """A statement on one line, or on several where it is too long."""
+        """Append the statement ``head value tail``, on several lines if it is longer than WIDTH."""
         indent = "    " * depth
         comment = f"  # {remark}" if remark else ""
         text = self.text(value, -1 if head else 12)
@@ -252,7 +261,10 @@ class Printer:
     def broken(
         self, depth: int, head: str, items: list[str], tail: str, alone: list[str] | None = None
     ) -> None:
-        """Items in brackets: in one line, or in one of their own, or in one each, where they may be ``alone`` in several."""
+        """Append bracketed ``items``: on the line of the brackets, on a line of their own, or on one line each.
+
+        ``alone`` holds the items as printed if each has a line of its own.
+        """
         indent = "    " * depth
         one = f"{indent}{head}{', '.join(items)}{tail}"
         if len(one.partition("  # ")[0]) <= WIDTH:
@@ -264,43 +276,43 @@ class Printer:
         self.lines += [f"{indent}{head}", *rows, f"{indent}{tail}"]
 
     def chain(self, value: Expr, operator: str, room: int) -> list[str]:
-        """The sides of a chain of one operator, each but the first with the operator in front, in lines of ``room``."""
+        """Return the operands of a chain of ``operator``, one per line of ``room``; all but the first start with it."""
         if not isinstance(value, Op) or value.operator != operator:
             return self.comparison(value, "", _BINDS[operator] + 1, room)
         left = self.chain(value.left, operator, room)
         return [*left, *self.comparison(value.right, f"{operator} ", _BINDS[operator] + 1, room)]
 
     def comparison(self, value: Expr, head: str, least: int, room: int) -> list[str]:
-        """One side of a chain; a comparison that is too long for a line takes two, or more."""
+        """Return an operand as one line with ``head`` in front; a comparison that does not fit is split."""
         one = head + self.text(value, least)
         if len(one) <= room or not isinstance(value, Op) or _BINDS[value.operator] != _BINDS["=="]:
             return [one]
         own = _BINDS["=="]
-        left = self.side(own, value.left, 0, value.operator)
-        right = self.side(own, value.right, 1, value.operator)
+        left = self.operand(own, value.left, 0, value.operator)
+        right = self.operand(own, value.right, 1, value.operator)
         if len(right) + len(value.operator) < room or right.startswith("("):
             return [head + left, f"{value.operator} {right}"]
         return [head + left, *self.sum(value.right, f"{value.operator} ", room)]
 
     def sum(self, value: Expr, head: str, room: int) -> list[str]:
-        """An expression in one line, or a sum that is too long for it with each of its parts in one."""
+        """Return ``head`` and ``value`` as one line. A sum longer than ``room`` gets one line per summand."""
         one = head + self.text(value)
         if len(one) <= room or not isinstance(value, Op) or value.operator not in ("+", "-"):
             return [one]
-        right = self.side(_BINDS[value.operator], value.right, 1, value.operator)
+        right = self.operand(_BINDS[value.operator], value.right, 1, value.operator)
         return [*self.sum(value.left, head, 0), f"{value.operator} {right}"]
 
     # ------------------------------------------------------------ expressions
 
     def code(self, value: Expr) -> Code:
-        """An expression that may take several lines, as a tree that can be broken between its arguments."""
+        """Return ``value`` as a tree that the printer can break between arguments."""
         match value:
             case Call(function, arguments, named):
                 items = [("", self.code(argument)) for argument in arguments]
                 items += [(f"{name}=", self.code(item)) for name, item in named]
                 return Nest(self.text(function, 12), tuple(items))
             case Lambda(parameter, inner):
-                used = any(part is parameter for part in walk(inner))
+                used = any(part is parameter for part in iterate_expressions(inner))
                 head = f"lambda {self.name(parameter) if used else '_'}: "
                 code = self.code(inner)
                 if isinstance(code, Nest):
@@ -313,11 +325,12 @@ class Printer:
         return self.text(value)
 
     def text(self, value: Expr, least: int = 0) -> str:
-        """An expression, in parentheses if it binds less than that."""
+        """Return the text of ``value``, in parentheses if its precedence is below ``least``."""
         text, binds = self._text(value)
         return text if binds >= least else f"({text})"
 
     def _text(self, value: Expr) -> tuple[str, int]:
+        """Return the text of an expression and its precedence, 12 for the strongest."""
         match value:
             case Var():
                 return self.name(value), 12
@@ -329,7 +342,10 @@ class Printer:
                 return string(text), 12
             case Op(operator, left, right):
                 own = _BINDS[operator]
-                sides = [self.side(own, left, 0, operator), self.side(own, right, 1, operator)]
+                sides = [
+                    self.operand(own, left, 0, operator),
+                    self.operand(own, right, 1, operator),
+                ]
                 return f"{sides[0]} {operator} {sides[1]}", own
             case Prefix("not", operand):
                 return f"not {self.text(operand, 5)}", 3
@@ -345,7 +361,7 @@ class Printer:
             case Attribute(owner, name):
                 return f"{self.text(owner, 12)}.{name}", 12
             case Lambda(parameter, inner):
-                used = any(part is parameter for part in walk(inner))
+                used = any(part is parameter for part in iterate_expressions(inner))
                 name = self.name(parameter) if used else "_"
                 return f"lambda {name}: {self.text(inner)}", 0
             case Several(items):
@@ -353,8 +369,8 @@ class Printer:
                 return (f"({row},)", 12) if len(items) == 1 else (row, -1)
         raise TypeError(type(value).__name__)
 
-    def side(self, own: int, value: Expr, right: int, operator: str) -> str:
-        """One side of an operator; bits beside sums and in comparisons stand in parentheses, for who reads them."""
+    def operand(self, own: int, value: Expr, right: int, operator: str) -> str:
+        """Return one operand's text. Bit operations in sums or comparisons get parentheses for readability."""
         least = own + (right or own == _BINDS["=="])
         inner = value.operator if isinstance(value, Op) else ""
         mixed = inner in _BITS and operator not in _BITS and operator not in ("and", "or")
@@ -363,5 +379,5 @@ class Printer:
 
 
 def _is_nested(value: Call) -> bool:
-    """Whether a call is read more easily with each argument on a line of its own."""
+    """Return True if a call is printed with one argument per line: it or one of its arguments has keywords."""
     return bool(value.named) or any(isinstance(a, Call) and a.named for a in value.arguments)

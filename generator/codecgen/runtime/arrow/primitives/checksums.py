@@ -19,7 +19,7 @@ from codecgen.runtime.arrow.primitives.memory import (
 
 
 def _table(polynomial: int) -> Any:
-    """Eight tables of a reflected CRC, for eight bytes at a time."""
+    """Return the eight tables of a reflected CRC that processes eight bytes at a time."""
     first = []
     for byte in range(256):
         for _ in range(8):
@@ -36,7 +36,7 @@ _CRC32C = _table(0x82F63B78)
 
 
 def _moved(distance: int) -> int:
-    """x to that power modulo the polynomial of CRC-32, as carry-less multiplication takes it: the highest power lowest."""
+    """Return x to the power ``distance`` modulo the CRC-32 polynomial, bits reversed for carry-less multiplication."""
     value = 1
     for _ in range(distance):
         value = value << 1 ^ (0x104C11DB7 if value >> 31 else 0)
@@ -61,7 +61,7 @@ if JIT:
     from codecgen.runtime.arrow.primitives.memory import _fetch
 
     def _surely(feature: str) -> bool:
-        """Whether code is made for this processor, and it has a feature."""
+        """Return True if code is compiled for this processor and the processor has ``feature``."""
         if numba.config.CPU_NAME is not None or numba.config.CPU_FEATURES is not None:
             return False
         try:
@@ -73,7 +73,7 @@ if JIT:
     _PERHAPS_NO_CRC32C = not _surely("sse4.2")
 
     def _has(context: Any, feature: str) -> bool:
-        """Whether the processor that code is made for has a feature."""
+        """Return True if the processor that code is compiled for has ``feature``."""
         features = getattr(context.codegen(), "_tm_features", "") or ""
         return f"+{feature}" in features.split(",")
 
@@ -86,7 +86,7 @@ if JIT:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def _crc32c_8(typing: Any, crc: Any, value: Any) -> Any:
-        """CRC-32C of eight more bytes, by the processor."""
+        """Extend a CRC-32C by eight bytes with the processor's instruction."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             if not _has(context, "sse4.2"):
@@ -101,7 +101,7 @@ if JIT:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def _crc32c_1(typing: Any, crc: Any, value: Any) -> Any:
-        """CRC-32C of one more byte, by the processor."""
+        """Extend a CRC-32C by one byte with the processor's instruction."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             if not _has(context, "sse4.2"):
@@ -117,7 +117,7 @@ if JIT:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def _has_multiply(typing: Any) -> Any:
-        """Whether there is carry-less multiplication."""
+        """Return, in compiled code, True if the target has carry-less multiplication."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return ir.IntType(1)(int(_has(context, "pclmul")))
@@ -127,7 +127,7 @@ if JIT:
     _PAIR = ir.VectorType(ir.IntType(64), 2)
 
     def _pair(builder: Any, low: Any, high: Any) -> Any:
-        """Two numbers in a register of 128 bits."""
+        """Return a 128-bit register that holds two numbers."""
         i32 = ir.IntType(32)
         vector = builder.insert_element(ir.Constant(_PAIR, ir.Undefined), low, i32(0))
         return builder.insert_element(vector, high, i32(1))
@@ -138,7 +138,7 @@ if JIT:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def _multiply(typing: Any, one: Any, other: Any) -> Any:
-        """Carry-less product of two numbers of 32 bits."""
+        """Return the carry-less product of two 32-bit numbers."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             if not _has(context, "pclmul"):
@@ -151,20 +151,20 @@ if JIT:
         return types.int64(types.int64, types.int64), code
 
     def _fold(builder: Any, lane: Any, distance: int) -> Any:
-        """What bytes of a CRC-32 are so many bytes further on."""
+        """Return a 16-byte lane of a CRC-32 folded ``distance`` bytes forward."""
         multiply, i8 = _multiplier(builder), ir.IntType(8)
         by = ir.Constant(_PAIR, [ir.IntType(64)(n) for n in _DISTANCES[distance]])
         low = builder.call(multiply, [lane, by, i8(0x00)])
         return builder.xor(low, builder.call(multiply, [lane, by, i8(0x11)]))
 
     def _remainder(builder: Any, lane: Any) -> Any:
-        """The CRC-32 of 16 bytes: folded to 96 and to 64 bits, and then divided, all without tables."""
+        """Return the CRC-32 of 16 bytes: fold them to 96 and to 64 bits, then divide, all without tables."""
         multiply, i8, i32, i64 = _multiplier(builder), ir.IntType(8), ir.IntType(32), ir.IntType(64)
         words = ir.VectorType(i32, 4)
         zero, low = ir.Constant(_PAIR, [i64(0)] * 2), ir.Constant(_PAIR, [i64(0xFFFFFFFF), i64(0)])
 
-        def by(value: Any, number: int) -> Any:
-            """The low 32 bits by a number."""
+        def multiply_low(value: Any, number: int) -> Any:
+            """Return the carry-less product of the low 32 bits of ``value`` and ``number``."""
             factor = ir.Constant(_PAIR, [i64(number), i64(0)])
             return builder.call(multiply, [builder.and_(value, low), factor, i8(0)])
 
@@ -177,15 +177,15 @@ if JIT:
         lane = builder.xor(first, builder.shuffle_vector(lane, zero, order))
         order = ir.Constant(words, [i32(n) for n in (1, 2, 3, 4)])
         shifted = builder.shuffle_vector(words_of(lane), words_of(zero), order)
-        lane = builder.xor(by(lane, _moved(64)), builder.bitcast(shifted, _PAIR))
-        whole = builder.xor(by(by(lane, _QUOTIENT), _POLYNOMIAL), lane)
+        lane = builder.xor(multiply_low(lane, _moved(64)), builder.bitcast(shifted, _PAIR))
+        whole = builder.xor(multiply_low(multiply_low(lane, _QUOTIENT), _POLYNOMIAL), lane)
         return builder.zext(builder.extract_element(words_of(whole), i32(1)), i64)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def _fold_lanes(
         typing: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, p: Any, n: Any
     ) -> Any:
-        """Fold four lanes of 16 bytes over ``n`` runs of 64 bytes from ``p`` on; what remains is the CRC-32."""
+        """Fold four lanes of 16 bytes over ``n`` blocks of 64 bytes from ``p`` on, and return the CRC-32."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             if not _has(context, "pclmul"):
@@ -223,7 +223,7 @@ if JIT:
 
     @inner
     def _sliced(start: int, size: int, table: Any) -> int:
-        """A reflected CRC, eight bytes at a time by tables."""
+        """Return a reflected CRC, computed with tables eight bytes at a time."""
         crc = 0xFFFFFFFF
         whole = size & ~7
         for i in range(0, whole, 8):
@@ -245,7 +245,7 @@ if JIT:
 
     @inner
     def _crc32c_lanes(crc: int, start: int) -> int:
-        """CRC-32C of three lanes of bytes at once: the processor works at them side by side."""
+        """Extend a CRC-32C by three lanes at once, which the processor computes in parallel."""
         second = 0
         third = 0
         for line in range(start + _AHEAD, start + _AHEAD + 3 * _LANE, 64):
@@ -259,7 +259,7 @@ if JIT:
 
     @inner
     def crc32c(start: int, size: int) -> int:
-        """CRC-32C of bytes."""
+        """Return the CRC-32C of ``size`` bytes."""
         if _PERHAPS_NO_CRC32C and not _has_crc32c():  # the compiler is spared what is surely not
             return _sliced(start, size, _CRC32C)
         crc = wrap_64(0xFFFFFFFF)  # as any number: the lanes are compiled once
@@ -278,7 +278,7 @@ if JIT:
 
     @inner
     def crc32(start: int, size: int) -> int:
-        """CRC-32 of bytes."""
+        """Return the CRC-32 of ``size`` bytes."""
         if size < 32 or not _has_multiply():
             return _sliced(start, size, _CRC32)
         # Zeros in front change nothing once the initial value is in the first bytes: so there is no odd end.
@@ -311,7 +311,7 @@ if JIT:
 else:
 
     def crc32c(start: int, size: int) -> int:
-        """CRC-32C of bytes."""
+        """Return the CRC-32C of ``size`` bytes."""
         crc = 0xFFFFFFFF
         table = _CRC32C[:256].tolist()
         for byte in ctypes.string_at(start, size):
@@ -319,5 +319,5 @@ else:
         return int(crc ^ 0xFFFFFFFF)
 
     def crc32(start: int, size: int) -> int:
-        """CRC-32 of bytes."""
+        """Return the CRC-32 of ``size`` bytes."""
         return zlib.crc32(ctypes.string_at(start, size))

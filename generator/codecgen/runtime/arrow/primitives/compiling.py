@@ -15,7 +15,7 @@ from importlib.resources import files
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
-from codecgen.runtime.arrow.kept_code import KeptFiles, kept
+from codecgen.runtime.arrow.kept_code import KeptFiles, cached_code_class
 from codecgen.runtime.arrow.memory_limit import has_room_for_kernels
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -34,7 +34,7 @@ except ImportError:
 
 
 def jit(function: F) -> F:
-    """The function as machine code that runs without the GIL, kept on disk where there is a place for it."""
+    """Compile a function to machine code that releases the GIL, cached on disk if a cache directory is writable."""
     if not JIT:
         return function
     compiled = numba.njit(function, nogil=True, error_model="numpy")
@@ -43,7 +43,7 @@ def jit(function: F) -> F:
 
 
 def inner(function: F) -> F:
-    """The function as machine code that other such functions call, and nobody else."""
+    """Compile a function that only other compiled functions call."""
     if not JIT:
         return function
     options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -51,7 +51,7 @@ def inner(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """The function as machine code in the place of each call: calls take longer than what small ones do."""
+    """Compile a function that is inlined at each call, for functions that are cheaper than a call."""
     if not JIT:
         return function
     options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -59,7 +59,7 @@ def inlined(function: F) -> F:
 
 
 def _digest() -> str | None:
-    """A digest of the text of all primitives; None where only their bytecode is installed."""
+    """Return a digest of the source of all primitives, None if only their bytecode is installed."""
     digest = hashlib.sha256()
     texts = [file for file in files(__package__).iterdir() if file.name.endswith(".py")]
     for file in sorted(texts, key=lambda file: file.name):
@@ -76,14 +76,14 @@ if JIT:
     _cache: Any = getattr(caching, "FunctionCache", None)
 
     class _NamedFiles(_kept):
-        """Where the machine code of a function is kept."""
+        """numba's locator of cache files, with names that contain the digest of the primitives."""
 
         def get_filename_base(self, fullname: str, abiflags: str) -> str:
-            """The start of the names of files: that of numba, and the digest of the primitives."""
+            """Return numba's start of cache file names, followed by the digest of the primitives."""
             return f"{super().get_filename_base(fullname, abiflags)}-{PRIMITIVES}"
 
     def keep(compiled: Any) -> None:
-        """Have the machine code of a function kept on disk."""
+        """Cache the machine code of ``compiled`` on disk."""
         if PRIMITIVES is None or _kept is object or _cache is None:
             return
         try:
@@ -96,10 +96,10 @@ if JIT:
 
     @cache
     def _kept_code() -> Any:
-        """What keeps machine code: that of this numba, with these primitives."""
+        """Return the class that caches machine code of this numba version and these primitives."""
         llvmlite = importlib.import_module("llvmlite")
         dumps = importlib.import_module("numba.core.serialize").dumps
-        kind: Any = kept(_cache, (numba.__version__, llvmlite.__version__), dumps)
+        kind: Any = cached_code_class(_cache, (numba.__version__, llvmlite.__version__), dumps)
         kind._impl_class = _NamedFiles
         return kind
 

@@ -13,7 +13,10 @@ _STATUS, _CASE, _CODEC, _SECTION, _SECTION_END = 0, 16, 40, 48, 56
 
 @inner
 def place_of(row: int) -> int:
-    """Where the tables have what holds for the section of a row; -1 when nothing is to be decompressed."""
+    """Return the offset of a row's codec in the tables, -1 if its section needs no decompression.
+
+    An unknown codec number gets offset 0, which has no entry.
+    """
     codec = load_i64_le(row + _CODEC)
     if load_i64_le(row + _STATUS) != 0 or codec == 0:
         return -1
@@ -24,13 +27,13 @@ def place_of(row: int) -> int:
 
 @inner
 def limit_of(table: int, place: int) -> int:
-    """What a table has at a place."""
+    """Return the limit at offset ``place`` of a table."""
     return int(load_i64_le(table + place))
 
 
 @inner
 def section_of(row: int) -> tuple[int, int]:
-    """The addresses of a section."""
+    """Return the addresses of the start and the end of a row's section."""
     return load_i64_le(row + _SECTION), load_i64_le(row + _SECTION_END)
 
 

@@ -22,7 +22,7 @@ if JIT:
         return builder.inttoptr(address, ir.IntType(bits).as_pointer())
 
     def _loader(bits: int, signed: bool, swap: bool) -> Any:
-        """An intrinsic that loads a number; ``swap`` when it is in big-endian order."""
+        """Return an intrinsic that loads a number of ``bits``; ``swap``: it is big-endian."""
 
         @intrinsic  # type: ignore[untyped-decorator]
         def load(typing: Any, address: Any) -> Any:
@@ -54,7 +54,7 @@ if JIT:
         return store
 
     def _filler(bits: int) -> Any:
-        """An intrinsic that writes the same number into places one after the other."""
+        """Return an intrinsic that writes the same number to ``count`` consecutive slots."""
 
         @intrinsic  # type: ignore[untyped-decorator]
         def fill(typing: Any, to: Any, first: Any, count: Any, value: Any) -> Any:
@@ -80,7 +80,7 @@ if JIT:
         return fill
 
     def _wrapper(bits: int) -> Any:
-        """An intrinsic for two's complement."""
+        """Return an intrinsic that wraps a number to ``bits`` in two's complement."""
 
         @intrinsic  # type: ignore[untyped-decorator]
         def wrap(typing: Any, value: Any) -> Any:
@@ -129,7 +129,7 @@ if JIT:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def _fetch(typing: Any, address: Any) -> Any:
-        """Have the processor bring a line of memory into its caches; the address may be anything."""
+        """Prefetch the cache line at an address, which may be invalid."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             i32, byte = ir.IntType(32), ir.IntType(8).as_pointer()
@@ -184,7 +184,7 @@ if JIT:
 
     @inner
     def fetch_around(address: int) -> None:
-        """Have the processor bring some lines of memory into its caches."""
+        """Prefetch the cache lines around an address."""
         for line in range(address - 128, address + 192, 64):
             _fetch(line)
 
@@ -240,4 +240,4 @@ else:
         ctypes.memmove(to, start, size)
 
     def fetch_around(address: int) -> None:
-        """Nothing that plain Python could do."""
+        """Do nothing: plain Python cannot prefetch memory."""

@@ -20,7 +20,10 @@ POINTER = ctypes.c_void_p
 
 
 def _signature(result: int, *parameters: int) -> tuple[Any, Any]:
-    """The type, and the code, of calling the function at an address; ``result`` and ``parameters`` are bits of numbers."""
+    """Return the type and the code of a call to the function at an address.
+
+    ``result`` and ``parameters`` are sizes of integers in bits.
+    """
     int64 = types.int64
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -41,42 +44,42 @@ if JIT:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def call_1(typing: Any, function: Any, a: Any) -> Any:
-        """``int function(pointer)``."""
+        """Call the function ``int f(pointer)`` at an address."""
         return _signature(32, 64)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def call_2(typing: Any, function: Any, a: Any, b: Any) -> Any:
-        """``int function(pointer, int)``."""
+        """Call the function ``int f(pointer, int)`` at an address."""
         return _signature(32, 64, 32)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def call_4(typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-        """``ssize_t function(int, pointer, size_t, int64_t)``."""
+        """Call the function ``ssize_t f(int, pointer, size_t, int64_t)`` at an address."""
         return _signature(64, 32, 64, 64, 64)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def call_5(typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
-        """``size_t function(pointer, pointer, size_t, pointer, size_t)``."""
+        """Call the function ``size_t f(pointer, pointer, size_t, pointer, size_t)`` at an address."""
         return _signature(64, 64, 64, 64, 64, 64)
 
 else:
 
-    def _plain(result: Any, *parameters: Any) -> Any:
+    def _function_caller(result: Any, *parameters: Any) -> Any:
         kind = ctypes.CFUNCTYPE(result, *parameters)
         return lambda function, *args: kind(function)(*args)
 
     _INT, _LONG = ctypes.c_int, ctypes.c_int64
-    call_1 = _plain(_INT, _LONG)
-    call_2 = _plain(_INT, _LONG, _INT)
-    call_4 = _plain(_LONG, _INT, _LONG, _LONG, _LONG)
-    call_5 = _plain(_LONG, _LONG, _LONG, _LONG, _LONG, _LONG)
+    call_1 = _function_caller(_INT, _LONG)
+    call_2 = _function_caller(_INT, _LONG, _INT)
+    call_4 = _function_caller(_LONG, _INT, _LONG, _LONG, _LONG)
+    call_5 = _function_caller(_LONG, _LONG, _LONG, _LONG, _LONG, _LONG)
 
 
 @cache
 def library(*modules: str) -> ctypes.CDLL | None:
-    """The first of some extension modules that is there, as a library, with those that it depends on.
+    """Load the first available extension module of ``modules`` as a library, including its dependencies.
 
-    None where there is none, or where they do not say where their functions are.
+    Return None if there is none, or if the platform does not tell where its functions are.
     """
     if sys.maxsize < 1 << 32 or sys.platform == "win32":
         return None
@@ -91,13 +94,13 @@ def library(*modules: str) -> ctypes.CDLL | None:
 
 
 def address(function: Any) -> int:
-    """Where a function of a library is."""
+    """Return the address of a library's function."""
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 @dataclass(frozen=True)
 class Library:
-    """What a kernel is told of a library. What else it names lives as long as this does."""
+    """Arguments that let a kernel call a library, and the objects they refer to."""
 
     arguments: tuple[int, ...]
     kept: Any = None

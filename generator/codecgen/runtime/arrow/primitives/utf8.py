@@ -11,7 +11,7 @@ _HIGH_BITS = 0x8080808080808080 - (1 << 64)
 
 @inner
 def is_utf8(start: int, size: int) -> bool:
-    """Whether bytes are UTF-8 as Unicode defines it: shortest forms, no surrogates, up to U+10FFFF."""
+    """Return True if bytes are UTF-8 as Unicode defines it: shortest forms, no surrogates, up to U+10FFFF."""
     i = 0
     while size - i >= 8 and load_i64_le(start + i) & _HIGH_BITS == 0:
         i += 8
@@ -49,7 +49,7 @@ def is_utf8(start: int, size: int) -> bool:
 
 @inner
 def is_utf8_within(start: int, size: int, end: int) -> bool:
-    """Whether bytes are UTF-8, in memory that may be read up to ``end``."""
+    """Return True if bytes are UTF-8. No byte at or after ``end`` is read."""
     if start + size + 8 <= end:
         return is_utf8(start, size)
     left = 0

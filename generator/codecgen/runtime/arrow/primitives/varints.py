@@ -8,7 +8,7 @@ from codecgen.runtime.arrow.primitives.memory import load_u8
 
 @inner
 def _long_uvarint(p: int) -> tuple[int, int, bool]:
-    """The same as :func:`uvarint`, of three bytes and more: apart, since it is rare and its callers are to stay small."""
+    """Decode a :func:`uvarint` of three bytes or more. Being rare, it is separate to keep callers small."""
     value = load_u8(p) & 0x7F | (load_u8(p + 1) & 0x7F) << 7
     for i in range(2, 5):
         byte = load_u8(p + i)
@@ -20,7 +20,7 @@ def _long_uvarint(p: int) -> tuple[int, int, bool]:
 
 @inner
 def uvarint(p: int) -> tuple[int, int, bool]:
-    """(value, address after, whether it is in its shortest form) of an unsigned varint of 32 bits."""
+    """Decode an unsigned 32-bit varint. Return (value, next address, True if it is in its shortest form)."""
     byte = load_u8(p)
     if byte < 0x80:
         return byte, p + 1, True
@@ -32,14 +32,14 @@ def uvarint(p: int) -> tuple[int, int, bool]:
 
 @inner
 def varint(p: int) -> tuple[int, int, bool]:
-    """(value, address after, whether it is in its shortest form) of a zigzag varint of 32 bits."""
+    """Decode a zigzag 32-bit varint. Return (value, next address, True if it is in its shortest form)."""
     value, after, shortest = uvarint(p)
     return (value >> 1) ^ -(value & 1), after, shortest
 
 
 @inner
 def _long_varlong(p: int) -> tuple[int, int, bool]:
-    """The same as :func:`varlong`, of three bytes and more."""
+    """Decode a :func:`varlong` of three bytes or more."""
     byte = load_u8(p)
     sign = -(byte & 1)
     value = (byte & 0x7F) >> 1  # all but the sign, which is the lowest bit
@@ -53,7 +53,7 @@ def _long_varlong(p: int) -> tuple[int, int, bool]:
 
 @inner
 def varlong(p: int) -> tuple[int, int, bool]:
-    """(value, address after, whether it is in its shortest form) of a zigzag varint of 64 bits."""
+    """Decode a zigzag 64-bit varint. Return (value, next address, True if it is in its shortest form)."""
     byte = load_u8(p)
     sign = -(byte & 1)
     if byte < 0x80:

@@ -23,7 +23,7 @@ if JIT:
     from codecgen.runtime.arrow.primitives.memory import _move32, _move_rest
 
     def _storer_be(bits: int) -> Any:
-        """An intrinsic that stores a number in big-endian order."""
+        """Return an intrinsic that stores a number of ``bits`` in big-endian order."""
 
         @intrinsic  # type: ignore[untyped-decorator]
         def store(typing: Any, address: Any, value: Any) -> Any:
@@ -43,7 +43,7 @@ if JIT:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def bit_length(typing: Any, value: Any) -> Any:
-        """Bits of a number that is taken as one without a sign."""
+        """Return the number of bits of ``value`` as an unsigned 64-bit number."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             zeros = builder.ctlz(args[0], ir.IntType(1)(0))
@@ -53,7 +53,7 @@ if JIT:
 
     @inlined
     def zigzag(value: int) -> int:
-        """A number with its sign in the lowest bit, as 64 bits without a sign."""
+        """Return the zigzag encoding of ``value``, its sign in the lowest bit, as an unsigned 64-bit number."""
         return (value << 1) ^ (value >> 63)
 
     @inner
@@ -87,11 +87,11 @@ else:
     store_16_be, store_32_be, store_64_be = _writer_be(2), _writer_be(4), _writer_be(8)
 
     def bit_length(value: int) -> int:
-        """Bits of a number."""
+        """Return the number of bits of ``value``."""
         return value.bit_length()
 
     def zigzag(value: int) -> int:
-        """A number with its sign in the lowest bit."""
+        """Return the zigzag encoding of ``value``, with its sign in the lowest bit."""
         return (value << 1) ^ (value >> 63)
 
     def copy_from(to: int, start: int, size: int, end: int) -> None:
@@ -101,7 +101,7 @@ else:
 
 @inlined
 def size_uvarlong(value: int) -> int:
-    """Bytes of an unsigned varint."""
+    """Return the size in bytes of an unsigned varint of up to 64 bits."""
     if 0 <= value < 0x4000:
         return 1 + int(value > 0x7F)  # a sum is cheaper than a guess
     return int((bit_length(value) * 9 + 64) >> 6)
@@ -109,19 +109,19 @@ def size_uvarlong(value: int) -> int:
 
 @inlined
 def size_uvarint(value: int) -> int:
-    """Bytes of an unsigned varint of 32 bits."""
+    """Return the size in bytes of an unsigned 32-bit varint."""
     return size_uvarlong(value)
 
 
 @inlined
 def size_varlong(value: int) -> int:
-    """Bytes of a zigzag varint of 64 bits."""
+    """Return the size in bytes of a zigzag varint of 64 bits."""
     return size_uvarlong(zigzag(value))
 
 
 @inlined
 def size_varint(value: int) -> int:
-    """Bytes of a zigzag varint of 32 bits."""
+    """Return the size in bytes of a zigzag varint of 32 bits."""
     return size_uvarlong(zigzag(value))
 
 

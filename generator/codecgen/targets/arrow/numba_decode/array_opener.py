@@ -41,12 +41,12 @@ from codecgen.targets.arrow.numba_decode.view import Kernels
 
 
 def min_size_of(plan: Plan, case: CasePlan) -> int:
-    """The fewest bytes that a row of a case has, as far as memory is set aside for rows: 1 at least."""
+    """Return the minimum size in bytes of a row of ``case``, at least 1, by which memory for rows is allocated."""
     return max(1, size_bounds(plan, case.element).min_size)
 
 
 def bytes_to_fixed(entry: LayoutPlan) -> int:
-    """Bytes of an entry up to the last field at a fixed place."""
+    """Return the offset after the last unconditional field of ``entry`` that has a fixed offset and size."""
     ends = [
         (fp.offset or 0) + (fp.size or 0)
         for fp in entry.fields
@@ -56,13 +56,13 @@ def bytes_to_fixed(entry: LayoutPlan) -> int:
 
 
 def base_type(f: Field) -> str:
-    """The type of the number that a field is."""
+    """Return the name of the scalar type of a number or bits field. Raises Unsupported for other types."""
     integer_of(f)
     return f.type.base if isinstance(f.type, BitsType) else getattr(f.type, "name", "")
 
 
 def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
-    """A condition of a view on the entry."""
+    """Return a condition of a view as a test on the entry, None for None. Raises Unsupported."""
     if value is None:
         return None
     try:
@@ -72,7 +72,7 @@ def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
 
 
 class ArrayOpener:
-    """Prints what the index notes of an entry whose array holds rows."""
+    """Emitter of the code that stores in the index what pass 2 needs of an entry whose array holds rows."""
 
     def __init__(
         self,
@@ -95,6 +95,7 @@ class ArrayOpener:
         self.full_check = full_check
 
     def emit(self, end: Expr) -> None:
+        """Emit the read of the entry up to its rows, and store what pass 2 needs. Raises Unsupported."""
         case, code, reader, slots = self.case, self.code, self.reader, self.kernels.slots
         assert case.array is not None
         f = case.array.field
@@ -160,7 +161,7 @@ class ArrayOpener:
         code.give(1)
 
     def count(self, type_: ArrayType, f: Field, end: Expr) -> Expr | None:
-        """How many elements the entry says there are."""
+        """Emit the read of the element count. Return it, None if the entry states no count; a null array counts 0."""
         found: Expr | None = None
         if type_.count is not None:
             number = Var("count")
@@ -171,7 +172,7 @@ class ArrayOpener:
             counted = self.case.entry.field(type_.counted_by)
             assert counted is not None
             check_number(counted.field)
-            found = self.variables.of(ENTRY, type_.counted_by)
+            found = self.variables.get(ENTRY, type_.counted_by)
         null = null_of(type_, f)
         if found is not None and null is not None:  # no rows
             said, found = found, Var("count")
@@ -183,6 +184,7 @@ class ArrayOpener:
         return found
 
     def name_codec(self, codec: Var, fields: Fields, f: Field) -> None:
+        """Emit the assignment of the codec number to ``codec``. Raises Unsupported."""
         assert self.case.array is not None and self.case.array.codec is not None
         if 0 in self.case.codecs and self.case.codecs[0] is not None:
             raise Unsupported("compressed by an enum whose 0 is not none", f)
@@ -193,7 +195,7 @@ class ArrayOpener:
         self.code.assign(codec, value)
 
     def checksums(self, end: Expr, codec: Expr) -> None:
-        """Verify checksums before anything is decompressed; without compression that comes when the rows are read."""
+        """Emit the checks of checksums, for compressed rows only. Others are checked when the rows are read."""
         code, reader, checked = self.code, self.reader, self.row + self.kernels.slots["CHECKED"]
         for c, after in reader.pending:
             if after != end:

@@ -67,7 +67,7 @@ class Slots:
 
 
 class ColumnOutputs:
-    """Prints what writes values into columns. Nothing is written to a column whose addresses are 0.
+    """Emits code that writes values into columns. Nothing is written to a column whose addresses are 0.
 
     Attributes:
         row: Entry of the index that a failure is noted in.
@@ -137,7 +137,7 @@ class ColumnOutputs:
     # ------------------------------------------------------------ what is written
 
     def load_slots(self, out: Var, state: Var, room: Var | None, leaves: list[Leaf]) -> None:
-        """Print what loads the addresses and totals of ``leaves`` from the tables. Without ``room`` no limits are loaded."""
+        """Emit code that loads the addresses and totals of ``leaves`` from the tables. Without ``room`` no limits are loaded."""
         for leaf in leaves:
             t, slots = self.target_of(leaf), self.slots[leaf.index]
             for variable, table, slot in (
@@ -151,26 +151,26 @@ class ColumnOutputs:
                 self.code.assign(variable, call("load_i64_le", table + slot))
 
     def write_null(self, target: Target) -> None:
-        """Print what marks the value as null and counts it. Prints nothing for a column that is not nullable."""
+        """Emit code that marks the value as null and counts it. Emits nothing for a column that is not nullable."""
         if target.leaf.column.nullable:
             self.code.add(target.nulls, 1)
             with self.code.when(target.validity):
                 self.code.do("clear_bit", target.validity, self.position_of(target))
 
     def end_value(self, target: Target | None) -> None:
-        """Print what writes the offset after a value of variable size."""
+        """Emit code that writes the offset after a value of variable size."""
         if target is not None:
             with self.code.when(target.offsets):
                 place = target.offsets + Num(4) * self.position_of(target) + 4
                 self.code.do("store_32", place, target.at)
 
     def write_missing(self, target: Target) -> None:
-        """Print what writes a value that is not there: null, and what lies in its place."""
+        """Emit code that writes a value that is not there: null, and what lies in its place."""
         self.write_null(target)
         self.write_empty(target)
 
     def write_empty(self, target: Target) -> None:
-        """Print what writes 0, false or an empty value, members of structs included."""
+        """Emit code that writes 0, false or an empty value, members of structs included."""
         type_ = target.leaf.column.type
         if type_ in WIDTHS or type_ == "bool":
             self.write_number(target.leaf, Num(0), None, FALSE)
@@ -185,11 +185,11 @@ class ColumnOutputs:
             self.end_value(target)
 
     def write_value(self, target: Target, value: Expr) -> None:
-        """Print what writes a number that was read and is not null."""
+        """Emit code that writes a number that was read and is not null."""
         self.write_number(target.leaf, value, None, value)
 
     def write_uuid(self, target: Target, p: Expr) -> None:
-        """Print what copies the uuid at the address ``p``."""
+        """Emit code that copies the uuid at the address ``p``."""
         with self.code.when(target.data):
             for place, half in zip(self.uuid_halves(target), (p, p + UUID // 2), strict=True):
                 self.code.do("store_64", place, call("load_i64_le", half))
@@ -200,7 +200,7 @@ class ColumnOutputs:
         return place, place + UUID // 2
 
     def write_bytes(self, target: Target, p: Expr, n: Expr) -> None:
-        """Print what copies ``n`` bytes at the address ``p``. The kernel returns 0 if they do not fit in."""
+        """Emit code that copies ``n`` bytes at the address ``p``. The kernel returns 0 if they do not fit in."""
         with self.code.when(target.offsets):
             with self.code.when(n > target.room - target.at):
                 self.code.give(0)
@@ -208,12 +208,12 @@ class ColumnOutputs:
         self.code.add(target.at, n)
 
     def check_list_room(self, target: Target, n: Expr) -> None:
-        """Print the check that ``n`` more elements of a list fit in. The kernel returns 0 if they do not."""
+        """Emit the check that ``n`` more elements of a list fit in. The kernel returns 0 if they do not."""
         with self.code.when(all_of([target.offsets, n > target.room - target.at])):
             self.code.give(0)
 
     def write_number(self, leaf: Leaf, value: Expr, null: Expr | None, truth: Expr) -> None:
-        """Print what writes a number.
+        """Emit code that writes a number.
 
         Args:
             leaf: The column.
@@ -248,7 +248,7 @@ class ColumnOutputs:
         state: Var,
         rows: tuple[Var, Var],
     ) -> None:
-        """Print what writes the same number into ``rows[1]`` rows from the row ``rows[0]`` on."""
+        """Emit code that writes the same number into ``rows[1]`` rows from the row ``rows[0]`` on."""
         t = self.target_of(leaf)
         if leaf.column.type == "bool":
             with self.code.when(all_of([t.data, invert(truth)])):
@@ -261,7 +261,7 @@ class ColumnOutputs:
                 self.fill_null(leaf, state, rows)
 
     def fill_null(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
-        """Print what marks a range of rows as null and counts them."""
+        """Emit code that marks a range of rows as null and counts them."""
         t = self.target_of(leaf)
         place = state + self.slots[leaf.index].nulls
         self.code.do("store_64", place, call("load_i64_le", place) + rows[1])
@@ -269,13 +269,13 @@ class ColumnOutputs:
             self.code.do("fill_false", t.validity, *rows)
 
     def fill_missing(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
-        """Print what fills a column without values in a range of rows: null or empty lists."""
+        """Emit code that fills a column without values in a range of rows: null or empty lists."""
         if leaf.column.nullable:
             self.fill_null(leaf, state, rows)
         self.fill_empty(leaf, state, rows)
 
     def fill_empty(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
-        """Print what fills a range of rows with empty values, members of structs included."""
+        """Emit code that fills a range of rows with empty values, members of structs included."""
         t, type_ = self.target_of(leaf), leaf.column.type
         if type_ == "struct":
             for inner in self.targets_inside(t):
@@ -288,7 +288,7 @@ class ColumnOutputs:
             self.fill_zeros(t, rows)
 
     def fill_zeros(self, target: Target, rows: tuple[Var, Var]) -> None:
-        """Print what fills a range of rows with 0 or false."""
+        """Emit code that fills a range of rows with 0 or false."""
         type_, (first, count) = target.leaf.column.type, rows
         with self.code.when(target.data):
             if type_ == "bool":

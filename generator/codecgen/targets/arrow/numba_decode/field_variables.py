@@ -24,17 +24,17 @@ RAW = {"u64": "uint64", "f32": "float", "f64": "double"}
 
 
 def part_of(part: str, name: str) -> str:
-    """Where the fields lie of a layout in a field, or of the elements of an array."""
+    """Return the part name for the layout or the array elements in the field ``name`` of ``part``."""
     return f"{part}/{name}"
 
 
 def is_number(f: Field) -> bool:
-    """Whether a field is an integer that 64 bits hold with their sign, or true or false."""
+    """Return True if a field is an integer that fits into int64, or a boolean."""
     return isinstance(f.type, ScalarType) and SCALARS[f.type.name].fits_int64
 
 
 def is_raw(f: Field) -> bool:
-    """Whether a field is a number that kernels copy."""
+    """Return True if a field is a number whose raw bits kernels copy."""
     return isinstance(f.type, ScalarType) and f.type.name in RAW
 
 
@@ -71,8 +71,8 @@ class Variables:
 
     found: dict[tuple[str, str], Var] = field(default_factory=dict)
 
-    def of(self, part: str, name: str) -> Var:
-        """That of a field, or of something about it; always the same one."""
+    def get(self, part: str, name: str) -> Var:
+        """Return the variable of a field, or of a named property of it; repeated calls return the same one."""
         key = (part, name)
         if key not in self.found:
             self.found[key] = Var(f"{'part' if '/' in part else part}_{name}")
@@ -97,14 +97,18 @@ class Fields:
     places: set[str] = field(default_factory=set)
 
     def arithmetic(self) -> Arithmetic:
+        """Return the arithmetic for values of these fields."""
         return Arithmetic(self.leaf)
 
-    def known(self) -> Known:
-        """What is settled before anything is read: constants of the layout, the version, that of its elements."""
+    def constant_finder(self) -> Known:
+        """Return a function that maps a value to its constant if the schema fixes it, otherwise to None.
+
+        Fixed are constant fields and the versions of the layout and of its elements.
+        """
         head = self.case is not None and self.case.rows.header_only
         element = None if self.case is None or self.case.array is None else self.case.element
 
-        def known(value: Value) -> Value | None:
+        def find_constant(value: Value) -> Value | None:
             if isinstance(value, nodes.FieldValue) and not value.type.nullable:
                 f = value.field
                 if value.owner in ("item", "end") and element is not None and not value.holders:
@@ -115,18 +119,20 @@ class Fields:
                     return None
             return known_fields(value)
 
-        return known
+        return find_constant
 
     def folded(self, value: Value) -> Value:
-        return fold(value, self.known())
+        """Return ``value`` with all constants folded."""
+        return fold(value, self.constant_finder())
 
     def leaf(self, value: Value) -> Term:
+        """Return a field, bits, place, version or end as a term. Raises Refused if kernels do not have the value."""
         match value:
             case nodes.VersionValue(version) if version is not None:
                 return Term(Num(version))
             case nodes.PlaceValue(name):
                 self.places.add(name)
-                return Term(self.variables.of("place", name))
+                return Term(self.variables.get("place", name))
             case nodes.FieldValue():
                 return self.field(value)
             case nodes.BitValue(word, m):
@@ -138,6 +144,7 @@ class Fields:
         raise Refused(f"used as a number ({type(value).__name__})")
 
     def end(self, value: nodes.EndValue) -> Term:
+        """Return a field of the first or last element as a term. Raises Refused for other values."""
         inner = value.value
         if (
             self.case is None
@@ -151,10 +158,10 @@ class Fields:
             raise Refused(f"asked for as {value.end}({self.case.array.name})")
         key = f"{value.end} {inner.field.name}"
         self.ends[key] = value
-        return Term(self.variables.of(value.end, inner.field.name))
+        return Term(self.variables.get(value.end, inner.field.name))
 
-    def where(self, owner: str) -> tuple[str, LayoutPlan]:
-        """The part and the layout that an owner's fields are of."""
+    def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
+        """Return the part and the layout that hold the fields of ``owner``."""
         if owner in ("item", "end") and self.case is not None:
             return ITEM, self.case.element
         if owner == "entry" and self.case is not None:
@@ -162,11 +169,12 @@ class Fields:
         return self.part, self.layout
 
     def field(self, value: nodes.FieldValue) -> Term:
+        """Return a numeric field as a term with its null condition. Raises Refused for other fields."""
         f = value.field
-        part, layout = self.where(value.owner)
+        part, layout = self.locate_owner(value.owner)
         if value.holders or layout.field(f.name) is None:
             raise Refused("a layout in the place of a field")
-        variable = self.variables.of(part, f.name)
+        variable = self.variables.get(part, f.name)
         match f.type:
             case ScalarType(name) if not is_number(f):
                 raise Refused(f"a value of type {name}")
@@ -179,18 +187,18 @@ class Fields:
         raise Refused("bytes or a list")
 
     def raw(self, value: nodes.FieldValue, column: str) -> Term | None:
-        """A field whose bits a column has as they are."""
+        """Return the term of a field whose raw bits a column of type ``column`` stores, None for other values."""
         f = value.field
-        part, layout = self.where(value.owner)
+        part, layout = self.locate_owner(value.owner)
         if value.holders or layout.field(f.name) is None or not isinstance(f.type, ScalarType):
             return None
         if RAW.get(f.type.name) != column:
             return None
         self.used.add((part, f.name))
-        return Term(self.variables.of(part, f.name), self.absence(value, part, layout))
+        return Term(self.variables.get(part, f.name), self.absence(value, part, layout))
 
     def absence(self, value: nodes.FieldValue, part: str, layout: LayoutPlan) -> Expr | None:
-        """The condition that a field is left out."""
+        """Return the condition that an optional field is absent, None if it is always present."""
         fp = layout.field(value.field.name)
         if not value.type.nullable or fp is None or fp.when is None:
             return None

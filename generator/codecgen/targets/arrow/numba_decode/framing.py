@@ -11,8 +11,14 @@ from codecgen.targets.arrow.checks import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """How it is known where an entry ends: ``length`` says so, not counting ``uncounted`` bytes, or all have the same
-    ``size``. With neither it is ``open``: it ends where its fields end."""
+    """How the end of an entry is found.
+
+    Attributes:
+        entry: The layout.
+        length: Field with the length, None if there is none.
+        uncounted: Bytes before those that the length counts.
+        size: Constant size of entries. If it and ``length`` are None, an entry ends where its fields end.
+    """
 
     entry: LayoutPlan
     length: FieldPlan | None = None
@@ -21,6 +27,7 @@ class Framing:
 
     @property
     def open(self) -> bool:
+        """True if the end of an entry is known only after its fields were read."""
         return self.length is None and self.size is None
 
     @property
@@ -30,7 +37,7 @@ class Framing:
 
 
 def framing_of(entry: LayoutPlan) -> Framing:
-    """Where an entry ends. Raises :class:`Unsupported` for a length that kernels cannot go by."""
+    """Return how the end of an entry is found. Raises Unsupported for a length that kernels cannot use."""
     last = (None, entry.fields[-1].name)
     found = (m for m in entry.fields if m.measures is not None and m.measures.last in last)
     f = next(found, None)

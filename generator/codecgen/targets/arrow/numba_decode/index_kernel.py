@@ -42,7 +42,10 @@ from codecgen.targets.arrow.numba_decode.view import Kernels, kind_of
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """When an entry holds the rows of a case, and when it is one to check in full (None: always, never)."""
+    """Conditions of a case on an entry: that the entry has rows of it, and that it needs the full check.
+
+    A condition that is None always holds (``when``) or never holds (``care``).
+    """
 
     case: CasePlan
     when: Expr | None
@@ -51,7 +54,7 @@ class Test:
 
 
 class Index:
-    """Prints the functions that find entries of one layout."""
+    """Emitter of the functions that find entries of one layout (pass 1)."""
 
     def __init__(self, kernels: Kernels, entry: LayoutPlan, keys: list[int]) -> None:
         self.kernels = kernels
@@ -70,7 +73,7 @@ class Index:
         }
 
     def see_framing(self) -> None:
-        """See that entries can be found: those that end where their fields end are all rows."""
+        """Check that entries without a length prefix can be found. Raises Unsupported."""
         if not self.framing.open:
             return
         entry = self.entry
@@ -87,7 +90,7 @@ class Index:
                 raise Unsupported("of rows with a condition, without a length", self.framing.blamed)
 
     def emit(self) -> str:
-        """All of them. The name of the one that finds entries."""
+        """Emit the functions of the index pass and return the name of the one that finds entries."""
         self.open()
         self.find_end()
         for case in self.cases:
@@ -96,12 +99,12 @@ class Index:
         return self.find()
 
     def at_fixed_place(self, fp: FieldPlan, start: Expr) -> Expr:
-        """A number at a fixed place."""
+        """Return the load of the fixed-offset field ``fp`` of the entry at ``start``."""
         place = start + fp.offset if fp.offset else start
         return load(base_type(fp.field), place, fp.field)
 
     def tests(self, variables: Variables) -> list[Test]:
-        """When an entry holds rows of each case, and when it is looked at with more care."""
+        """Return one test per case: that an entry has rows of it, and that it needs the full check."""
         first = self.entry.fields[0].field
         out = []
         for case in self.cases:
@@ -120,11 +123,12 @@ class Index:
             if fp is None or fp.offset is None or fp.size is None:
                 blamed = fp.field if fp else self.entry.fields[0].field
                 raise Unsupported("a condition on what lies at no fixed place", blamed)
-            code.assign(variables.of(ENTRY, name), self.at_fixed_place(fp, start))
+            code.assign(variables.get(ENTRY, name), self.at_fixed_place(fp, start))
 
     # ------------------------------------------------------------ one entry
 
     def open(self) -> None:
+        """Emit the function that checks an entry and stores its case and sections in an index row."""
         slots, module = self.kernels.slots, self.module
         p, end, row, most, full_check = map(Var, ("p", "end", "row", "most", "full_check"))
         start = Var("start")
@@ -173,6 +177,7 @@ class Index:
         full_check: Var,
         start: Var,
     ) -> None:
+        """Emit the part of the opening function for one case."""
         case, module = test.case, self.module
         if test.care is not None:
             with code.when(all_of([full_check & WITH_CARE, test.care])):
@@ -190,6 +195,7 @@ class Index:
     # ------------------------------------------------------------ where it ends
 
     def find_end(self) -> None:
+        """Emit the function that returns the end of the entry at an address."""
         kernels, framing = self.kernels, self.framing
         kind = kind_of(kernels.view)
         p, end = Var("p"), Var("end")
@@ -213,7 +219,7 @@ class Index:
             with code.when(all_of([number.ne(key) for key in self.keys])):
                 code.give(2)
         if framing.length is not None:
-            measured = variables.of(ENTRY, framing.length.name)
+            measured = variables.get(ENTRY, framing.length.name)
             code.assign(measured, self.at_fixed_place(framing.length, p))
             with code.when(any_of(self.refused(measured, variables))):
                 code.give(-1)
@@ -229,7 +235,7 @@ class Index:
         )
 
     def refused(self, measured: Var, variables: Variables) -> list[Expr]:
-        """When a length is that of no entry."""
+        """Return the conditions under which a length is invalid: negative, or refused by the schema."""
         length = self.framing.length
         assert length is not None
         fields = Fields(self.kernels.plan, self.entry, ENTRY, variables)
@@ -242,7 +248,7 @@ class Index:
         return [measured < 0, refused]
 
     def row_test(self, case: CasePlan) -> None:
-        """Whether an entry is a row itself."""
+        """Emit the function that tests whether an entry is itself a row of ``case``."""
         p, after, full_check = map(Var, ("p", "after", "full_check"))
         code, variables = Builder(), Variables()
         tests = self.tests(variables)
@@ -266,6 +272,7 @@ class Index:
     # ------------------------------------------------------------ many entries
 
     def find(self) -> str:
+        """Emit the function that finds entries and fills the index table, and return its name."""
         slots, code = self.kernels.slots, Builder()
         table, capacity, p, end, most, full_check = map(
             Var, ("table", "capacity", "p", "end", "most", "full_check")
@@ -317,4 +324,5 @@ class Index:
 
 
 def _expr(value: Expr | int) -> Expr:
+    """Return ``value`` as an expression."""
     return Num(value) if isinstance(value, int) else value

@@ -13,7 +13,7 @@ from codecgen.targets.arrow.numba_decode.view import Kernels
 
 
 def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
-    """The kernels of a view, and their module. Raises :class:`Unsupported`."""
+    """Return the kernels of a view and the text of their module. Raises Unsupported."""
     kernels = Kernels(plan, view)
     passes = []
     for entry, keys in view.layouts():
@@ -31,7 +31,7 @@ def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
 
 
 def decode(kernels: Kernels, entry: LayoutPlan, fills: list[RowsKernel]) -> str:
-    """Pass 2 over many entries. Its name."""
+    """Emit the function that decodes many entries (pass 2) and return its name."""
     code, slots = Builder(), kernels.slots
     parameters = [
         Var(n) for n in ("table", "first", "last", "most", "bias", "out", "state", "room")

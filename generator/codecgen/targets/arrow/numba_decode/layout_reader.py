@@ -1,4 +1,4 @@
-"""Prints read programs as kernels: the fields of a layout, one after the other, and the layouts that it holds."""
+"""Emits read programs as kernels: the fields of a layout, one after the other, and the layouts that it holds."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Window:
 
 
 class LayoutReader:
-    """Prints read programs: fields in their order, with the windows that lengths open and the checksums over them.
+    """Emits read programs: fields in their order, with the windows that lengths open and the checksums over them.
 
     Attributes:
         values: Reader of single values.
@@ -80,8 +80,11 @@ class LayoutReader:
         p: Var,
         gives: ColumnOutputs,
     ) -> None:
-        """Print into ``code`` what reads at the place ``p``. In the modes ``open`` and ``rows`` that checks everything, and ``rows``
-        gives values to the columns of ``gives`` too. In the mode ``hop`` it only checks that nothing ends too early."""
+        """Prepare to emit reads at the address ``p`` into ``code``.
+
+        The modes ``open`` and ``rows`` check everything, and ``rows`` also gives values to the columns of ``gives``. The
+        mode ``hop`` only checks that nothing ends too early.
+        """
         self.plan = plan
         self.code = code
         self.mode = mode
@@ -111,7 +114,7 @@ class LayoutReader:
         *,
         ruled: bool = False,
     ) -> Expr:
-        """Print the read program of a layout, up to the field ``stop``, which is excluded.
+        """Emit the read program of a layout, up to the field ``stop``, which is excluded.
 
         Args:
             layout: The layout.
@@ -173,7 +176,7 @@ class LayoutReader:
         return False
 
     def skip_to_end(self, layout: LayoutPlan) -> Expr:
-        """Print the step to the end of the outermost window of ``layout``. Return the end of the bytes around it."""
+        """Emit the step to the end of the outermost window of ``layout``. Return the end of the bytes around it."""
         inner = self.windows[0]
         end = self.ends[inner.length][0]
         self.code.assign(self.p, end)
@@ -190,7 +193,7 @@ class LayoutReader:
         end: Expr,
         wanted: set[str],
     ) -> Expr:
-        """Print ``op``, the operation ``i`` of ``ops``. Return the end of the bytes that may be read afterwards."""
+        """Emit ``op``, the operation ``i`` of ``ops``. Return the end of the bytes that may be read afterwards."""
         match op:
             case read_ops.Open():
                 return self.open_window(op, fields, end)
@@ -213,20 +216,20 @@ class LayoutReader:
         return end
 
     def print_field_op(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Print one operation of a field that may be left out: a requirement, or what reads the field."""
+        """Emit one operation of a field that may be left out: a requirement, or what reads the field."""
         if isinstance(op, read_ops.Require):
             self.print_op(op, (op,), 0, fields, end, wanted)
         else:
             self.read_field(op, fields, end, wanted)
 
     def read_field(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Print the operation that reads a field. Raise Unsupported for a choice."""
+        """Emit the operation that reads a field. Raise Unsupported for a choice."""
         part = self.values.part = fields.part
         match op:
             case read_ops.Number(fp, name):
                 self.read_number_field(fp.field, name, fields, end, wanted)
             case read_ops.Bytes(fp, type_, after):
-                n, target = self.variables.of(part, fp.name), self.gives.find_target(part, fp.name)
+                n, target = self.variables.get(part, fp.name), self.gives.find_target(part, fp.name)
                 inside = bool(self.windows) and self.windows[-1].last == fp.name
                 self.values.read_bytes(fp.field, type_, after, n, target, end, ends_window=inside)
             case read_ops.Elements():
@@ -245,16 +248,16 @@ class LayoutReader:
     def read_number_field(
         self, f: Field, name: str, fields: Fields, end: Expr, wanted: set[str]
     ) -> None:
-        """Print what reads a number. It goes into a variable only if the field is in ``wanted`` or a column shows it."""
+        """Emit code that reads a number. It goes into a variable only if the field is in ``wanted`` or a column shows it."""
         target = self.gives.find_target(fields.part, f.name)
-        variable = self.variables.of(fields.part, f.name)
+        variable = self.variables.get(fields.part, f.name)
         known = is_number(f) or is_raw(f) or isinstance(f.type, BitsType)
         self.values.read_scalar(
             name, variable if f.name in wanted and known else None, target, fields.part, end, f
         )
 
     def check_requirement(self, f: Field, condition: Value, fields: Fields) -> None:
-        """Print that the kernel fails at ``f`` unless ``condition`` holds. Raise Unsupported if it cannot be computed."""
+        """Emit code by which the kernel fails at ``f`` unless ``condition`` holds. Raise Unsupported if it cannot be computed."""
         try:
             self.values.fail_if(negated_condition(fields.arithmetic(), condition), f)
         except Refused as error:
@@ -276,7 +279,7 @@ class LayoutReader:
         end: Expr,
         wanted: set[str],
     ) -> None:
-        """Print what reads a field if ``condition`` holds, and otherwise sets it to absent."""
+        """Emit code that reads a field if ``condition`` holds, and otherwise sets it to absent."""
         test = self.condition_of(condition, fields, fp.field)
         self.values.covered = 0
         loose = self.values.loose
@@ -292,8 +295,8 @@ class LayoutReader:
             branch.arms.pop()  # type: ignore[attr-defined]
 
     def set_absent(self, f: Field, part: str) -> None:
-        """Print that a field is left out: its variable is -1 for bytes and 0 for numbers, and its column null or empty."""
-        variable = self.variables.of(part, f.name)
+        """Emit code for an absent field: its variable is -1 for bytes and 0 for numbers, and its column null or empty."""
+        variable = self.variables.get(part, f.name)
         target = self.gives.find_target(part, f.name)
         if isinstance(f.type, BytesType):
             self.code.assign(variable, -1)
@@ -305,7 +308,7 @@ class LayoutReader:
     # ------------------------------------------------------------ windows and checksums
 
     def open_window(self, op: read_ops.Open, fields: Fields, end: Expr) -> Expr:
-        """Print the check of a length, and open the window that it measures. Return the end of the window.
+        """Emit the check of a length, and open the window that it measures. Return the end of the window.
 
         Raises:
             Unsupported: if the length counts itself, or may be left out and measures more than one field of bytes.
@@ -314,7 +317,7 @@ class LayoutReader:
         check_number(m.field)
         if m.own_bytes:
             raise Unsupported("a length that counts itself", m.field)
-        length = self.variables.of(fields.part, m.name)
+        length = self.variables.get(fields.part, m.name)
         inner = Var(f"end_of_{op.first.name}")
         self.ends[m.name] = (inner, length)
         too_long = any_of([length < 0, length > end - self.p])
@@ -341,7 +344,7 @@ class LayoutReader:
         return inner
 
     def close_window(self, op: read_ops.Close, layout: LayoutPlan, end: Expr) -> Expr:
-        """Print the check that a window is used up, and close it. Return the end of the bytes around it."""
+        """Emit the check that a window is used up, and close it. Return the end of the bytes around it."""
         window = self.windows.pop()
         f = op.at.field
         differs = self.p.ne(end)
@@ -357,7 +360,7 @@ class LayoutReader:
         return window.around
 
     def note_place(self, c: FieldPlan, at_end: bool, fields: Fields) -> None:
-        """Print that ``p`` is where the range of a checksum starts or, with ``at_end``, ends."""
+        """Emit the assignment of ``p`` to the start or, with ``at_end``, to the end of the range of a checksum."""
         if self.checks:
             if c.when is not None:
                 raise Unsupported("a checksum that may be left out", c.field)
@@ -373,7 +376,7 @@ class LayoutReader:
         return self.variables.found[key]
 
     def verify_here(self, c: FieldPlan, ahead: bool, fields: Fields, end: Expr) -> None:
-        """Print the verification of a checksum, or note it in ``pending`` if it covers all that follows in an entry (``ahead``)."""
+        """Emit the verification of a checksum, or note it in ``pending`` if it covers all that follows in an entry (``ahead``)."""
         if not self.checks:
             return
         if c.when is not None:
@@ -397,18 +400,18 @@ class LayoutReader:
     def compare_checksum(
         self, c: FieldPlan, part: str, start: Expr, size: Expr, only: tuple[Expr, ...] = ()
     ) -> None:
-        """Print the comparison of a checksum over ``size`` bytes at ``start``, under the conditions ``only``. Raise Unsupported if
+        """Emit the comparison of a checksum over ``size`` bytes at ``start``, under the conditions ``only``. Raise Unsupported if
         kernels lack the algorithm."""
         if c.field.checksum not in KERNEL_CHECKSUMS:
             raise Unsupported(f"a checksum that kernels lack, {c.field.checksum}", c.field)
-        stored: Expr = self.variables.of(part, c.name)
+        stored: Expr = self.variables.get(part, c.name)
         if isinstance(c.field.type, ScalarType) and c.field.type.name != "u32":
             stored = stored & 0xFFFFFFFF
         computed = call(str(c.field.checksum), start, size)
         self.values.fail_if(all_of([*only, computed.ne(stored)]), c.field)
 
     def check_fixed_sizes(self, ops: tuple[ReadOp, ...], layout: LayoutPlan, end: Expr) -> None:
-        """Print one check for all fields of fixed size at the start of ``ops``, unless their bytes are checked already."""
+        """Emit one check for all fields of fixed size at the start of ``ops``, unless their bytes are checked already."""
         first = ops[0]
         fp = first.field  # type: ignore[union-attr]
         if fp.size is None:
@@ -433,7 +436,7 @@ class LayoutReader:
     # ------------------------------------------------------------ arrays and layouts in the place of fields
 
     def read_array(self, op: read_ops.Elements, fields: Fields, end: Expr) -> None:
-        """Print what reads an array inside a row. Raise Unsupported if kernels cannot express it."""
+        """Emit code that reads an array inside a row. Raise Unsupported if kernels cannot express it."""
         fp, type_, element = op.field, op.type, op.element
         f, part = fp.field, fields.part
         if type_.compression is not None:
@@ -448,7 +451,7 @@ class LayoutReader:
             raise Unsupported("an array with a length inside rows", f)
         if isinstance(element, ChoiceType):
             raise Unsupported("an array of a choice", f)
-        n = self.variables.of(part, f.name)
+        n = self.variables.get(part, f.name)
         self.values.covered = 0
         counted = type_.has_count
         if type_.fixed is not None:
@@ -457,7 +460,7 @@ class LayoutReader:
             self.values.read_number(type_.count, n, end, f)
         elif type_.counted_by is not None:
             check_number(field_of(fields.layout, type_.counted_by))
-            self.code.assign(n, self.variables.of(part, type_.counted_by))
+            self.code.assign(n, self.variables.get(part, type_.counted_by))
         else:
             self.code.assign(n, 0)
         if null is not None:
@@ -479,7 +482,7 @@ class LayoutReader:
     def handle_null_array(
         self, type_: ArrayType, n: Var, null: int, target: Target | None, f: Field
     ) -> None:
-        """Print that an array whose count is ``null`` has no elements and is null in its column. ``at_least`` does not apply to it."""
+        """Emit code by which an array whose count is ``null`` is empty, and null in its column. ``at_least`` does not apply to it."""
         with self.code.when(n.eq(null)):
             self.code.assign(n, 0)
             if target is not None:
@@ -498,7 +501,7 @@ class LayoutReader:
         end: Expr,
         counted: bool,
     ) -> None:
-        """Print the loop over the elements of an array, ``n`` of them if ``counted``, otherwise up to ``end``."""
+        """Emit the loop over the elements of an array, ``n`` of them if ``counted``, otherwise up to ``end``."""
         code = self.code
         part = fields.part
         target = self.gives.find_target(part, f.name)
@@ -527,7 +530,7 @@ class LayoutReader:
         target: Target | None,
         end: Expr,
     ) -> None:
-        """Print what reads one element of an array."""
+        """Emit code that reads one element of an array."""
         if isinstance(element, LayoutPlan):
             self.read_nested(f, element, part_of(fields.part, f.name), target, end)
             return
@@ -537,13 +540,13 @@ class LayoutReader:
         if isinstance(element, ScalarType):
             self.values.read_scalar(element.name, None, inside, of.part, end, f)
         else:
-            n = self.variables.of(of.part, f.name)
+            n = self.variables.get(of.part, f.name)
             self.values.read_bytes(f, element, None, n, inside, end)
 
     def read_nested(
         self, f: Field, layout: LayoutPlan, part: str, target: Target | None, end: Expr
     ) -> None:
-        """Print the program of a layout inside another one. Raise Unsupported if the layout holds itself."""
+        """Emit the program of a layout inside another one. Raise Unsupported if the layout holds itself."""
         if layout.name in self.held:
             raise Unsupported("a layout that holds itself", f)
         kept = self.windows, self.values.covered, self.ends
@@ -556,7 +559,7 @@ class LayoutReader:
                 self.gives.write_missing(inner)
 
     def read_struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
-        """Print what reads a layout in the place of a field, with the number before it that says whether it is present."""
+        """Emit code that reads a layout in the place of a field, with the number before it that says whether it is present."""
         type_ = f.type
         assert isinstance(type_, StructType)
         if len(self.plan.held(type_.layout, fields.layout)) > 1:
@@ -567,7 +570,7 @@ class LayoutReader:
             self.read_nested(f, layout, part, target, end)
             self.values.covered = 0
             return
-        there = self.variables.of(fields.part, f.name)
+        there = self.variables.get(fields.part, f.name)
         self.values.read_number(type_.present, there, end, f)
         self.values.check_end(end, f)
         if type_.null is None:
@@ -585,7 +588,7 @@ class LayoutReader:
     # ------------------------------------------------------------ tagged fields
 
     def read_tags(self, op: read_ops.Tags, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Print what reads a section of tagged fields. Tags ascend, and unknown ones are passed over."""
+        """Emit code that reads a section of tagged fields. Tags ascend, and unknown ones are passed over."""
         code, f = self.code, op.field.field
         part = fields.part
         there = {fp.name: self.set_default(fp, part) for fp, _ in op.known}
@@ -634,10 +637,10 @@ class LayoutReader:
         return True
 
     def set_default(self, fp: FieldPlan, part: str) -> Var | None:
-        """Print that the variable of a tagged field is its default. Return the variable that says whether the field is there, None
+        """Emit the assignment of a tagged field's default to its variable. Return the variable that says whether the field is there, None
         if no column shows the field."""
         f = fp.field
-        variable = self.variables.of(part, f.name)
+        variable = self.variables.get(part, f.name)
         default = default_value(fp)
         if default is not None:
             self.code.assign(variable, default)
@@ -659,7 +662,7 @@ class LayoutReader:
         after: Var,
         wanted: set[str],
     ) -> None:
-        """Print what reads a known tagged field, with the checks that it ends at ``after`` and does not hold its default."""
+        """Emit code that reads a known tagged field, with the checks that it ends at ``after`` and does not hold its default."""
         f = fp.field
         if self.checks:
             default = default_bytes(fp)
@@ -674,7 +677,7 @@ class LayoutReader:
         self.values.covered = 0
 
     def give_default(self, fp: FieldPlan, part: str, there: Var | None) -> None:
-        """Print that a column gets the default of a tagged field that is not there. Raise Unsupported for bytes that are not empty."""
+        """Emit the write of the default of an absent tagged field to its column. Raise Unsupported for bytes that are not empty."""
         f = fp.field
         target = self.gives.find_target(part, f.name)
         if there is None or target is None:
@@ -689,7 +692,7 @@ class LayoutReader:
             if null:
                 self.gives.write_missing(target)
             elif default_value(fp) is not None:
-                self.gives.write_value(target, self.variables.of(part, f.name))
+                self.gives.write_value(target, self.variables.get(part, f.name))
             else:
                 self.gives.write_empty(target)
 

@@ -92,7 +92,7 @@ def refuse_rules(layout: LayoutPlan, around: Collection[str] = ()) -> None:
 
 
 def breach_of(fields: Fields, rule: RulePlan) -> Expr:
-    """Print the condition that a rule is broken; sums wrap in 64 bits."""
+    """Emit the condition that a rule is broken; sums wrap in 64 bits."""
     assert rule.condition is not None
     arithmetic = fields.arithmetic()
     arithmetic.bits = 64
@@ -103,7 +103,7 @@ def breach_of(fields: Fields, rule: RulePlan) -> Expr:
 
 
 def opposite_of(arithmetic: Arithmetic, value: Value) -> Expr:
-    """Print the opposite of a condition."""
+    """Emit the opposite of a condition."""
     match value:
         case nodes.Logical(operator, left, right):
             sides = [opposite_of(arithmetic, left), opposite_of(arithmetic, right)]
@@ -122,7 +122,7 @@ def fields_of_rules(plan: Plan, layout: LayoutPlan) -> set[str]:
 
 
 def check_fields(values: ValueReader, fields: Fields, apply: Expr) -> None:
-    """Print the rules that ask for no elements."""
+    """Emit the rules that ask for no elements."""
     rules = rules_of_fields(fields.layout)
     if rules:
         with values.code.when(apply):
@@ -132,11 +132,12 @@ def check_fields(values: ValueReader, fields: Fields, apply: Expr) -> None:
 
 @dataclass(slots=True)
 class RowFields(Fields):
-    """Fields of an entry, with what its rows have all together: variables that change from row to row."""
+    """Fields of an entry and aggregates of its rows, such as the largest value so far."""
 
     extremes: dict[tuple[str, str], Var] = field(default_factory=dict)
 
     def end(self, value: nodes.EndValue) -> Term:
+        """Return a field of the first, last, largest or smallest row as a term. Raises Refused for other values."""
         inner = value.value
         plain = isinstance(inner, nodes.FieldValue) and not inner.holders
         if not plain or not is_number(inner.field) or inner.type.nullable:  # type: ignore[union-attr]
@@ -149,7 +150,7 @@ class RowFields(Fields):
 
 
 class RowRules:
-    """Prints the rules that ask for elements, around and in the loop over the rows."""
+    """Emitter of the rules about elements, before, in and after the loop over the rows."""
 
     def __init__(self, case: CasePlan, fields: RowFields) -> None:
         self.rules = rules_of_rows(case)
@@ -169,22 +170,22 @@ class RowRules:
             known = fields.extremes.setdefault(("last", f.name), Var(f"last_{f.name}"))
             self.ascending.append((rule, f.name, known))
 
-    def before(self, code: Builder) -> None:
+    def initialize(self, code: Builder) -> None:
         """Initialize the variables that hold what rules ask of all rows."""
         for variable in self.fields.extremes.values():
             code.assign(variable, 0)
 
-    def row(self, values: ValueReader, code: Builder, apply: Expr, is_first: Expr) -> None:
-        """Look at one row."""
+    def check_row(self, values: ValueReader, code: Builder, apply: Expr, is_first: Expr) -> None:
+        """Emit the checks and updates that the rules need for one row."""
         if not self.rules:
             return
         with code.when(apply):
             for rule, name, known in self.ascending:
-                value = self.fields.variables.of(ITEM, name)
+                value = self.fields.variables.get(ITEM, name)
                 test = all_of([invert(is_first), value <= known])
                 values.fail_if(test, field_of_rule(self.layout, rule))
             for (end, name), variable in self.fields.extremes.items():
-                value = self.fields.variables.of(ITEM, name)
+                value = self.fields.variables.get(ITEM, name)
                 if end == "last":
                     code.assign(variable, value)
                     continue
@@ -192,7 +193,9 @@ class RowRules:
                 with code.when(any_of([is_first, *further])):
                     code.assign(variable, value)
 
-    def after(self, values: ValueReader, code: Builder, apply: Expr, is_empty: Expr) -> None:
+    def check_all_rows(
+        self, values: ValueReader, code: Builder, apply: Expr, is_empty: Expr
+    ) -> None:
         """Check the rules that ask for all rows, after the last row."""
         if not self.breaches:
             return

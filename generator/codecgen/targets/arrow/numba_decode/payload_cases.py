@@ -1,4 +1,4 @@
-"""Prints what reads the cases of choices in the parts of a payload: those that somebody asks for, and no other."""
+"""Emits code that reads the cases of choices in the parts of a payload: only those that columns or conditions use."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Case:
     plans: list[LayoutPlan]
     fields: dict[str, ScalarType | BitsType | BytesType | None] = field(default_factory=dict)
 
-    def which(self, variables: Variables) -> Var:
-        """Return the variable with the number of the version that was read: 1 for the first of ``plans``, 0 for none."""
+    def version_number(self, variables: Variables) -> Var:
+        """Return the variable with the number of the version that was read: 1 for the first of ``plans``, 0 if none."""
         return about(variables, self.part, "which one")
 
 
@@ -79,23 +79,23 @@ class Cases:
                         out.append(plan)
         return out
 
-    def of(self, part: str) -> Case | None:
+    def find_case(self, part: str) -> Case | None:
         """Return the case whose fields lie in ``part``, None if there is none."""
         every = (case for cases in self.found.values() for case in cases.values())
         return next((case for case in every if case.part == part), None)
 
     def begin(self, code: Builder, variables: Variables, part: str | None = None) -> None:
-        """Print that no case has been read yet, of the choices in ``part`` or, without it, of all."""
+        """Emit the reset that no case has been read yet, for the choices in ``part`` or, without it, of all."""
         for (around, _), cases in self.found.items():
             if part not in (None, around):
                 continue
             for case in cases.values():
-                code.assign(case.which(variables), 0)
+                code.assign(case.version_number(variables), 0)
                 for name, type_ in case.fields.items():
                     if isinstance(type_, BytesType):
-                        code.assign(variables.of(case.part, name), -1)
+                        code.assign(variables.get(case.part, name), -1)
                     elif type_ is not None:
-                        code.assign(variables.of(case.part, name), 0)
+                        code.assign(variables.get(case.part, name), 0)
                         code.assign(is_there(variables, case, name), 0)
 
     def term(self, read: nodes.FieldValue, part: str, variables: Variables) -> Term:
@@ -103,10 +103,10 @@ class Cases:
         choice, held = (*read.holders, read.field)[:2]
         case = self.found[part, choice.name][layout_of(held)]
         if len(read.holders) == 1:
-            return Term(Num(1), case.which(variables).eq(0))
+            return Term(Num(1), case.version_number(variables).eq(0))
         f = read.field
         if isinstance(f.type, BytesType):
-            n = variables.of(case.part, f.name)
+            n = variables.get(case.part, f.name)
             return Term(n, n < 0)
         if not isinstance(f.type, BitsType) and not is_number(f):
             raise Refused(f"a value of type {getattr(f.type, 'name', 'array')}")
@@ -126,7 +126,7 @@ class Cases:
     def number(self, read: nodes.FieldValue, case: Case, variables: Variables) -> Term:
         """Return the variable of a field in a case, null if the field is not there."""
         null = is_there(variables, case, read.field.name).eq(0) if read.type.nullable else None
-        return Term(variables.of(case.part, read.field.name), null)
+        return Term(variables.get(case.part, read.field.name), null)
 
 
 def layout_of(case: Field) -> str:

@@ -46,7 +46,7 @@ def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
 
 
 class PayloadLoop:
-    """Prints the loop over payloads, which finds out what each one is and calls the function for its rows."""
+    """Emits the loop over payloads, which finds out what each one is and calls the function for its rows."""
 
     def __init__(self, kernels: PayloadKernels, rows: list[PayloadRowsKernel]) -> None:
         self.kernels = kernels
@@ -116,7 +116,7 @@ class PayloadLoop:
         return name
 
     def print_decision(self) -> None:
-        """Print what finds out the kind of a payload by the number in its deciding part. Raise Unsupported if the number lies at no
+        """Emit code that determines the kind of a payload by its discriminator. Raise Unsupported if the number lies at no
         fixed place."""
         code, decider = self.code, self.view.decider
         by_number: dict[int | None, list[Combination]] = {}
@@ -171,7 +171,7 @@ class PayloadLoop:
         chosen: Mapping[str, LayoutPlan | None],
         combinations: list[Combination],
     ) -> None:
-        """Print what tells for each of the parts ``names`` whether it is null and which version it is, then reads the payload."""
+        """Emit code that determines nulls and versions of the parts ``names``, then reads the payload."""
         if not names:
             self.call_rows(next(c for c in combinations if c.layouts == chosen))
             return
@@ -199,7 +199,7 @@ class PayloadLoop:
         chosen: Mapping[str, LayoutPlan | None],
         combinations: list[Combination],
     ) -> None:
-        """Print what tells by its number which of ``plans`` a part is. A payload in any other version is rejected."""
+        """Emit code that determines by its number which of ``plans`` a part is. A payload in any other version is rejected."""
         code = self.code
         if len(plans) == 1:
             self.print_parts(rest, {**chosen, name: plans[0]}, combinations)
@@ -219,7 +219,7 @@ class PayloadLoop:
                 code.assign(self.done, _REJECTED)
 
     def call_rows(self, combination: Combination) -> None:
-        """Print the call of the function that writes the rows of a combination of parts."""
+        """Emit the call of the function that writes the rows of a combination of parts."""
         kernel = self.rows[id(combination)]
         arguments: list[Expr] = [v for n in kernel.layouts for v in (self.starts[n], self.ends[n])]
         arguments += [self.i + self.bias, self.state + self.kernels.state["NOTED"]]

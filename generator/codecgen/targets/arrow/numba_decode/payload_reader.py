@@ -1,4 +1,4 @@
-"""Prints readers of the parts of a payload: they note where bytes and arrays lie, and give nothing to columns."""
+"""Emits readers of the parts of a payload: they note where bytes and arrays lie, and give nothing to columns."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _both(name: str) -> tuple[Var, Var]:
 
 
 class PayloadReader(LayoutReader):
-    """Prints the read programs of the parts of a payload.
+    """Emits the read programs of the parts of a payload.
 
     Of a choice it reads the ``cases`` that columns or conditions ask for. Another case is passed over if its end is known, and is
     left to the reference codecs otherwise.
@@ -92,7 +92,7 @@ class PayloadReader(LayoutReader):
         self.needed = needed
 
     def read_field(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Print the operation that reads a field or a choice, and note its place if a column needs it."""
+        """Emit the operation that reads a field or a choice, and note its place if a column needs it."""
         noted = self.places.again.get((fields.part, op.field.name))  # type: ignore[union-attr]
         if noted is not None:
             self.code.assign(noted[0], self.p)
@@ -113,7 +113,7 @@ class PayloadReader(LayoutReader):
         end: Expr,
         counted: bool,
     ) -> None:
-        """Print the loop over the elements of an array. If they are rows, only check them and note where the array begins."""
+        """Emit the loop over the elements of an array. If they are rows, only check them and note where the array begins."""
         noted = self.places.each.get((fields.part, f.name))
         if noted is None or not isinstance(element, LayoutPlan):
             super().read_elements(f, type_, element, fields, n, end, counted)
@@ -130,7 +130,7 @@ class PayloadReader(LayoutReader):
             self.values.fail_if(n < type_.at_least, f)
 
     def read_item(self, element: LayoutPlan, end: Expr) -> None:
-        """Print what reads an element that is a row."""
+        """Emit code that reads an element that is a row."""
         self.values.loose = 0
         for (part, _), (start, _) in self.places.again.items():
             if part == ITEM:
@@ -144,7 +144,7 @@ class PayloadReader(LayoutReader):
     # ------------------------------------------------------------ choices
 
     def read_choice(self, op: read_ops.Choose, fields: Fields, end: Expr) -> None:
-        """Print what reads a choice. Raise Unsupported if kernels cannot tell its cases apart."""
+        """Emit code that reads a choice. Raise Unsupported if kernels cannot tell its cases apart."""
         code, f, type_ = self.code, op.field.field, op.type
         if not isinstance(type_, ChoiceType):
             raise Unsupported("a layout whose version another field says", f)
@@ -177,7 +177,7 @@ class PayloadReader(LayoutReader):
     def read_cases(
         self, op: read_ops.Choose, type_: ChoiceType, fields: Fields, end: Expr, to_end: bool
     ) -> None:
-        """Print what reads the case that is there. With ``to_end`` other cases are passed over, otherwise they are rejected."""
+        """Emit code that reads the case that is there. With ``to_end`` other cases are passed over, otherwise they are rejected."""
         code, f = self.code, op.field.field
         wanted = self.cases.found.get((fields.part, f.name), {})
         begun = False
@@ -253,7 +253,7 @@ class PayloadReader(LayoutReader):
             raise Unsupported(error.reason, op.field.field) from None
 
     def read_case(self, plan: LayoutPlan, case: Case, end: Expr) -> None:
-        """Print what reads a case, and note which of its fields are there. Raise Unsupported if the layout holds itself."""
+        """Emit code that reads a case, and note which of its fields are there. Raise Unsupported if the layout holds itself."""
         code = self.code
         if plan.name in self.held:
             raise Unsupported("a layout that holds itself", plan.layout.fields[0])
@@ -263,7 +263,9 @@ class PayloadReader(LayoutReader):
             self.read_layout(plan, case.part, end, set(case.fields))
         self.windows, self.ends = kept
         self.values.covered = 0
-        code.assign(case.which(self.variables), 1 + [id(p) for p in case.plans].index(id(plan)))
+        code.assign(
+            case.version_number(self.variables), 1 + [id(p) for p in case.plans].index(id(plan))
+        )
         for name, type_ in case.fields.items():
             fp = plan.field(name)
             if fp is None or type_ is None or isinstance(type_, BytesType):
@@ -285,7 +287,7 @@ class PayloadFields(Fields):
     element: LayoutPlan | None = None
     cases: Cases | None = None
 
-    def where(self, owner: str) -> tuple[str, LayoutPlan]:
+    def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
         """Return the part and the layout that the fields of ``owner`` lie in."""
         if owner == ITEM and self.element is not None:
             return ITEM, self.element
@@ -296,25 +298,25 @@ class PayloadFields(Fields):
         """Return a field, or a field of a case, as a number. Raise Refused if it is none."""
         if self.cases is None or case_in(value) is None:
             return Fields.field(self, value)  # no super() with slots
-        return self.cases.term(value, self.where(value.owner)[0], self.variables)
+        return self.cases.term(value, self.locate_owner(value.owner)[0], self.variables)
 
     def raw(self, value: FieldValue, column: str) -> Term | None:
         """Return a field whose bits the column type ``column`` has as they are, None if the types differ."""
         if self.cases is None or case_in(value) is None:
             return Fields.raw(self, value, column)
-        return self.cases.raw(value, self.where(value.owner)[0], self.variables, column)
+        return self.cases.raw(value, self.locate_owner(value.owner)[0], self.variables, column)
 
-    def known(self) -> Known:
+    def constant_finder(self) -> Known:
         """Return a function that gives the constant of a field, None if the field has none."""
 
-        def known(value: Value) -> Value | None:
+        def find_constant(value: Value) -> Value | None:
             if isinstance(value, FieldValue) and not value.type.nullable and not value.holders:
                 return (
                     Literal(int(value.field.const)) if isinstance(value.field.const, int) else None
                 )
             return known_fields(value)
 
-        return known
+        return find_constant
 
 
 def _is_one_of(value: Expr, numbers: Set[int]) -> Expr:

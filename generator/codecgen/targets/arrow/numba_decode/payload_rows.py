@@ -1,4 +1,4 @@
-"""Prints what reads one kind of payload, all of whose parts are known, and writes its rows."""
+"""Emits code that reads one kind of payload, all of whose parts are known, and writes its rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from codecgen.targets.arrow.unsupported_fields import find_choice
 
 
 class PayloadRowsKernel:
-    """Prints the function of one combination. It reads and checks all parts before it writes a row, and what it has written
+    """Emits the function of one combination. It reads and checks all parts before it writes a row, and what it has written
     counts when the state says so: all rows of a payload at once."""
 
     def __init__(self, kernels: PayloadKernels, combination: Combination) -> None:
@@ -80,7 +80,7 @@ class PayloadRowsKernel:
                 code.give(1)
         code.give(1)
         parameters = [v for n in self.layouts for v in (self.starts[n], self.ends[n])]
-        parameters += [self.variables.of("place", "row")]
+        parameters += [self.variables.get("place", "row")]
         parameters += [self.note, self.out, self.state, self.room, self.most]
         doc = "Check a payload and write its rows. 0 when it is not as it should be, or there is no room."
         typed = [(v, "int") for v in parameters]
@@ -116,7 +116,7 @@ class PayloadRowsKernel:
             values = [*case.values.values(), *([] if case.when is None else [case.when])]
             for value in values:
                 for _, read in nodes.cases_read(value):
-                    part, layout = self.fields_of(case, Variables()).where(read.owner)
+                    part, layout = self.fields_of(case, Variables()).locate_owner(read.owner)
                     self.cases.ask(part, layout, read)
         for case in self.combination.cases:
             if case.array is not None:
@@ -135,7 +135,7 @@ class PayloadRowsKernel:
             self.code.assign(self.unread, 0)
         for part, name in [*self.places.again, *self.places.each]:
             if part != ITEM:
-                self.code.assign(self.variables.of(part, name), 0)
+                self.code.assign(self.variables.get(part, name), 0)
         for start, _ in [*self.places.again.values(), *self.places.each.values()]:
             self.code.assign(start, 0)
 
@@ -201,11 +201,11 @@ class PayloadRowsKernel:
     def shown_field(self, value: Value, case: PayloadCase) -> tuple[str, Field]:
         """Return the part and the field that a column of bytes, lists or structs shows. Raise Unsupported if it is no single field."""
         if isinstance(value, nodes.FieldValue) and nodes.case_in(value) and len(value.holders) == 2:
-            part, _ = self.fields_of(case, Variables()).where(value.owner)
+            part, _ = self.fields_of(case, Variables()).locate_owner(value.owner)
             choice, held = value.holders
             return self.cases.found[part, choice.name][layout_of(held)].part, value.field
         if isinstance(value, nodes.FieldValue) and not value.holders:
-            part, layout = self.fields_of(case, Variables()).where(value.owner)
+            part, layout = self.fields_of(case, Variables()).locate_owner(value.owner)
             fp = layout.field(value.field.name)
             if fp is not None:
                 return part, fp.field
@@ -231,7 +231,7 @@ class PayloadRowsKernel:
     # ------------------------------------------------------------ rows
 
     def write_rows(self, case: PayloadCase, reader: PayloadReader) -> None:
-        """Print what writes the rows of a payload. The kernel returns 0 if they do not fit in."""
+        """Emit code that writes the rows of a payload. The kernel returns 0 if they do not fit in."""
         code = self.code
         self.check_unread(reader)
         if case.empty:
@@ -248,7 +248,7 @@ class PayloadRowsKernel:
         else:
             assert case.element is not None
             key = (case.of, case.array.name)
-            n = self.variables.of(*key)
+            n = self.variables.get(*key)
             start, end = self.places.each[key]
             with code.when(n > self.rows_room - self.at):
                 code.give(0)
@@ -259,23 +259,23 @@ class PayloadRowsKernel:
         self.commit_rows()
 
     def check_unread(self, reader: PayloadReader) -> None:
-        """Print the check that no case of a choice was passed over. The reference codecs read such payloads."""
+        """Emit the check that no case of a choice was passed over. The reference codecs read such payloads."""
         if self.choice is not None:
             reader.values.fail_if(self.unread.ne(0), self.choice)
 
     def write_row(self, case: PayloadCase, numbers: Var) -> None:
-        """Print what writes one row, whose fields have been read."""
+        """Emit code that writes one row, whose fields have been read."""
         code = self.code
         for leaf in self.kernels.view.leaves:
             if leaf.inside is None:
                 self.write_column(leaf, case)
         with code.when(numbers):
             place = numbers + Num(8) * self.at
-            code.do("store_64", place, self.variables.of("place", "row"))
+            code.do("store_64", place, self.variables.get("place", "row"))
         code.add(self.at, 1)
 
     def commit_rows(self) -> None:
-        """Print what stores the totals, so that the rows that were written count."""
+        """Emit code that stores the totals, so that the rows that were written count."""
         code = self.code
         code.do("store_64", self.state + self.kernels.state["ROWS"], self.at)
         for leaf in self.kernels.view.leaves:
@@ -286,14 +286,14 @@ class PayloadRowsKernel:
                 code.do("store_64", self.state + slots.nulls, target.nulls)
 
     def write_column(self, leaf: Leaf, case: PayloadCase) -> None:
-        """Print what writes the value of a column."""
+        """Emit code that writes the value of a column."""
         value = case.values.get(leaf.column.name)
         target = self.gives.target_of(leaf)
         if value is None or isinstance(value, nodes.NullValue):
             self.write_missing(target)
         elif leaf.column.type in BYTES_LIKE:
             part, f = self.shown_field(value, case)
-            n, start = self.variables.of(part, f.name), self.places.bytes[part, f.name]
+            n, start = self.variables.get(part, f.name), self.places.bytes[part, f.name]
             if value.type.nullable:
                 with self.code.when(n < 0):
                     self.gives.write_null(target)
@@ -309,7 +309,7 @@ class PayloadRowsKernel:
             self.write_number(leaf, term)
 
     def write_number(self, leaf: Leaf, term: Term) -> None:
-        """Print what writes a number or a boolean into a column."""
+        """Emit code that writes a number or a boolean into a column."""
         value = term.value
         if term.truth and leaf.column.type != "bool":
             value = call("int", value)
@@ -344,12 +344,12 @@ class PayloadRowsKernel:
         self, part: str, f: Field, case: PayloadCase
     ) -> list[tuple[LayoutPlan, Expr | None]]:
         """Return the layouts that a field may be in, each with the condition for it. The last condition is None: otherwise."""
-        chosen = self.cases.of(part)
+        chosen = self.cases.find_case(part)
         if chosen is None:
             layout = case.element if part == ITEM else self.layouts[part]
             assert layout is not None
             return [(layout, None)]
-        which = chosen.which(self.variables)
+        which = chosen.version_number(self.variables)
         there = [(i, plan) for i, plan in enumerate(chosen.plans, 1) if plan.field(f.name)]
         tests: list[Expr | None] = [which.eq(i) for i, _ in there]
         return [(plan, test) for (_, plan), test in zip(there, [*tests[:-1], None], strict=True)]
@@ -368,7 +368,7 @@ class PayloadRowsKernel:
     def read_again(
         self, leaf: Leaf, target: Target, part: str, f: Field, case: PayloadCase
     ) -> None:
-        """Print what reads a field once more for its column, now into the buffers of structs and lists."""
+        """Emit code that reads a field once more for its column, now into the buffers of structs and lists."""
         start, end = self.places.again[part, f.name]
         gives = self.make_outputs(self.sources_inside(leaf))
         gives.targets = self.gives.targets
@@ -387,13 +387,13 @@ class PayloadRowsKernel:
                 reader.read_field(find_operation(self.kernels, layout, f), fields, end, {f.name})
 
     def write_unread(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
-        """Print what a column gets if its field was not read: the default of a tagged field, otherwise null or empty."""
-        chosen = self.cases.of(part)
+        """Emit the value that a column gets if its field was not read: the default of a tagged field, otherwise null or empty."""
+        chosen = self.cases.find_case(part)
         if chosen is None:
             [(layout, _)] = self.list_versions(part, f, case)
             self.write_left_out(target, layout, f)
             return
-        which, begun = chosen.which(self.variables), False
+        which, begun = chosen.version_number(self.variables), False
         for i, layout in enumerate(chosen.plans, 1):
             if any(fp.name == f.name for fp in layout.tagged):
                 test = which.eq(i)
@@ -404,7 +404,7 @@ class PayloadRowsKernel:
             self.write_missing(target)
 
     def write_left_out(self, target: Target, layout: LayoutPlan, f: Field) -> None:
-        """Print what a column gets if ``layout`` leaves its field out. Raise Unsupported for a default that is not empty."""
+        """Emit the value that a column gets if ``layout`` leaves its field out. Raise Unsupported for a default that is not empty."""
         tagged = next((fp for fp in layout.tagged if fp.name == f.name), None)
         if tagged is None or (isinstance(f.type, ArrayType) and tagged.default is not None):
             self.write_missing(target)
@@ -416,7 +416,7 @@ class PayloadRowsKernel:
         gives.write_empty(target)
 
     def write_missing(self, target: Target) -> None:
-        """Print what a column gets without a value: null or empty."""
+        """Emit the value that a column gets without a value: null or empty."""
         gives = self.make_outputs(self.sources_inside(target.leaf))
         gives.targets = self.gives.targets
         gives.write_missing(target)

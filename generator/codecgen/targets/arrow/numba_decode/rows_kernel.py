@@ -39,8 +39,10 @@ from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
 
 
 class RowsKernel:
-    """Prints what reads the rows of one case. What it writes counts when the state says so: all rows of an array at once,
-    entries that are rows one by one."""
+    """Emitter of the functions that decode the rows of one case (pass 2).
+
+    Rows count once the state is stored: all rows of an array at once, rows that are entries one by one.
+    """
 
     def __init__(self, kernels: Kernels, index: Index, case: CasePlan) -> None:
         self.kernels = kernels
@@ -58,6 +60,7 @@ class RowsKernel:
         self.gives = self.gives_to(self.code)
 
     def gives_to(self, code: Builder) -> ColumnOutputs:
+        """Return the column outputs that write to the code of ``code``."""
         return ColumnOutputs(
             code,
             self.sources,
@@ -69,23 +72,26 @@ class RowsKernel:
         )
 
     def start(self) -> None:
-        """Begin another function."""
+        """Start a new function with an empty body and new variables."""
         self.code = Builder()
         self.variables = Variables()
         self.gives = self.gives_to(self.code)
 
     def slot(self, table: Var, name: str) -> Expr:
+        """Return the address of the slot ``name`` in a table."""
         slots = (
             self.kernels.state if table is self.state or table is self.room else self.kernels.slots
         )
         return table + slots[name]
 
     def loaded(self, table: Var, name: str) -> Expr:
+        """Return the load of the slot ``name`` of a table."""
         return call("load_i64_le", self.slot(table, name))
 
     # ------------------------------------------------------------ rows
 
     def rows(self) -> None:
+        """Emit the function that decodes the rows of one index row, up to those that fit."""
         code, case = self.code, self.case
         rows_room = Var("rows_room")
         code.assign(self.p, self.loaded(self.row, "SECTION"))
@@ -112,12 +118,14 @@ class RowsKernel:
         )
 
     def noted(self, part: str, name: str) -> Var:
+        """Return the variable of a value that the index stored; repeated calls return the same one."""
         key = (part, name)
         if key not in self.variables.found:
             self.variables.found[key] = Var(f"{part}_{name.replace(' ', '_')}")
         return self.variables.found[key]
 
     def rows_of_array(self, array: FieldPlan, rows_room: Var) -> None:
+        """Emit the decoding of rows that are elements of an array in the entry."""
         code, case = self.code, self.case
         type_ = array.field.type
         assert isinstance(type_, ArrayType)
@@ -130,14 +138,14 @@ class RowsKernel:
         for refused in self.kernels.refused(self.kernels.fields(case, self.variables), case):
             reader.values.fail_if(refused, array.field)
         start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
-        code.assign(self.variables.of("place", "position"), start + self.bias)
-        code.assign(self.variables.of("place", "size"), end - start)
+        code.assign(self.variables.get("place", "position"), start + self.bias)
+        code.assign(self.variables.get("place", "size"), end - start)
         counted = type_.count is not None or type_.counted_by is not None
         first, count = Var("first"), Var("count")
         code.assign(first, self.at)
         rules = self.kernels.row_rules(case, self.variables)
         apply = self.noted(*RULES)
-        rules.before(code)
+        rules.initialize(code)
         if counted:
             code.assign(count, self.loaded(self.row, "COUNT"))
             with code.when(count > rows_room - first):
@@ -152,7 +160,7 @@ class RowsKernel:
             refuse_rules(case.element, [case.entry.name])
             needed = self.kernels.item_fields(case)
             reader.read_layout(case.element, ITEM, self.end, needed, ruled=True)
-            rules.row(reader.values, code, apply, self.at.eq(first))
+            rules.check_row(reader.values, code, apply, self.at.eq(first))
             self.numbers(varying=True)
             if not counted:
                 code.add(self.at, 1)
@@ -162,7 +170,7 @@ class RowsKernel:
             reader.values.fail_if(number < type_.at_least, array.field)
         reader.values.fail_if(self.p.ne(self.end), array.field)
         is_empty = count.eq(0) if counted else self.at.eq(first)
-        rules.after(reader.values, code, apply, is_empty)
+        rules.check_all_rows(reader.values, code, apply, is_empty)
         self.commit(first + count if counted else self.at)
         code.do("store_64", self.slot(self.row, "SECTION"), self.end)
         code.do("store_64", self.slot(self.row, "COUNT"), 0)
@@ -170,7 +178,7 @@ class RowsKernel:
         code.do("store_64", self.slot(self.state, "NEXT"), self.loaded(self.row, "END"))
 
     def find_ends(self, array: FieldPlan) -> None:
-        """Look for the first and the last element, where columns are relative to these."""
+        """Emit the reads of the first and the last element if columns are relative to them. Raises Unsupported."""
         code, case = self.code, self.case
         ends = self.kernels.asked[case.number].ends
         if not ends:
@@ -198,7 +206,7 @@ class RowsKernel:
             needed = {name for _, name, _ in wanted}
             reader.read_layout(case.element, ITEM, self.end, needed, ruled=True)
             for which, name, variable in wanted:
-                value = self.variables.of(ITEM, name)
+                value = self.variables.get(ITEM, name)
                 if which == "last" or only_first:
                     code.assign(variable, value)
                 else:
@@ -212,6 +220,7 @@ class RowsKernel:
             code.do("store_64", self.row + slots[which, name], variable)
 
     def rows_that_are_entries(self, rows_room: Var) -> None:
+        """Emit the decoding of rows that are entries themselves, one after the other."""
         code, case = self.code, self.case
         full_check, after, start = Var("full_check"), Var("after"), Var("start")
         is_open = self.index.framing.open
@@ -227,9 +236,9 @@ class RowsKernel:
                 code.give(0)
             code.do("store_64", self.slot(self.row, "END"), after)
             code.assign(start, self.p)
-            code.assign(self.variables.of("place", "position"), self.p + self.bias)
+            code.assign(self.variables.get("place", "position"), self.p + self.bias)
             if not is_open:
-                code.assign(self.variables.of("place", "size"), after - self.p)
+                code.assign(self.variables.get("place", "size"), after - self.p)
             if case.rows.header_only:
                 self.head_fields()
                 code.assign(self.p, after)
@@ -244,7 +253,7 @@ class RowsKernel:
                 reader.read_layout(case.entry, ITEM, after, needed, ruled=True)
                 check_fields(reader.values, fields, full_check & WITH_RULES)
                 if is_open:
-                    code.assign(self.variables.of("place", "size"), self.p - start)
+                    code.assign(self.variables.get("place", "size"), self.p - start)
                 else:
                     reader.values.fail_if(self.p.ne(after), case.entry.fields[-1].field)
             self.numbers(varying=True)
@@ -264,10 +273,10 @@ class RowsKernel:
                 raise Unsupported("in a view of heads, but at no fixed place", blamed)
             place = self.p + fp.offset if fp.offset else self.p
             value = load(base_type(fp.field), place, fp.field)
-            self.code.assign(self.variables.of(ITEM, name), value)
+            self.code.assign(self.variables.get(ITEM, name), value)
 
     def commit(self, rows: Expr) -> None:
-        """What was written counts from here on."""
+        """Emit the stores that make the rows and bytes written so far count, and count the entry."""
         code = self.code
         code.do("store_64", self.slot(self.state, "ROWS"), rows)
         entries = self.slot(self.state, "ENTRIES")
@@ -284,7 +293,7 @@ class RowsKernel:
     # ------------------------------------------------------------ numbers
 
     def terms(self) -> list[tuple[Leaf, Term]]:
-        """The numbers of the row."""
+        """Return the numeric columns of the row, each with the term of its value."""
         fields = self.kernels.fields(self.case, self.variables)
         numbers = self.sources.numbers
         return [
@@ -292,7 +301,7 @@ class RowsKernel:
         ]
 
     def varies(self, term: Term) -> bool:
-        """Whether a number differs from row to row of what the index has as one."""
+        """Return True if a value differs between the rows of one index row."""
         own = {v for (part, _), v in self.variables.found.items() if part == ITEM}
         if self.case.array is None:
             own |= {v for (part, _), v in self.variables.found.items() if part == "place"}
@@ -300,17 +309,20 @@ class RowsKernel:
         return bool(own & read)
 
     def has_nulls_in_rows(self, leaf: Leaf) -> bool:
+        """Return True if nulls of a column are written row by row, not for all rows of an index row at once."""
         if leaf.inside is not None or leaf.column.type in DIRECT:
             return True
         found = [term for own, term in self.terms() if own is leaf]
         return any(term.null is not None and self.varies(term) for term in found)
 
     def numbers(self, *, varying: bool) -> None:
+        """Emit the writes of numbers that vary from row to row, or of those that do not."""
         for leaf, term in self.terms():
             if self.varies(term) is varying:
                 self.number(leaf, term)
 
     def number(self, leaf: Leaf, term: Term) -> None:
+        """Emit the write of one number of a row."""
         value, truth = term.value, term.value
         if term.truth and leaf.column.type != "bool":
             value = call("int", term.value)
@@ -319,7 +331,7 @@ class RowsKernel:
         self.gives.write_number(leaf, value, term.null, truth)
 
     def branches(self, value: Pick, leaf: Leaf) -> Expr:
-        """A value with conditions, worked out where the column is wanted."""
+        """Emit the evaluation of a conditional value, only if its column is selected. Return its variable."""
         made = Var("value")
         with self.code.when(self.gives.target_of(leaf).data):
             self.code.choose(made, value)
@@ -328,7 +340,7 @@ class RowsKernel:
     # ------------------------------------------------------------ the same in all rows
 
     def same(self) -> None:
-        """The columns that have one value in all rows of what the index has as one."""
+        """Emit the function that fills columns whose value is equal in all rows of one index row."""
         self.start()
         code, case = self.code, self.case
         first, count = Var("first"), Var("count")
@@ -338,8 +350,8 @@ class RowsKernel:
         for (part, name), slot in self.kernels.case_slots(case).items():
             code.assign(self.noted(part, name), call("load_i64_le", self.row + slot))
         start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
-        code.assign(self.variables.of("place", "position"), start + self.bias)
-        code.assign(self.variables.of("place", "size"), end - start)
+        code.assign(self.variables.get("place", "position"), start + self.bias)
+        code.assign(self.variables.get("place", "size"), end - start)
         for leaf in self.sources.missing:
             self.gives.fill_missing(leaf, self.state, (first, count))
         for leaf, term in self.terms():

@@ -1,4 +1,4 @@
-"""Prints what reads one value: a number, true or false, a uuid, or bytes."""
+"""Emits code that reads one value: a number, true or false, a uuid, or bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_LOOSE = 40
 
 
 class ValueReader:
-    """Prints bounds-checked reads of single values at the place ``p``, and gives the values to columns.
+    """Emits bounds-checked reads of single values at the place ``p``, and gives the values to columns.
 
     Attributes:
         loose: Bytes by which ``p`` may be beyond the end of what may be read. A check is due before they exceed MAX_LOOSE.
@@ -50,12 +50,12 @@ class ValueReader:
         return effect("fail", self.gives.row, self.gives.check(f), self.p)
 
     def fail_if(self, condition: Expr, f: Field) -> None:
-        """Print that the kernel fails at ``f`` if ``condition`` holds."""
+        """Emit code by which the kernel fails at ``f`` if ``condition`` holds."""
         with self.code.when(condition):
             self.fail_always(f)
 
     def fail_always(self, f: Field) -> None:
-        """Print that the kernel fails at ``f``."""
+        """Emit code by which the kernel fails at ``f``."""
         self.code.give(self.fail_call(f), f.name)
 
     def check_size(self, size: int, end: Expr, f: Field) -> None:
@@ -86,7 +86,7 @@ class ValueReader:
         """Read an integer, a boolean, a float or a uuid into ``variable`` and its column. Without both only step over it."""
         size = fixed_size(name)
         if target is not None and name != "uuid":
-            variable = self.variables.of(part, f.name)
+            variable = self.variables.get(part, f.name)
         if name in _RAW and variable is not None:
             self.read_raw(name, variable, end, f)
         elif variable is not None and name != "uuid":
@@ -101,7 +101,7 @@ class ValueReader:
             self.code.add(self.p, size, f.name)
             return
         else:
-            variable = self.variables.of(part, f.name)
+            variable = self.variables.get(part, f.name)
             self.read_number(name, variable, end, f)
         if target is not None and variable is not None:
             self.gives.write_value(target, variable)

@@ -41,13 +41,13 @@ STATE = ("ROWS", "ENTRIES", "LAST", "NEXT")
 
 
 def deferred(entry: LayoutPlan) -> list[FieldPlan]:
-    """The checksums over all that follows them: they are verified when the rows are read, while these are in the cache."""
+    """Return the checksums that cover the rest of the entry. They are verified when its rows are read, in cache."""
     last = (None, entry.fields[-1].name)
     return [c for c in entry.fields if c.field.checksum is not None and c.covers[0].last in last]
 
 
 def column_slots(module: KernelModule, leaves: Sequence[Leaf]) -> dict[int, Slots]:
-    """Where ``out`` has the addresses of a column, and ``state`` and ``room`` how much of it there is."""
+    """Return, by leaf index, the constants of each column's positions in ``out``, ``state`` and ``room``."""
     out = {}
     for leaf in leaves:
         places = (
@@ -63,7 +63,7 @@ def column_slots(module: KernelModule, leaves: Sequence[Leaf]) -> dict[int, Slot
 
 
 class Kernels:
-    """One view, with the module that its kernels go to."""
+    """Kernels that decode one view, with the module that they are emitted to."""
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
         self.plan = plan
@@ -95,12 +95,12 @@ class Kernels:
     # ------------------------------------------------------------ cases
 
     def fields(self, case: CasePlan, variables: Variables) -> Fields:
-        """What the values of a case's columns mean."""
+        """Return the context in which the column values of ``case`` are resolved."""
         part = ITEM if case.array is None else ENTRY
         return Fields(self.plan, case.entry, part, variables, case)
 
     def ask(self, case: CasePlan) -> Fields:
-        """What the columns of a case ask for."""
+        """Return the fields that the columns and row rules of ``case`` use. Raises Unsupported."""
         fields = self.fields(case, Variables())
         for leaf, value in self.sources[case.number].numbers:
             self.term(fields, case, value, leaf)
@@ -115,7 +115,7 @@ class Kernels:
         return RowRules(case, RowFields(self.plan, case.entry, ENTRY, variables, case))
 
     def refused(self, fields: Fields, case: CasePlan) -> list[Expr]:
-        """When the rows of an entry are refused, by what the array that holds them has to meet."""
+        """Return the conditions under which the rows of an entry are refused: requirements on their array."""
         if case.array is None:
             return []
         return [
@@ -125,13 +125,14 @@ class Kernels:
         ]
 
     def condition(self, fields: Fields, value: nodes.Value, f: Field) -> Expr:
+        """Return ``value`` as a condition. Raises Unsupported at ``f``."""
         try:
             return fields.arithmetic().condition(fields.folded(value))
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
     def term(self, fields: Fields, case: CasePlan, value: nodes.Value, leaf: Leaf) -> Term:
-        """A column of numbers in terms of fields."""
+        """Return the value of a numeric column as a term of fields. Raises Unsupported."""
         plain = fields.folded(value)
         try:
             if isinstance(plain, nodes.FieldValue):
@@ -143,7 +144,7 @@ class Kernels:
             raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
     def noted(self, case: CasePlan) -> set[tuple[str, str]]:
-        """What the index notes of an entry for the rows in it: fields, and the ends of the array."""
+        """Return what the index stores of an entry for its rows: fields, checksum starts and the ends of the array."""
         if case.array is None:
             return set()
         asked = self.asked[case.number]
@@ -158,15 +159,15 @@ class Kernels:
         return out
 
     def entry_fields(self, case: CasePlan) -> set[str]:
-        """The fields of an entry that the rows in it ask for."""
+        """Return the names of the entry fields that the rows of ``case`` use."""
         return {name for part, name in self.noted(case) if part == ENTRY and " " not in name}
 
     def item_fields(self, case: CasePlan) -> set[str]:
-        """The fields of a row that its columns ask for."""
+        """Return the names of the row fields that the columns of ``case`` use."""
         return {name for part, name in self.asked[case.number].used if part == ITEM}
 
     def case_slots(self, case: CasePlan) -> dict[tuple[str, str], Global]:
-        """Where the index keeps what it notes of an entry."""
+        """Return, by part and field name, the slots in which the index stores values of an entry."""
         return {key: self.fields_at[key] for key in sorted(self.noted(case))}
 
 

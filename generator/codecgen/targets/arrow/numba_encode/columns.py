@@ -17,31 +17,33 @@ LOADS = {
 
 
 class Variables:
-    """The variables of one function."""
+    """Variables of one function, by the fields and columns that they hold."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str], Var] = {}
         self.parts: dict[tuple[int, str], Var] = {}
 
-    def of(self, kind: str, name: str) -> Var:
-        """That of a field or a column, or of something about it; always the same one."""
+    def get(self, kind: str, name: str) -> Var:
+        """Return the variable of a field or column, or of a property of it; repeated calls return the same one."""
         key = (kind, name)
         if key not in self.found:
             self.found[key] = Var(f"{kind.replace(' ', '_')}_{name}")
         return self.found[key]
 
-    def part(self, leaf: Leaf, part: str) -> Var:
-        """What is known of a column; always the same one."""
+    def leaf_variable(self, leaf: Leaf, part: str) -> Var:
+        """Return the variable of a property of a column, such as its address; repeated calls return the same one."""
         key = (leaf.index, part)
         if key not in self.parts:
             self.parts[key] = Var(f"{leaf.name}_{part}")
         return self.parts[key]
 
     def value(self, leaf: Leaf) -> Var:
-        """A column in the row at hand, or a member of a list in the element at hand: of bytes how many (-1: null), of a
-        list how many elements."""
+        """Return the variable of a leaf's value in the current row or element. For bytes and lists it holds the size.
+
+        Bytes that are null have the size -1.
+        """
         if leaf.inside is None:
-            return self.of("row", leaf.name)
+            return self.get("row", leaf.name)
         key = (leaf.index, "value")
         if key not in self.parts:
             self.parts[key] = Var(f"part_{leaf.name}")
@@ -49,27 +51,27 @@ class Variables:
 
 
 class Columns:
-    """Prints what loads columns into variables."""
+    """Emitter of the code that loads columns into variables."""
 
     def __init__(self, encoders: Encoders, code: Builder, variables: Variables) -> None:
         self.encoders = encoders
         self.code = code
         self.variables = variables
-        self.part = variables.part
+        self.leaf_variable = variables.leaf_variable
 
     def addresses(self, columns: Var) -> None:
         """Load what is known of all columns. What turns out not to be used is not printed."""
         for leaf in self.encoders.view.leaves:
             for name in BUFFERS:
                 place = columns + self.encoders.columns[leaf.index, name]
-                self.code.assign(self.part(leaf, name), call("load_i64_le", place))
+                self.code.assign(self.leaf_variable(leaf, name), call("load_i64_le", place))
 
-    def place(self, leaf: Leaf, row: Expr) -> Expr:
-        """Where the value of a row is: columns on request may have one value for all rows."""
-        return row * self.part(leaf, "step") if leaf.column.on_request else row
+    def value_index(self, leaf: Leaf, row: Expr) -> Expr:
+        """Return the index of a row's value; a column on request may have a single value for all rows."""
+        return row * self.leaf_variable(leaf, "step") if leaf.column.on_request else row
 
     def load(self, leaf: Leaf, row: Expr) -> None:
-        """A column in the row at hand, or a member of a list in the element at hand."""
+        """Emit the loads of a leaf for ``row``: its number, or the start and size of its bytes or elements."""
         if leaf.column.type in BYTES_LIKE:
             self.bytes(leaf, row)
             self.null_bytes(leaf, row)
@@ -79,32 +81,35 @@ class Columns:
             self.number(leaf, row, "row")
 
     def number(self, leaf: Leaf, row: Expr, kind: str) -> None:
-        """A number of a row, and whether it is null."""
-        place = self.place(leaf, row)
-        variable = self.variables.of(kind, leaf.column.name)
-        data = self.part(leaf, "data")
+        """Emit the load of a number at ``row``, and of its null flag if the column is nullable."""
+        place = self.value_index(leaf, row)
+        variable = self.variables.get(kind, leaf.column.name)
+        data = self.leaf_variable(leaf, "data")
         if leaf.column.type == "bool":
-            value = call("load_bit", data, self.part(leaf, "bit") + place)
+            value = call("load_bit", data, self.leaf_variable(leaf, "bit") + place)
         else:
             function, size = LOADS[leaf.column.type]
             value = call(function, data + (place if size == 1 else Num(size) * place))
         self.code.assign(variable, value)
         if leaf.column.nullable:
-            null = self.variables.of(f"null {kind}", leaf.column.name)
+            null = self.variables.get(f"null {kind}", leaf.column.name)
             self.code.assign(null, self.is_null(leaf, place))
 
     def is_null(self, leaf: Leaf, place: Expr) -> Expr:
-        return call("is_null", self.part(leaf, "validity"), self.part(leaf, "bit") + place)
+        """Return the test that the value at index ``place`` is null."""
+        return call(
+            "is_null", self.leaf_variable(leaf, "validity"), self.leaf_variable(leaf, "bit") + place
+        )
 
     def bytes(self, leaf: Leaf, row: Expr) -> None:
-        """Where the bytes, or the elements, of a row are, and how many."""
-        at = self.part(leaf, "at")
-        first = self.part(leaf, "offsets") + Num(4) * self.place(leaf, row)
+        """Emit the loads of the start and the size of the bytes or elements at ``row``."""
+        at = self.leaf_variable(leaf, "at")
+        first = self.leaf_variable(leaf, "offsets") + Num(4) * self.value_index(leaf, row)
         self.code.assign(at, call("load_i32_le", first))
         self.code.assign(self.variables.value(leaf), call("load_i32_le", first + 4) - at)
 
     def null_bytes(self, leaf: Leaf, row: Expr) -> None:
-        """-1 for null."""
+        """Emit the assignment of the size -1 if the value of a nullable column is null."""
         if leaf.column.nullable:
-            with self.code.when(self.is_null(leaf, self.place(leaf, row))):
+            with self.code.when(self.is_null(leaf, self.value_index(leaf, row))):
                 self.code.assign(self.variables.value(leaf), -1)

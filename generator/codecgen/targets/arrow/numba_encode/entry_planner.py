@@ -37,7 +37,7 @@ from codecgen.targets.arrow.numba_encode.sizes import (
     sizes_of,
 )
 from codecgen.targets.arrow.numba_encode.values import VARIABLE_OF
-from codecgen.targets.arrow.numba_encode.view import Encoders, kept
+from codecgen.targets.arrow.numba_encode.view import Encoders, stored_values
 
 _ROWS = (
     "Pass 1: how many rows from ``start`` on are entries of this kind. 0 rows and what is in the way; -1 when the first one "
@@ -55,7 +55,7 @@ _ALL = (
 
 
 class EntryPlanner:
-    """Prints the function of pass 1 for one case."""
+    """Emitter of the function that plans entries of one case (pass 1)."""
 
     def __init__(self, encoders: Encoders, program: WriteProgram) -> None:
         self.encoders = encoders
@@ -74,13 +74,14 @@ class EntryPlanner:
         self.running = [op for op in around if isinstance(op, Number) and op.running]
 
     def emit(self) -> None:
+        """Emit the function that plans one entry (pass 1)."""
         frame, code, variables = self.frame, self.code, self.frame.variables
         frame.columns.addresses(self.columns)
         code.assign(self.extra, call("load_i64_le", self.columns + self.encoders.extra))
         if self.program.around:
             self.first_row()
         for end, name in self.ends:
-            code.assign(variables.of(end, name), 0)
+            code.assign(variables.get(end, name), 0)
         self.rules.begin()
         code.assign(frame.size, 0)
         code.assign(frame.blamed, -1)
@@ -108,23 +109,25 @@ class EntryPlanner:
     # ------------------------------------------------------------ the first row
 
     def used(self) -> list[ColumnValue]:
-        """The columns of numbers that are written."""
+        """Return the column values that the write program uses, with repetitions."""
         ops = (*self.program.around, *self.program.row)
         return [value for op in ops for value in columns_of(op)]
 
     def first_row(self) -> None:
-        """What the first row settles for the entry."""
+        """Emit what the first row of an entry determines: initial column values, extremes and fixed fields."""
         frame, code, variables = self.frame, self.code, self.frame.variables
         used = {(value.which, value.column.name) for value in self.used()}
-        starts = {name for op in self.running for name in _named(columns_of(op))}
+        starts = {name for op in self.running for name in _column_names(columns_of(op))}
         first = {name for which, name in used if which in ("first", "max", "min")} | starts
         for name in sorted(first):
             frame.columns.number(self.encoders.leaf(name), frame.start, "first row")
         for which, name in sorted(used):
             if which in ("max", "min"):
-                code.assign(variables.of(VARIABLE_OF[which], name), variables.of("first row", name))
-        for name in sorted(_named(v for v in self.used() if v.which == "last")):
-            code.assign(variables.of("row", name), variables.of("first row", name))
+                code.assign(
+                    variables.get(VARIABLE_OF[which], name), variables.get("first row", name)
+                )
+        for name in sorted(_column_names(v for v in self.used() if v.which == "last")):
+            code.assign(variables.get("row", name), variables.get("first row", name))
         for op in self.fixed:
             self.fits.work_out(op, "entry")
         when = self.program.when
@@ -136,7 +139,7 @@ class EntryPlanner:
             self.fits.begin(op)
 
     def not_when(self) -> Expr:
-        """The opposite of the condition of the rows."""
+        """Return the negation of the case's row condition. Raises Unsupported if the condition never holds."""
         assert self.program.when is not None
         f = self.program.case.entry.fields[0].field
         if is_known(self.program.when):
@@ -144,12 +147,14 @@ class EntryPlanner:
         return invert(self.frame.condition(self.program.when, self.frame.values.own, f))
 
     def not_these(self) -> None:
+        """Emit the refusal of rows that do not meet the case's condition."""
         assert self.program.case.rows.when is not None
         self.frame.not_these(self.program.case.rows.when)
 
     # ------------------------------------------------------------ one row
 
     def one_row(self) -> None:
+        """Emit the loop body for one row: its values, checks, size and the comparison with what readers return."""
         frame, code, variables = self.frame, self.code, self.frame.variables
         for now, before in self.back.moving().items():
             code.assign(before, now)
@@ -166,8 +171,8 @@ class EntryPlanner:
                 code.leave()
         for which, name in sorted({(value.which, value.column.name) for value in self.used()}):
             if which in ("max", "min"):
-                so_far = variables.of(VARIABLE_OF[which], name)
-                code.assign(so_far, call(which, so_far, variables.of("row", name)))
+                so_far = variables.get(VARIABLE_OF[which], name)
+                code.assign(so_far, call(which, so_far, variables.get("row", name)))
         for op in self.running:
             self.fits.number(op, "entry")
         self.keep_ends()
@@ -188,8 +193,8 @@ class EntryPlanner:
         code.add(frame.row, 1)
 
     def row_columns(self) -> tuple[list[Leaf], list[Leaf]]:
-        """The columns that are written or read back by default, and others that are looked at when they are given."""
-        used = _named(value for value in self.used() if value.which != "first")
+        """Return the columns that are written or read back by default, and those checked only if they are given."""
+        used = _column_names(value for value in self.used() if value.which != "first")
         used |= {leaf.column.name for op in self.program.row if (leaf := leaf_of(op))}
         main: list[Leaf] = []
         others: list[Leaf] = []
@@ -203,23 +208,23 @@ class EntryPlanner:
         return main, others
 
     def keep_ends(self) -> None:
-        """The fields of the first and of the last element."""
+        """Emit the assignments that save fields of the first and the last element."""
         frame, code, variables = self.frame, self.code, self.frame.variables
         last = [(end, name) for end, name in self.ends if end == "last"]
         first = [(end, name) for end, name in self.ends if end == "first"]
         for end, name in last:
-            code.assign(variables.of(end, name), variables.of("item", name))
+            code.assign(variables.get(end, name), variables.get("item", name))
         if self.ends:
             with code.when(frame.row.eq(frame.start)):
                 for end, name in first:
-                    code.assign(variables.of(end, name), variables.of("item", name))
+                    code.assign(variables.get(end, name), variables.get("item", name))
                 for end, name in last:
-                    code.assign(variables.of(f"before {end}", name), variables.of(end, name))
+                    code.assign(variables.get(f"before {end}", name), variables.get(end, name))
 
     # ------------------------------------------------------------ sizes
 
     def sizes(self) -> None:
-        """The bytes of the row; it goes into the entry if there is room."""
+        """Emit the size of the row in bytes, and stop before the row if the entry has no room for it."""
         frame, code, taken = self.frame, self.code, self.frame.taken
         others: list[Expr] = []
         total = ahead = 0
@@ -250,7 +255,7 @@ class EntryPlanner:
         code.add(frame.size, taken)
 
     def with_length(self, op: Length, ahead: int) -> Expr:
-        """The bytes of the length before a row, and of what is before that."""
+        """Return the size of a row's length prefix and of the ``ahead`` bytes before the prefix."""
         taken = self.frame.taken
         size = (
             call("size_uvarint", taken + 1)
@@ -260,7 +265,7 @@ class EntryPlanner:
         return size + ahead if ahead else size
 
     def whole_row(self, op: Length) -> None:
-        """A length in front is that of all that follows."""
+        """Check that a length prefix covers the whole rest of the row. Raises Unsupported otherwise."""
         fields = self.program.case.element.fields
         names = [fp.name for fp in fields]
         at = names.index(op.field.name)
@@ -270,7 +275,7 @@ class EntryPlanner:
             raise Unsupported("a length that is not before what it measures", op.field.field)
 
     def lengths_hold(self) -> None:
-        """Lengths of fixed size that are small can say how long the row is."""
+        """Emit checks that the row's size fits its small length fields. Raises Unsupported."""
         element = self.program.case.element
         for op in self.program.row:
             if not isinstance(op, Length) or op.ahead:
@@ -289,6 +294,7 @@ class EntryPlanner:
     # ------------------------------------------------------------ after the last row
 
     def close(self) -> None:
+        """Emit the end of the function: refuse an entry without rows, otherwise store the entry in the table."""
         frame, code, table, variables = (
             self.frame,
             self.code,
@@ -301,7 +307,7 @@ class EntryPlanner:
             with code.when(frame.blamed >= 0):
                 for op in self.running:
                     name = op.field.name
-                    code.assign(variables.of("entry", name), variables.of("before entry", name))
+                    code.assign(variables.get("entry", name), variables.get("before entry", name))
         stored: list[tuple[Expr, Expr]] = [
             (table["CASE"], Num(self.program.case.number)),
             (table["FIRST"], frame.start),
@@ -311,8 +317,8 @@ class EntryPlanner:
             (table["SECTION"], Num(0)),
             (table["SECTION_SIZE"], frame.size),
         ]
-        for kind, name in kept(self.program):
-            value: Expr = variables.of(kind, name)
+        for kind, name in stored_values(self.program):
+            value: Expr = variables.get(kind, name)
             if kind == "null first row":
                 value = call("int", value)
             stored.append((self.encoders.kept[kind, name], value))
@@ -320,7 +326,7 @@ class EntryPlanner:
             code.do("store_64", self.entry + slot, value)
 
     def codec(self) -> Expr:
-        """The number that says how the rows are compressed."""
+        """Return the codec number of the rows, 0 if they are never compressed."""
         for op in self.program.around:
             if isinstance(op, Rows) and op.codec is not None:
                 own = self.frame.values.own
@@ -328,12 +334,13 @@ class EntryPlanner:
         return Num(0)
 
 
-def _named(values: Iterable[ColumnValue]) -> set[str]:
+def _column_names(values: Iterable[ColumnValue]) -> set[str]:
+    """Return the column names of ``values``."""
     return {value.column.name for value in values}
 
 
 def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
-    """Print pass 1 over many entries. Its name."""
+    """Emit the function that plans many entries (pass 1), and return its name."""
     code = Builder()
     parameters = [
         Var(name)

@@ -29,11 +29,11 @@ from codecgen.targets.arrow.checks import Unsupported, primitive
 from codecgen.targets.arrow.code_tree import Call, Expr, Function, Num, Pick, Var, call, effect
 from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
 from codecgen.targets.arrow.numba_encode.sizes import count_of, null_of
-from codecgen.targets.arrow.numba_encode.view import Encoders, kept
+from codecgen.targets.arrow.numba_encode.view import Encoders, stored_values
 
 
 class EntryWriter:
-    """Prints a function of pass 2: that of the ``rows`` of an entry, or that of the entry around them."""
+    """Emitter of a function of pass 2, which writes the ``rows`` of an entry or the entry around them."""
 
     def __init__(self, encoders: Encoders, program: WriteProgram, *, rows: bool) -> None:
         self.encoders = encoders
@@ -52,6 +52,7 @@ class EntryWriter:
     # ------------------------------------------------------------ functions
 
     def emit(self) -> None:
+        """Emit the function that writes the rows of an entry, or the entry around its rows (pass 2)."""
         frame, code, table = self.frame, self.code, self.encoders.table
         case = self.program.case
         if self.of_rows:
@@ -63,9 +64,9 @@ class EntryWriter:
             code.assign(self.section, self.loaded(table["SECTION"]))
             code.assign(self.section_size, self.loaded(table["SECTION_SIZE"]))
             code.assign(self.rows, self.loaded(table["ROWS"]))
-        for kind, name in kept(self.program):
+        for kind, name in stored_values(self.program):
             slot = self.encoders.kept[kind, name]
-            code.assign(frame.variables.of(kind, name), self.loaded(slot))
+            code.assign(frame.variables.get(kind, name), self.loaded(slot))
         if self.of_rows:
             with code.count(frame.row, frame.start, frame.start + self.rows):
                 self.load()
@@ -86,10 +87,11 @@ class EntryWriter:
         )
 
     def loaded(self, slot: Expr) -> Expr:
+        """Return the load of a slot of the entry's row in the table."""
         return call("load_i64_le", self.entry + slot)
 
     def load(self) -> None:
-        """The columns that are written in each row."""
+        """Emit the loads of the columns that each row writes."""
         used = {v.column.name for op in self.ops for v in columns_of(op) if v.which == "row"}
         used |= {leaf.column.name for op in self.ops if (leaf := leaf_of(op))}
         for leaf in self.encoders.view.leaves:
@@ -97,7 +99,7 @@ class EntryWriter:
                 self.frame.columns.load(leaf, self.frame.row)
 
     def work_out(self) -> None:
-        """The numbers of the row that others are made of."""
+        """Emit the values of fields that other fields of the row depend on."""
         own = ("own",) if self.program.around else ("own", "entry")
         named = {
             read.field.name
@@ -108,13 +110,13 @@ class EntryWriter:
         }
         for op in self.program.row_order:
             if op.field.name in named and isinstance(op, Number | Bits):
-                self.code.choose(self.frame.variables.of("item", op.field.name), self.value(op))
+                self.code.choose(self.frame.variables.get("item", op.field.name), self.value(op))
                 self.worked_out.add(op.field.name)
 
     # ------------------------------------------------------------ fields
 
     def fields(self) -> None:
-        """All fields in their order; then lengths, and then checksums, in the places that were left for them."""
+        """Emit all fields in order; then fill in the lengths, then the checksums."""
         there = [op for op in self.ops if not isinstance(op, Absent)]
         later = [op for op in there if isinstance(op, Checksum) or _is_later(op)]
         firsts = {op.field_range.first for op in later if isinstance(op, Length | Checksum)}
@@ -138,27 +140,30 @@ class EntryWriter:
             self.patch(check, check.field.size or 0, value)
 
     def address(self, what: str, name: str) -> Var:
-        return self.frame.variables.of(what.replace("_", " "), name)
+        """Return the variable of an address, such as ``start_of`` a field."""
+        return self.frame.variables.get(what.replace("_", " "), name)
 
     def end_of(self, field_range: FieldRange) -> str | None:
-        """The last field of a range, where more follows."""
+        """Return the last field of a range, None if the range goes to the end."""
         return None if field_range.last == self.layout.fields[-1].name else field_range.last
 
     def bounds(self, field_range: FieldRange) -> tuple[Var, Var]:
-        """Where a field range begins and ends."""
+        """Return the addresses at which a field range begins and ends."""
         last = self.end_of(field_range)
         end = self.p if last is None else self.address("end_of", last)
         return self.address("start_of", field_range.first), end
 
     def patch(self, op: WriteOp, size: int, value: Expr) -> None:
+        """Emit the write of ``value`` to the space that was left for a field."""
         self.store(self.address("place_of", op.field.name), size, value, op.field.field)
 
     def store(self, place: Expr, size: int, value: Expr, f: Field) -> None:
+        """Emit the store of a number of ``size`` bytes in the byte order of ``f``."""
         order = "" if size == 1 or f.endian == "little" else "_be"
         self.code.do(primitive(f"store_{8 * size}{order}", f"{size} bytes", f), place, value)
 
     def number(self, name: str, value: Expr, f: Field, remark: str = "") -> None:
-        """A number at the end of what is written."""
+        """Emit the write of a number at the current address, which then moves past the number."""
         size = fixed_size(name)
         if size is not None:
             self.store(self.p, size, value, f)
@@ -171,7 +176,7 @@ class EntryWriter:
             self.code.assign(self.p, effect(put, self.p, value), remark)
 
     def one(self, op: WriteOp) -> None:
-        """The bytes of one operation."""
+        """Emit the bytes of one operation. Raises Unsupported if the length of an entry varies in size."""
         code, f = self.code, op.field.field
         match op:
             case Constant(type=name, value=value):
@@ -199,8 +204,8 @@ class EntryWriter:
                 self.rows_of(op)
 
     def varying(self, op: Number | Bits, name: str) -> None:
-        """A number that columns have a say in."""
-        variable = self.frame.variables.of(self.part, op.field.name)
+        """Emit the write of a number or of bits whose value depends on columns."""
+        variable = self.frame.variables.get(self.part, op.field.name)
         remark = op.field.name
         if not self.of_rows:
             self.number(name, variable, op.field.field)
@@ -215,11 +220,11 @@ class EntryWriter:
         self.number(name, value, op.field.field, remark)
 
     def value(self, op: Number | Bits) -> Expr:
-        """What a number of the row is made of."""
+        """Return the value of a number or of packed bits of the row."""
         if isinstance(op, Number):
-            return _number(self.frame.written(op.value, op, self.part))
+            return _number(self.frame.written_term(op.value, op, self.part))
         words = [
-            _number(self.frame.written(member.value, op, self.part)) << member.bits.low
+            _number(self.frame.written_term(member.value, op, self.part)) << member.bits.low
             for member in op.members
         ]
         total = words[0]
@@ -230,6 +235,7 @@ class EntryWriter:
     # ------------------------------------------------------------ bytes and lists
 
     def bytes(self, op: Bytes) -> None:
+        """Emit the write of a bytes field, null if it has no column or the column's value is null."""
         f, leaf, length = op.field.field, op.column, op.type.length
         counted = not isinstance(length, int) and length != "rest"
         if leaf is None:
@@ -245,23 +251,24 @@ class EntryWriter:
                 self.number(str(length), Num(null_of(op.type)), f, "null")
 
     def content(self, type_: BytesType, f: Field, leaf: Leaf, counted: bool) -> None:
-        """Bytes with their length in front."""
+        """Emit the bytes of a column, with their length in front if ``counted``."""
         variables, code = self.frame.variables, self.code
         n = variables.value(leaf)
         if counted:
             self.number(str(type_.length), n, f, f.name)
-        start = variables.part(leaf, "data") + variables.part(leaf, "at")
-        code.do("copy_from", self.p, start, n, variables.part(leaf, "end"))
+        start = variables.leaf_variable(leaf, "data") + variables.leaf_variable(leaf, "at")
+        code.do("copy_from", self.p, start, n, variables.leaf_variable(leaf, "end"))
         code.add(self.p, n)
 
     def elements(self, op: Elements) -> None:
+        """Emit the write of a list: its count and its elements."""
         f, leaf, variables = op.field.field, op.column, self.frame.variables
         many: Expr = Num(0) if leaf is None else variables.value(leaf)
         if op.type.count is not None:
             self.number(op.type.count, many, f, f.name)
         if leaf is None or op.layout is None:
             return
-        element, at = Var("part"), variables.part(leaf, "at")
+        element, at = Var("part"), variables.leaf_variable(leaf, "at")
         with self.code.count(element, at, at + many):
             for inner in op.each:
                 if isinstance(inner, Constant):
@@ -273,6 +280,7 @@ class EntryWriter:
                 self.bytes(inner)
 
     def rows_of(self, op: Rows) -> None:
+        """Emit the write of the rows with their count and length, compressed if the entry has a codec."""
         code, f = self.code, op.field.field
         if op.type.count is not None:
             self.number(op.type.count, self.rows, f, f"{f.name}, how many")
@@ -297,8 +305,10 @@ class EntryWriter:
 
 
 def _is_later(op: WriteOp) -> bool:
+    """Return True for a length that is filled in after what it measures was written."""
     return isinstance(op, Length) and not op.ahead
 
 
 def _number(term: Term) -> Expr:
+    """Return a term as a number; conditions become 1 and 0."""
     return call("int", term.value) if term.truth else term.value

@@ -12,7 +12,7 @@ from codecgen.targets.arrow.numba_encode.view import Encoders
 
 
 def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:
-    """The kernels that write a view, and their module. Raises :class:`Unsupported`."""
+    """Return the encoders of a view and the text of their module. Raises Unsupported."""
     encoders = Encoders(plan, view)
     table = ["KERNELS: dict[int, tuple[Any, Any, Any]] = {"]
     for key, entry, cases in encoders.entries():
@@ -35,7 +35,7 @@ def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:
 
 
 def write_compressed_rows(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
-    """Print what writes the rows of entries that are compressed. Its name."""
+    """Emit the function that writes the rows of compressed entries, and return its name."""
     code = Builder()
     columns, table, first, last, p = parameters = _parameters()
     i, own, case = map(Var, ("i", "entry", "case"))
@@ -63,7 +63,7 @@ def write_compressed_rows(encoders: Encoders, entry: LayoutPlan, cases: list[Cas
 
 
 def write_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
-    """Print what writes entries as they lie in a file. Its name."""
+    """Emit the function that writes entries as bytes of a file, and return its name."""
     code = Builder()
     columns, table, first, last, p = parameters = _parameters()
     i, own, case = map(Var, ("i", "entry", "case"))
@@ -84,4 +84,5 @@ def write_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) 
 
 
 def _parameters() -> tuple[Var, Var, Var, Var, Var]:
+    """Return the variables of the parameters that the writing functions share."""
     return Var("columns"), Var("table"), Var("first"), Var("last"), Var("p")

@@ -24,7 +24,7 @@ from codecgen.targets.arrow.numba_encode.values import Values
 
 @dataclass(frozen=True, slots=True)
 class RuleCheck:
-    """A rule with the condition that the rows so far break it. ``running``: the condition changes with every row."""
+    """Rule with the condition that rows break it. ``running``: the condition changes with every row."""
 
     rule: RulePlan
     breach: Expr
@@ -32,8 +32,12 @@ class RuleCheck:
 
 
 class RuleValues(Values):
-    """Values of an entry with the rows that it has so far. ``extremes`` are the fields of rows whose largest or smallest
-    number a rule asks for, ``running`` tells that a value changes with every row."""
+    """Values of an entry with its rows so far.
+
+    Attributes:
+        extremes: Fields of rows whose largest or smallest number a rule uses.
+        running: The value that was resolved last changes with every row.
+    """
 
     def __init__(self, frame: PlannerFunction) -> None:
         super().__init__(frame.program, frame.variables)
@@ -42,6 +46,7 @@ class RuleValues(Values):
         self.running = False
 
     def field(self, value: nodes.FieldValue, part: str) -> Term:
+        """Return a field as a term, and note if its value changes with the rows."""
         where, op = self.op(value, part)
         self.running |= where == "item" or (isinstance(op, Number) and op.running)
         if isinstance(op, Count) and op.rows:
@@ -50,6 +55,7 @@ class RuleValues(Values):
         return super().field(value, part)
 
     def end(self, value: nodes.EndValue) -> Term:
+        """Return a field of the first, last, largest or smallest row as a term. Raises Refused for other values."""
         self.running = True
         inner = value.value
         if value.end in ("first", "last"):
@@ -60,11 +66,11 @@ class RuleValues(Values):
         if not isinstance(self.op(inner, "item")[1], Number):
             raise Refused(asked)
         self.extremes.add((value.end, inner.field.name))
-        return Term(self.variables.of(value.end, f"item_{inner.field.name}"))
+        return Term(self.variables.get(value.end, f"item_{inner.field.name}"))
 
 
 class LayoutRules:
-    """Prints the rules of the layout of an entry, for the rows from the first one to the row at hand.
+    """Emits the rules of the layout of an entry, for the rows from the first one to the row at hand.
 
     A row with which an entry would break a rule begins the next entry, or is refused if it breaks the rule alone.
     """
@@ -107,13 +113,13 @@ class LayoutRules:
             raise Refused("a rule about numbers that kernels do not compare")
         name = value.field.name
         self.values.ends.add(("last", name))
-        of, frame = self.frame.variables.of, self.frame
+        of, frame = self.frame.variables.get, self.frame
         return all_of([frame.row > frame.start, of("item", name) <= of("before last", name)])
 
     # ------------------------------------------------------------ printing
 
     def first_row(self) -> None:
-        """Print the rules that the first row settles."""
+        """Emit the rules that the first row settles."""
         self.stop(running=False)
 
     def begin(self) -> None:
@@ -122,21 +128,23 @@ class LayoutRules:
             self.frame.code.assign(self.extreme(end, name), 0)
 
     def row(self) -> None:
-        """Print the rules for the rows up to the row at hand."""
+        """Emit the rules for the rows up to the row at hand."""
         frame, code = self.frame, self.frame.code
         if self.values.extremes:
             for end, name in sorted(self.values.extremes):
-                number, extreme = frame.variables.of("item", name), self.extreme(end, name)
+                number, extreme = frame.variables.get("item", name), self.extreme(end, name)
                 code.assign(extreme, call(end, extreme, number))
             with code.when(frame.row.eq(frame.start)):
                 for end, name in sorted(self.values.extremes):
-                    code.assign(self.extreme(end, name), frame.variables.of("item", name))
+                    code.assign(self.extreme(end, name), frame.variables.get("item", name))
         self.stop(running=True)
 
     def extreme(self, end: str, name: str) -> Var:
-        return self.frame.variables.of(end, f"item_{name}")
+        """Return the variable of the largest or smallest value (``end``) of a row's field."""
+        return self.frame.variables.get(end, f"item_{name}")
 
     def stop(self, *, running: bool) -> None:
+        """Emit stops for the rules that change with the rows (``running``), or for the other rules."""
         for check in self.checks:
             if check.running is running:
                 leaf = self.blame(check.rule)

@@ -19,7 +19,7 @@ from codecgen.targets.arrow.numba_encode.view import Encoders
 
 
 class PlannerFunction:
-    """What the parts of such a function share. ``inside`` tells whether it is in the loop over the rows."""
+    """Shared state of the emitters of one planning function. ``inside``: the loop over the rows is open."""
 
     def __init__(self, encoders: Encoders, program: WriteProgram) -> None:
         self.encoders = encoders
@@ -35,22 +35,22 @@ class PlannerFunction:
 
     # ------------------------------------------------------------ values
 
-    def written(self, value: Value, op: WriteOp, part: str) -> Term:
-        """What an operation writes, or a part of it."""
+    def written_term(self, value: Value, op: WriteOp, part: str) -> Term:
+        """Return ``value`` of a write operation as a term. Raises Unsupported at the field of ``op``."""
         try:
-            return self.values.written(value, part)
+            return self.values.written_term(value, part)
         except Refused as error:
             raise Unsupported(error.reason, op.field.field) from None
 
     def condition(self, value: Value, part: str, f: Field) -> Expr:
-        """A condition on what is written."""
+        """Return a condition on written fields as a test. Raises Unsupported at ``f``."""
         try:
             return self.values.read(part).condition(value)
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
     def read(self, value: Value) -> Term:
-        """What a reader makes of a row for a column."""
+        """Return the value that a reader computes for a column of a row. Raises Unsupported."""
         try:
             return self.values.read(self.values.own).term(value)
         except Refused as error:
@@ -59,7 +59,7 @@ class PlannerFunction:
     # ------------------------------------------------------------ who is to blame
 
     def blame(self, value: Value, part: str) -> int | None:
-        """The column that a value is made of, the first one of them."""
+        """Return the index of the first column that ``value`` depends on, None if it depends on none."""
         for column in nodes.columns_read(value):
             return self.encoders.leaf(column.column.name).index
         for node in nodes.iterate_nodes(value):
@@ -75,7 +75,7 @@ class PlannerFunction:
         return None
 
     def blame_op(self, op: WriteOp, part: str, bits: str | None = None) -> int | None:
-        """The column that is written by an operation, or by some of its bits."""
+        """Return the index of the column that ``op``, or its bits ``bits``, writes; None if there is none."""
         match op:
             case Bytes(column=leaf) | Elements(column=leaf) if leaf is not None:
                 return leaf.index
@@ -90,14 +90,17 @@ class PlannerFunction:
     # ------------------------------------------------------------ refusals
 
     def not_these(self, when: Expression) -> None:
-        """Rows of this case are others than the first one is."""
+        """Emit the return of -1 and a check number: the first row does not meet the condition of this case."""
         assert self.program.when is not None
         leaf = self.blame(self.program.when, self.values.own)
         check = Check("when", when, leaf)
         self.code.give(Several((Num(-1), self.number(check))), self.remark(check))
 
     def stop(self, condition: Expr, leaf: int | None, f: Field | None = None) -> None:
-        """A column (None: the row) does not fit into a field (None: it would not be read back)."""
+        """Emit a stop if ``condition`` holds: column ``leaf`` does not fit field ``f``.
+
+        ``leaf`` None blames the whole row. ``f`` None means that a reader would not return the column's value.
+        """
         check = Check(column=leaf) if f is None else Check(f.name, f.span, leaf)
         if condition == TRUE and f is not None:
             raise Unsupported("never right, whatever the rows are", f)
@@ -105,7 +108,7 @@ class PlannerFunction:
             self.stop_for(condition, check)
 
     def stop_for(self, condition: Expr, check: Check) -> None:
-        """End the entry before the row at hand, or refuse the first row, if a condition holds."""
+        """Emit code that, if ``condition`` holds, ends the entry before this row or refuses the first row."""
         with self.code.when(condition):
             if self.inside:
                 self.code.assign(self.blamed, self.number(check), self.remark(check))
@@ -114,8 +117,10 @@ class PlannerFunction:
                 self.code.give(Several((Num(0), self.number(check))), self.remark(check))
 
     def number(self, check: Check) -> Num:
+        """Return the number of a check as an expression."""
         return Num(self.encoders.module.checks.number(check))
 
     def remark(self, check: Check) -> str:
+        """Return the comment for a check: the column and the field it is about."""
         name = "the row" if check.column is None else self.encoders.view.leaves[check.column].name
         return f"{name}, {check.name}" if check.name else name

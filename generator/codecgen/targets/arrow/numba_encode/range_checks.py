@@ -26,7 +26,7 @@ from codecgen.targets.arrow.numba_encode.sizes import MAX_BYTES, largest, size_o
 
 
 class RangeChecks:
-    """Prints what works out fields, and checks them."""
+    """Emitter of field values and of the checks that they fit their fields."""
 
     def __init__(self, frame: PlannerFunction) -> None:
         self.frame = frame
@@ -35,15 +35,15 @@ class RangeChecks:
     # ------------------------------------------------------------ numbers
 
     def work_out(self, op: WriteOp, part: str) -> None:
-        """The number of a field, and whether it has room there."""
+        """Emit the value of a numeric field and the checks that it fits."""
         frame = self.frame
-        variable = frame.variables.of(part, op.field.name)
+        variable = frame.variables.get(part, op.field.name)
         if isinstance(op, Number):
             self.number(op, part)
         elif isinstance(op, Bits):
             words = []
             for member in op.members:
-                term = frame.written(member.value, op, part)
+                term = frame.written_term(member.value, op, part)
                 leaf = frame.blame(member.value, part)
                 self.not_null(term, leaf, op)
                 value = _as_number(term)
@@ -55,27 +55,29 @@ class RangeChecks:
             self.code.choose(variable, total)
 
     def number(self, op: Number, part: str) -> None:
+        """Emit the value of a number field and the checks that it is not null and in range."""
         frame, f = self.frame, op.field.field
         leaf = frame.blame(op.value, part)
-        variable = frame.variables.of(part, op.field.name)
-        term = frame.written(op.value, op, part)
+        variable = frame.variables.get(part, op.field.name)
+        term = frame.written_term(op.value, op, part)
         self.not_null(term, leaf, op)
         self.code.choose(variable, _as_number(term))
         frame.stop(outside(variable, op.limits), leaf, f)
 
     def begin(self, op: Number) -> None:
-        """The number of a field around the rows when the first of them is in; it is looked at in the loop."""
-        term = self.frame.written(op.value, op, "entry")
-        self.code.choose(self.frame.variables.of("entry", op.field.name), _as_number(term))
+        """Emit the initial value of a running field from the first row; the row loop checks it."""
+        term = self.frame.written_term(op.value, op, "entry")
+        self.code.choose(self.frame.variables.get("entry", op.field.name), _as_number(term))
 
     def not_null(self, term: Term, leaf: int | None, op: WriteOp) -> None:
+        """Emit a stop if a term is null."""
         if term.null is not None:
             self.frame.stop(term.null, leaf, op.field.field)
 
     # ------------------------------------------------------------ rules
 
     def rules(self, ops: tuple[WriteOp, ...], part: str) -> None:
-        """What the format says of its values holds for those that are written."""
+        """Emit checks of the schema's ``valid`` and ``refuse`` rules for the fields of ``ops``."""
         for op in ops:
             if isinstance(op, Number | Bits | Constant | Bytes | Elements | Rows):
                 for rule, wanted in ((op.field.valid, True), (op.field.refuse, False)):
@@ -83,6 +85,7 @@ class RangeChecks:
                         self.rule(op, rule, wanted, part)
 
     def rule(self, op: WriteOp, rule: Value, wanted: bool, part: str) -> None:
+        """Emit a stop if a rule's value is not ``wanted``. Raises Unsupported if no row can meet it."""
         frame, f = self.frame, op.field.field
         value = frame.program.fold_rule(rule, part)
         if is_known(value):
@@ -97,7 +100,7 @@ class RangeChecks:
     # ------------------------------------------------------------ bytes and lists
 
     def bytes(self) -> None:
-        """Bytes and lists have a place in their fields."""
+        """Emit checks that the bytes and lists of the row fit their fields."""
         for op in self.frame.program.row:
             if isinstance(op, Bytes) and op.column is not None:
                 self.bytes_fit(op, op.column)
@@ -105,6 +108,7 @@ class RangeChecks:
                 self.list_fits(op, op.column)
 
     def bytes_fit(self, op: Bytes, leaf: Leaf) -> None:
+        """Emit the checks that a value's size fits its field, and that it is null only where the field can be."""
         frame, f, n = self.frame, op.field.field, self.frame.variables.value(leaf)
         length = op.type.length
         nullable = leaf.column.nullable
@@ -117,15 +121,16 @@ class RangeChecks:
         if nullable and op.type.null is None:
             frame.stop(n < 0, leaf.index, f)
         if op.type.text:
-            part = frame.variables.part
+            part = frame.variables.leaf_variable
             start = part(leaf, "data") + part(leaf, "at")
             right = call("is_utf8_within", start, n, part(leaf, "end"))
             wrong: Expr = Prefix("not", right)
             frame.stop(all_of([n > 0, wrong]) if nullable else wrong, leaf.index, f)
 
     def list_fits(self, op: Elements, leaf: Leaf) -> None:
+        """Emit the checks that a list and its elements fit, and the size of its elements."""
         frame, code, f = self.frame, self.code, op.field.field
-        part = frame.variables.part
+        part = frame.variables.leaf_variable
         n, at, size = frame.variables.value(leaf), part(leaf, "at"), part(leaf, "size")
         high = self.max_elements(op)
         tests = [n > frame.most]
@@ -152,7 +157,7 @@ class RangeChecks:
             code.leave()
 
     def max_elements(self, op: Elements) -> int:
-        """How many elements can be counted."""
+        """Return the maximum number of elements that the count of a list can state."""
         name = op.type.count or "varint"
         if op.type.counted_by is not None:
             fp = self.frame.case.element.field(op.type.counted_by)
@@ -161,15 +166,17 @@ class RangeChecks:
 
 
 def _type_of(f: Field) -> str:
+    """Return the type name of a scalar field, varint for other fields."""
     return f.type.name if isinstance(f.type, ScalarType) else "varint"
 
 
 def _as_number(term: Term) -> Expr:
+    """Return a term as a number; conditions become 1 and 0."""
     return call("int", term.value) if term.truth else term.value
 
 
 def outside(value: Expr, limits: Limits) -> Expr:
-    """The condition that a number is not within limits."""
+    """Return the condition that ``value`` is outside ``limits``."""
     if limits.allowed is not None:
         return invert_member(value, limits.allowed)
     tests = [value < limits.low] if limits.low is not None else []

@@ -27,7 +27,7 @@ from codecgen.targets.arrow.numba_encode.view import BYTES_LIKE
 
 
 class RoundTrip:
-    """Prints checks of what is read back, for the row at hand and (``before``) for those that are in already."""
+    """Emitter of the checks that a reader returns the given columns, for this row and for earlier rows of the entry."""
 
     def __init__(self, frame: PlannerFunction) -> None:
         self.frame = frame
@@ -42,7 +42,7 @@ class RoundTrip:
         ]
 
     def ends(self) -> list[tuple[str, str]]:
-        """The fields of the first and the last element that readers ask for: which end, and the field."""
+        """Return (end, field) for the first and last element's fields that readers use, sorted."""
         for value in self.numbers:
             self.frame.read(value)
         array = self.frame.case.array
@@ -52,22 +52,22 @@ class RoundTrip:
         return sorted(self.frame.values.ends)
 
     def moving(self) -> dict[Var, Var]:
-        """The variables that change with the rows of an entry, with those for what they were before the row at hand."""
+        """Return the variables that change from row to row, each with the variable of its previous value."""
         frame = self.frame
         out = {}
         for op in self.program.around:
             if isinstance(op, Number) and op.running:
                 name = op.field.name
-                out[frame.variables.of("entry", name)] = frame.variables.of("before entry", name)
+                out[frame.variables.get("entry", name)] = frame.variables.get("before entry", name)
         for end, name in sorted(frame.values.ends):
             if end == "last":
-                out[frame.variables.of(end, name)] = frame.variables.of("before last", name)
+                out[frame.variables.get(end, name)] = frame.variables.get("before last", name)
         return out
 
     # ------------------------------------------------------------ columns
 
     def columns(self, leaves: list[Leaf]) -> None:
-        """A reader finds these columns as they are."""
+        """Emit checks that a reader returns each of ``leaves`` as it was given."""
         frame = self.frame
         for leaf in leaves:
             value = self.program.values.get(leaf.column.name)
@@ -75,20 +75,20 @@ class RoundTrip:
                 continue
             if value is not None and self.is_itself(leaf, value):
                 continue
-            given = frame.variables.part(leaf, "given")
+            given = frame.variables.leaf_variable(leaf, "given")
             n = frame.variables.value(leaf)
             if leaf.column.type in (*BYTES_LIKE, "list"):
                 there = n > 0 if leaf.column.type == "list" else n >= 0
                 frame.stop(all_of([given, there]), leaf.index)
             elif value is None:
-                null = frame.variables.of("null row", leaf.column.name)
+                null = frame.variables.get("null row", leaf.column.name)
                 tests = [given, invert(null)] if leaf.column.nullable else [given]
                 frame.stop(all_of(tests), leaf.index)
             else:
                 self.number(leaf, value, given, n)
 
     def is_itself(self, leaf: Leaf, value: Value) -> bool:
-        """Whether a column is read from the very field that it is written to, row by row."""
+        """Return True if a column is read from the same field that it is written to, in each row."""
         while isinstance(value, nodes.DerivedValue) and not _wraps(value):
             value = value.value
         match value:
@@ -114,6 +114,7 @@ class RoundTrip:
         )
 
     def number(self, leaf: Leaf, value: Value, given: Expr, n: Var) -> None:
+        """Emit the check that a reader returns ``value`` as the given value of a numeric column."""
         frame = self.frame
         term = frame.read(value)
         if leaf.column.type == "bool":
@@ -123,7 +124,7 @@ class RoundTrip:
         read = variables(term.value) | (set() if term.null is None else variables(term.null))
         moving = {old: new for old, new in self.moving().items() if old in read}
         rows = (op for op in self.program.row if isinstance(op, Number | Bits))
-        own = {frame.variables.of("item", op.field.name) for op in rows}
+        own = {frame.variables.get("item", op.field.name) for op in rows}
         own |= {v for leaf in frame.encoders.view.leaves for v in [frame.variables.value(leaf)]}
         if moving or read & own:
             frame.encoders.varying.add(leaf.name)
@@ -140,13 +141,13 @@ class RoundTrip:
             frame.stop(all_of([given, _differs(found.value, n)]), leaf.index)
 
     def compare(self, leaf: Leaf, term: Term, n: Var) -> None:
-        """Work out what is read, and compare."""
+        """Emit the comparison of the value that a reader computes with the column's value ``n``."""
         frame, back = self.frame, self.found
         if not leaf.column.nullable:
             self.code.choose(back, term.value)
             frame.stop(back.ne(n), leaf.index)
             return
-        null = frame.variables.of("null row", leaf.column.name)
+        null = frame.variables.get("null row", leaf.column.name)
         expected = FALSE if term.null is None else term.null
         frame.stop(_unlike(null, expected), leaf.index)
         if expected == TRUE:
@@ -159,13 +160,13 @@ class RoundTrip:
 
 
 def _wraps(value: nodes.DerivedValue) -> bool:
-    """Whether a derived value may be another than what it is made of."""
+    """Return True if wrapping to its bits can change a derived value."""
     exact = exact_range(value.value)
     return wrapped_range(exact, value.bits) != exact
 
 
 def _as_bit(term: Term, value: Value) -> Expr:
-    """True as 1, as columns of bools have it."""
+    """Return a condition or a number of a boolean column as 1 or 0."""
     if term.truth:
         return call("int", term.value)
     low, high = exact_range(value)
@@ -173,11 +174,12 @@ def _as_bit(term: Term, value: Value) -> Expr:
 
 
 def _differs(value: Expr, n: Var) -> Expr:
+    """Return the test that ``value`` differs from the variable ``n``."""
     return n.ne(value) if isinstance(value, Num) else value.ne(n)
 
 
 def _unlike(null: Var, expected: Expr) -> Expr:
-    """Whether a column is null where a reader finds a value, or the other way round."""
+    """Return the condition that the null flag of a column differs from the reader's."""
     if expected == FALSE:
         return null
     return invert(null) if expected == TRUE else null.ne(expected)

@@ -27,7 +27,7 @@ MAX_BYTES = (1 << 31) - 1
 
 
 def size_of_number(name: str, value: Expr) -> tuple[int, list[Expr]]:
-    """The bytes of a number of a type: those that are always there, and the others."""
+    """Return the size of a number of type ``name``: its fixed bytes, and expressions for the varying ones."""
     if name == "bool":
         return 1, []
     if is_integer(name):
@@ -38,7 +38,7 @@ def size_of_number(name: str, value: Expr) -> tuple[int, list[Expr]]:
 
 
 def size_of_bytes(type_: BytesType, n: Expr) -> tuple[int, list[Expr]]:
-    """The bytes of a field of bytes, likewise. ``n``: how many it holds, -1 for null."""
+    """Return the fixed and the varying size of a bytes field. ``n`` is the number of bytes, -1 for null."""
     content = n if type_.null is None else call("max", n, 0)
     if isinstance(type_.length, int) or type_.length == "rest":
         return 0, [content]
@@ -49,29 +49,29 @@ def size_of_bytes(type_: BytesType, n: Expr) -> tuple[int, list[Expr]]:
 
 
 def size_of_null(type_: BytesType) -> tuple[int, list[Expr]]:
-    """The bytes of a field of bytes that is null."""
+    """Return the fixed and the varying size of a bytes field that is null."""
     return size_of_number(str(type_.length), Num(null_of(type_)))
 
 
 def null_of(type_: BytesType) -> int:
-    """The length that means null, as it is put: one less than what is written for a compact one."""
+    """Return the length that means null; for a compact length one less than the encoded number."""
     return null_as_read(type_) or 0
 
 
 def largest(name: str) -> int:
-    """The largest number of a type that lengths and counts have."""
+    """Return the maximum of a type for lengths and counts."""
     if is_integer(name):
         return (integer_range(name) or (0, 0))[1]
     return MAX_BYTES
 
 
 def sizes_of(op: WriteOp, variables: Variables) -> tuple[int, list[Expr]]:
-    """The bytes of an operation on a row: those that are always there, and the others. Not of lengths in front."""
+    """Return the fixed and the varying size of what ``op`` writes in a row, without length prefixes."""
     match op:
         case Constant(type=name, value=value):
             return size_of_number(name, Num(value))
         case Number(type=name):
-            return size_of_number(name, variables.of("item", op.field.name))
+            return size_of_number(name, variables.get("item", op.field.name))
         case Count(type=name):
             return size_of_number(name, count_of(op, variables))
         case Bytes(type=type_, column=leaf):
@@ -81,14 +81,17 @@ def sizes_of(op: WriteOp, variables: Variables) -> tuple[int, list[Expr]]:
         case Elements(type=type_, column=leaf):
             many: Expr = Num(0) if leaf is None else variables.value(leaf)
             fixed, others = (0, []) if type_.count is None else size_of_number(type_.count, many)
-            return fixed, others if leaf is None else [*others, variables.part(leaf, "size")]
+            return fixed, others if leaf is None else [
+                *others,
+                variables.leaf_variable(leaf, "size"),
+            ]
         case Absent() | Rows():
             return 0, []
     return op.field.size or 0, []
 
 
 def count_of(op: Count, variables: Variables) -> Expr:
-    """The number of elements that a field of a row counts."""
+    """Return the number of elements that a count field of a row states."""
     return Num(0) if op.column is None else variables.value(op.column)
 
 
@@ -108,7 +111,7 @@ def fixed_size_of(op: WriteOp) -> int:
 
 
 def size_around(program: WriteProgram) -> int:
-    """The most bytes of an entry beside its rows."""
+    """Return the maximum size in bytes of an entry without its rows."""
     total = 0
     for op in program.around:
         fixed = fixed_size_of(op)
@@ -119,7 +122,7 @@ def size_around(program: WriteProgram) -> int:
 
 
 def room_for_rows(program: WriteProgram) -> int:
-    """The most bytes that the rows of one entry can have, before they are compressed."""
+    """Return the maximum size in bytes of the rows of one entry, before compression."""
     if not program.around:
         return MAX_BYTES
     rooms = [largest(op.type) for op in program.around if isinstance(op, Length)]
@@ -128,7 +131,7 @@ def room_for_rows(program: WriteProgram) -> int:
 
 
 def max_rows(program: WriteProgram) -> int:
-    """How many rows an entry can count."""
+    """Return the maximum number of rows that an entry can count."""
     counts = [op for op in program.around if isinstance(op, Count) and op.rows]
     rooms = [(integer_range(op.type) or (0, MAX_BYTES))[1] for op in counts]
     rooms += [largest(name) for name in _of_rows(program.around, "count")]
@@ -136,7 +139,7 @@ def max_rows(program: WriteProgram) -> int:
 
 
 def _of_rows(ops: Iterable[WriteOp], what: str) -> list[str]:
-    """The types of what stands before the rows."""
+    """Return the types of the length or the count (``what``) before the rows."""
     found = (getattr(op.type, what) for op in ops if isinstance(op, Rows))
     return [name for name in found if name is not None]
 

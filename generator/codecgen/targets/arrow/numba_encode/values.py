@@ -17,7 +17,10 @@ VARIABLE_OF = {"row": "row", "last": "row", "first": "first row", "max": "max", 
 
 
 class Values:
-    """Prints values of one case. ``ends`` are the fields of the first and the last element that are asked for."""
+    """Resolver of values of one case into expressions.
+
+    ``ends`` collects the fields of the first and last element that are used.
+    """
 
     def __init__(self, program: WriteProgram, variables: Variables) -> None:
         self.program = program
@@ -25,20 +28,21 @@ class Values:
         self.ends: set[tuple[str, str]] = set()
         self.own = "entry" if program.around else "item"
 
-    def written(self, value: Value, part: str) -> Term:
-        """What is written into a field of a part (entry, item): sums wrap in 64 bits."""
+    def written_term(self, value: Value, part: str) -> Term:
+        """Return ``value`` as written into a field of ``part`` (entry, item); sums wrap to 64 bits."""
         return Arithmetic(lambda leaf: self.leaf(leaf, part), 64).term(value)
 
     def read(self, part: str) -> Arithmetic:
-        """Values as a reader works them out, and conditions."""
+        """Return the arithmetic for conditions and for values as a reader computes them."""
         return Arithmetic(lambda leaf: self.leaf(leaf, part))
 
-    def where(self, owner: str, part: str) -> str:
-        """The part that an owner's fields are in."""
+    def locate_owner(self, owner: str, part: str) -> str:
+        """Return the part that holds the fields of ``owner``."""
         return {"own": part, "entry": self.own}.get(owner, "item")
 
     def op(self, value: nodes.FieldValue, part: str) -> tuple[str, WriteOp]:
-        where = self.where(value.owner, part)
+        """Return the part and the write operation of a field. Raises Refused if there is none."""
+        where = self.locate_owner(value.owner, part)
         ops = self.program.around if where == "entry" else self.program.row
         found = next((op for op in ops if op.field.name == value.field.name), None)
         if value.field.tag is not None and not value.holders:
@@ -48,6 +52,7 @@ class Values:
         return where, found
 
     def leaf(self, value: Value, part: str) -> Term:
+        """Return a column, field, bits, version or end as a term. Raises Refused for other values."""
         match value:
             case nodes.VersionValue(version) if version is not None:
                 return Term(Num(version))
@@ -63,20 +68,22 @@ class Values:
         raise Refused(f"used as a number ({type(value).__name__})")
 
     def column(self, value: nodes.ColumnValue) -> Term:
-        variable = self.variables.of(VARIABLE_OF[value.which], value.column.name)
+        """Return a column of the current, first or last row, or its extreme, as a term. Raises Refused for lists."""
+        variable = self.variables.get(VARIABLE_OF[value.which], value.column.name)
         nullable = value.type.nullable
         if value.column.type in BYTES_LIKE:
             return Term(variable, variable < 0 if nullable else None)
         if value.column.type == "list":
             raise Refused("a list that is used as a number")
-        null = self.variables.of(f"null {VARIABLE_OF[value.which]}", value.column.name)
+        null = self.variables.get(f"null {VARIABLE_OF[value.which]}", value.column.name)
         return Term(variable, null if nullable else None)
 
     def field(self, value: nodes.FieldValue, part: str) -> Term:
+        """Return a written field as a term. Raises Refused if it has no number."""
         where, op = self.op(value, part)
         match op:
             case Number() | Bits():
-                return Term(self.variables.of(where, op.field.name))
+                return Term(self.variables.get(where, op.field.name))
             case Constant(value=number):
                 return Term(Num(number))
             case Absent():
@@ -89,6 +96,7 @@ class Values:
         raise Refused("asked for where rows are written, but known when all of them are")
 
     def end(self, value: nodes.EndValue) -> Term:
+        """Return a field of the first or last element as a term. Raises Refused for other values."""
         array, inner = self.program.case.array, value.value
         asked = f"asked for as {value.end}({'.'.join(value.array.names)})"
         if array is None or value.array.names != (array.name,):
@@ -100,4 +108,4 @@ class Values:
         if not isinstance(self.op(inner, "item")[1], Number):
             raise Refused(asked)
         self.ends.add((value.end, inner.field.name))
-        return Term(self.variables.of(value.end, inner.field.name))
+        return Term(self.variables.get(value.end, inner.field.name))

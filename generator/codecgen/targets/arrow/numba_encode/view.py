@@ -28,8 +28,10 @@ Key = tuple[str, str]
 
 
 class Encoders:
-    """One view, with the module that its kernels go to. ``varying`` gathers the columns that readers make of each row, not
-    of the entry alone."""
+    """Kernels that write one view, with the module that they are emitted to.
+
+    ``varying`` collects the columns that readers compute from each row, not from the entry alone.
+    """
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
         self.plan = plan
@@ -45,11 +47,13 @@ class Encoders:
             raise Unsupported(error.reason, error.field) from None
         except SourceError as error:
             raise Unsupported(error.reason, error.field) from None
-        self.places = places(view)
+        self.places = position_columns(view)
         constant = self.module.constant
         self.module.group("A row of the table of entries.")
         self.table = {name: constant(name, 8 * i) for i, name in enumerate(SLOTS)}
-        named = sorted({key for program in self.programs.values() for key in kept(program)})
+        named = sorted(
+            {key for program in self.programs.values() for key in stored_values(program)}
+        )
         self.kept: dict[Key, Global] = {}
         for i, (kind, name) in enumerate(named, len(SLOTS)):
             self.kept[kind, name] = constant(f"{kind}_{name}".replace(" ", "_").upper(), 8 * i)
@@ -67,22 +71,22 @@ class Encoders:
         self.functions: dict[tuple[str, int], Global] = {}
 
     def function(self, verb: str, case: CasePlan) -> Global:
-        """The function that does something with the rows of a case."""
+        """Return the function that does ``verb`` with the rows of a case, named on first use."""
         key = (verb, case.number)
         if key not in self.functions:
             self.functions[key] = Global(self.module.name(f"{verb}_{case.name}"))
         return self.functions[key]
 
     def entry_function(self, verb: str, entry: LayoutPlan) -> str:
-        """A name for the function that does something with many entries."""
+        """Reserve and return a name for the function that does ``verb`` with many entries."""
         return self.module.name(function_name(verb, entry))
 
     def leaf(self, name: str) -> Leaf:
-        """A column by its name."""
+        """Return the leaf of the column ``name``."""
         return next(x for x in self.view.leaves if x.inside is None and x.column.name == name)
 
     def entries(self) -> list[tuple[int, LayoutPlan, list[CasePlan]]]:
-        """The layouts that are written, with the first number that stands for each."""
+        """Return the layouts that are written, each with its first key and the cases that have write programs."""
         out: list[tuple[int, LayoutPlan, list[CasePlan]]] = []
         for key, entry in self.view.entries:
             cases = [c for c in self.view.cases_of(entry) if c.number in self.programs]
@@ -91,8 +95,8 @@ class Encoders:
         return out
 
 
-def kept(program: WriteProgram) -> list[Key]:
-    """What the table keeps of an entry for the second pass: fields around the rows, columns of the first row."""
+def stored_values(program: WriteProgram) -> list[Key]:
+    """Return what the entry table stores for the second pass: fields around the rows, columns of the first row."""
     out = [("entry", op.field.name) for op in program.around if isinstance(op, Number | Bits)]
     for op in program.row if program.around else ():
         for value in columns_of(op):
@@ -103,8 +107,8 @@ def kept(program: WriteProgram) -> list[Key]:
     return list(dict.fromkeys(out))
 
 
-def places(view: ViewPlan) -> tuple[str, ...]:
-    """Columns that say where a row was read: they are not written."""
+def position_columns(view: ViewPlan) -> tuple[str, ...]:
+    """Return the names of columns that hold a row's position in the file; they are not written."""
     out = []
     for leaf in view.leaves:
         found = [case.values.get(leaf.name) for case in view.cases if leaf.inside is None]

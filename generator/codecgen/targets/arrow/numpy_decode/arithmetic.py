@@ -9,7 +9,7 @@ from codecgen.targets.arrow.code_tree import FALSE, NEGATED, TRUE, Expr, Op, Pre
 
 
 def opposite(condition: Expr) -> Expr:
-    """Where a condition does not hold."""
+    """Return the elementwise negation of ``condition``."""
     match condition:
         case Prefix("~", operand):
             return operand
@@ -25,16 +25,17 @@ def opposite(condition: Expr) -> Expr:
 
 
 def both(conditions: list[Expr]) -> Expr:
-    """Where all of them hold."""
-    return _joined("&", conditions, TRUE)
+    """Return the elementwise conjunction of ``conditions``."""
+    return _join_conditions("&", conditions, TRUE)
 
 
 def either(conditions: list[Expr]) -> Expr:
-    """Where one of them holds."""
-    return _joined("|", conditions, FALSE)
+    """Return the elementwise disjunction of ``conditions``."""
+    return _join_conditions("|", conditions, FALSE)
 
 
-def _joined(operator: str, conditions: list[Expr], empty: Expr) -> Expr:
+def _join_conditions(operator: str, conditions: list[Expr], empty: Expr) -> Expr:
+    """Join ``conditions`` with an operator, without those equal to ``empty``. Return ``empty`` if none is left."""
     out: Expr | None = None
     for condition in conditions:
         if condition == empty:
@@ -44,7 +45,7 @@ def _joined(operator: str, conditions: list[Expr], empty: Expr) -> Expr:
 
 
 class NumpyArithmetic(Arithmetic):
-    """Prints values as trees; sums of 64 bits wrap by themselves."""
+    """Arithmetic on NumPy vectors; 64-bit sums wrap by themselves."""
 
     def opposite(self, condition: Expr) -> Expr:
         return opposite(condition)
@@ -61,22 +62,25 @@ class NumpyArithmetic(Arithmetic):
     def wrapped(self, total: Expr) -> Expr:
         return total if self.bits in (None, 64) else super().wrapped(total)
 
-    def holds(self, term: Term) -> Expr:
+    def as_condition(self, term: Term) -> Expr:
+        """Return ``term`` as a mask: nonzero values become True."""
         return term.value if term.truth else term.value.ne(0)
 
     def member(self, value: Expr, allowed: tuple[int, ...]) -> Expr:
+        """Return the mask of values that are in ``allowed``, which is sorted."""
         low, high = allowed[0], allowed[-1]
         if len(allowed) == high - low + 1:
             return both([value >= low, value <= high])
         return either([value.eq(number) for number in allowed])
 
     def addend(self, term: Term) -> Expr:
+        """Return ``term`` as a summand. Raises Refused for truth values."""
         if term.truth:
             raise Refused("a truth value in a sum")
         return term.value
 
     def broken(self, value: Value) -> Expr:
-        """Where a condition does not hold."""
+        """Return the mask of elements for which the condition ``value`` is false."""
         if isinstance(value, nodes.Membership):
             number, allowed = self.term(value.value).value, value.allowed
             if len(allowed) != allowed[-1] - allowed[0] + 1:

@@ -18,11 +18,12 @@ from codecgen.targets.arrow.numpy_decode.arithmetic import NumpyArithmetic, oppo
 
 @dataclass(slots=True)
 class Locals:
-    """The variables of a reader, by the fields that they hold."""
+    """Variables of a reader, by the fields that they hold."""
 
     found: dict[str, Var] = field(default_factory=dict)
 
-    def of(self, name: str) -> Var:
+    def get(self, name: str) -> Var:
+        """Return the variable ``name``; repeated calls return the same one."""
         return self.found.setdefault(name, Var(name))
 
 
@@ -39,13 +40,16 @@ class NumpyFields:
     used: set[tuple[str, str]] = field(default_factory=set)
 
     def arithmetic(self) -> NumpyArithmetic:
+        """Return the arithmetic for values of these fields."""
         return NumpyArithmetic(self.leaf)
 
     def folded(self, value: Value) -> Value:
-        known = KernelFields(self.plan, self.layout, "", Variables(), self.case).known()
+        """Return ``value`` with all constants folded."""
+        known = KernelFields(self.plan, self.layout, "", Variables(), self.case).constant_finder()
         return fold(value, known)
 
     def leaf(self, value: Value) -> Term:
+        """Return a field, bits, place, version or end as a term. Raises Refused for other values."""
         match value:
             case nodes.VersionValue(version) if version is not None:
                 return Term(Num(version))
@@ -65,10 +69,12 @@ class NumpyFields:
         raise Refused(f"used as a number ({type(value).__name__})")
 
     def of_row(self, part: str, name: str) -> Expr:
+        """Return the attribute ``name`` of a part of the row object."""
         assert self.row is not None
         return Attribute(Attribute(self.row, part), name)
 
-    def where(self, owner: str) -> tuple[str, LayoutPlan]:
+    def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
+        """Return the part, "entry" or "item", and the layout that hold the fields of ``owner``."""
         if self.case is None:
             return "entry", self.layout
         if owner == "item" or self.case.array is None:
@@ -76,12 +82,13 @@ class NumpyFields:
         return "entry", self.case.entry
 
     def field(self, value: nodes.FieldValue) -> Term:
+        """Return a numeric field as a term with its null mask. Raises Refused for other fields."""
         f = value.field
-        part, layout = self.where(value.owner)
+        part, layout = self.locate_owner(value.owner)
         if value.holders or layout.field(f.name) is None:
             raise Refused("a layout in the place of a field")
         self.used.add((part, f.name))
-        found = self.local.of(f.name) if self.case is None else self.of_row(part, f.name)
+        found = self.local.get(f.name) if self.case is None else self.of_row(part, f.name)
         match f.type:
             case ScalarType(name) if not is_number(f):
                 raise Refused(f"a value of type {name}")
@@ -92,7 +99,7 @@ class NumpyFields:
         raise Refused("bytes or a list")
 
     def absence(self, value: nodes.FieldValue, layout: LayoutPlan) -> Expr | None:
-        """Where a field is left out."""
+        """Return the mask of rows in which an optional field is absent, None if it is always present."""
         fp = layout.field(value.field.name)
         if not value.type.nullable or fp is None or fp.when is None:
             return None
@@ -103,7 +110,7 @@ class NumpyFields:
 
 
 def _owned_by_item(value: Value) -> Value:
-    """A condition of an element's layout, as one on the element."""
+    """Return a condition on an element's own fields, rewritten as a condition on ``item``."""
     match value:
         case nodes.FieldValue():
             return nodes.FieldValue(value.field, value.type, "item", value.holders)

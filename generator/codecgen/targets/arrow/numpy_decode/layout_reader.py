@@ -1,4 +1,4 @@
-"""Prints read programs as readers: one field of many structures at a time."""
+"""Emits read programs as readers: one field of many structures at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 def kind_of(name: str, f: Field) -> str:
-    """The NumPy type of an integer of fixed size, in a field."""
+    """Return the NumPy dtype string of a fixed-size integer type, in the byte order of ``f``. Raises Unsupported."""
     size = SCALARS[name].width
     if size not in _WIDTHS:
         raise Unsupported(f"a number of the type {name}", f)
@@ -46,7 +46,7 @@ def kind_of(name: str, f: Field) -> str:
 
 
 class NumpyLayoutReader:
-    """Prints the program of one layout. ``elements`` gives the reader of the elements of an array."""
+    """Emitter of the read program of one layout. ``elements`` names the reader of an array's elements."""
 
     def __init__(
         self, plan: Plan, layout: LayoutPlan, code: Builder, walk: Var, elements: ElementReader
@@ -63,21 +63,24 @@ class NumpyLayoutReader:
     # ------------------------------------------------------------ parts
 
     def method(self, name: str, *arguments: Expr, on: Var | None = None, **named: Expr) -> Call:
+        """Return a method call on the walk, or on ``on``."""
         function = Attribute(on or self.walk, name)
         return Call(function, arguments, tuple(named.items()), False)
 
     def refuse(self, condition: Expr) -> None:
+        """Emit the refusal of structures in which ``condition`` holds."""
         if condition != FALSE:
             self.code.do_call(self.method("refuse", condition))
 
     def condition(self, value: Value, f: Field) -> Expr:
+        """Return ``value`` as a mask. Raises Unsupported at ``f``."""
         try:
             return self.fields.arithmetic().condition(value)
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
     def broken(self, value: Value, f: Field) -> Expr:
-        """Where a condition does not hold."""
+        """Return the mask of rows for which a condition is false. Raises Unsupported at ``f``."""
         try:
             return self.fields.arithmetic().broken(value)
         except Refused as error:
@@ -85,22 +88,25 @@ class NumpyLayoutReader:
 
     @property
     def p(self) -> Expr:
+        """Current position of the walk."""
         return Attribute(self.walk, "p")
 
     @property
     def end(self) -> Expr:
+        """End of the current window of the walk."""
         return Attribute(self.walk, "end")
 
     # ------------------------------------------------------------ programs
 
     def emit(self, wanted: Iterable[str], stop: str | None = None) -> None:
-        """Print the operations up to (not with) the field ``stop``. ``wanted`` are fields that somebody else asks for."""
+        """Emit the operations up to the field ``stop`` (excluded). ``wanted`` are the fields that callers use."""
         whole = read_program(self.plan, self.layout)
         needed = fields_needed(whole.ops, checks=True) | set(wanted)
         for op in whole.ops if stop is None else whole.ops_before(stop):
             self.op(op, needed)
 
     def op(self, op: ReadOp, needed: set[str]) -> None:
+        """Emit one read operation. Raises Unsupported if NumPy readers cannot do it."""
         match op:
             case read_ops.Open(length, when=when):
                 if when is not None:
@@ -108,7 +114,7 @@ class NumpyLayoutReader:
                 check_number(length.field)
                 if length.own_bytes:
                     raise Unsupported("a length that counts itself", length.field)
-                self.code.do_call(self.method("open", self.local.of(length.name)))
+                self.code.do_call(self.method("open", self.local.get(length.name)))
             case read_ops.Close():
                 self.code.do_call(self.method("close"))
             case read_ops.Mark(checksum, at_end):
@@ -127,31 +133,34 @@ class NumpyLayoutReader:
                 self.keep(op, self.read(op, self.walk, needed), needed)
 
     def mark(self, checksum: FieldPlan, at_end: bool) -> Var:
+        """Return the variable of the start or the end of a checksum's range."""
         name = f"{'end' if at_end else 'start'}_of_{checksum.name}"
         return self.places.setdefault(name, Var(name))
 
     def verify(self, checksum: FieldPlan, ahead: bool) -> None:
+        """Emit the check of a checksum. ``ahead``: its range is the rest of the window. Raises Unsupported."""
         if checksum.when is not None:
             raise Unsupported("a checksum that may be left out", checksum.field)
         start, end = (self.p, self.end) if ahead else (self.mark(checksum, False), self.p)
         if f"end_of_{checksum.name}" in self.places:
             end = self.mark(checksum, True)
-        stored = self.local.of(checksum.name)
+        stored = self.local.get(checksum.name)
         algorithm = Text(str(checksum.field.checksum))
         self.code.do_call(self.method("checksum", algorithm, stored, start, end))
 
     def absent(self, f: Field, needed: set[str]) -> None:
-        """A field that is never there in this version."""
+        """Emit null bytes or 0 for a needed field that is always absent in this version."""
         if f.name not in needed:
             return
         if isinstance(f.type, BytesType):
-            self.code.assign(self.local.of(f.name), self.method("nothing"))
+            self.code.assign(self.local.get(f.name), self.method("nothing"))
         elif isinstance(f.type, ScalarType | BitsType):
-            self.code.assign(self.local.of(f.name), self.method("zero"))
+            self.code.assign(self.local.get(f.name), self.method("zero"))
 
     def sometimes(
         self, fp: FieldPlan, condition: Expr, then: tuple[ReadOp, ...], needed: set[str]
     ) -> None:
+        """Emit the read of a field that is present only where ``condition`` holds."""
         f = fp.field
         first = then[0]
         if isinstance(first, read_ops.Elements):
@@ -173,13 +182,13 @@ class NumpyLayoutReader:
         f = op.field.field  # type: ignore[union-attr]
         passed = isinstance(op, read_ops.Elements) and isinstance(op.element, ScalarType)
         if f.name in needed and not passed and not self.skipped(op, needed):
-            self.code.assign(self.local.of(f.name), value)
+            self.code.assign(self.local.get(f.name), value)
         else:
             assert isinstance(value, Call)
             self.code.do_call(value, f.name)
 
     def skipped(self, op: ReadOp, needed: set[str]) -> bool:
-        """Whether a number is only passed over."""
+        """Return True if an operation reads a fixed-size number that nothing needs, so that its bytes are skipped."""
         if not isinstance(op, read_ops.Number):
             return False
         f, name = op.field.field, op.type
@@ -187,7 +196,7 @@ class NumpyLayoutReader:
         return fixed_size(name) is not None and not (f.name in needed and number)
 
     def read(self, op: ReadOp, walk: Var, needed: set[str]) -> Expr:
-        """What reads a field, or passes over it."""
+        """Return the expression that reads or skips a field. Raises Unsupported for tags, structs and choices."""
         match op:
             case read_ops.Number(field, name):
                 if name == "bool":
@@ -208,7 +217,7 @@ class NumpyLayoutReader:
         raise TypeError(type(op).__name__)
 
     def number(self, name: str, walk: Var, f: Field) -> Expr:
-        """What reads an integer."""
+        """Return the expression that reads an integer of type ``name``. Raises Unsupported for other types."""
         if is_integer(name) and SCALARS[name].fits_int64:
             return self.method("fixed", Text(kind_of(name, f)), on=walk)
         if name not in _VARINTS:
@@ -216,6 +225,7 @@ class NumpyLayoutReader:
         return self.method(name, on=walk)
 
     def bytes(self, f: Field, type_: BytesType, after: int | None, walk: Var) -> Expr:
+        """Return the expression that reads a bytes field. Raises Unsupported."""
         named: dict[str, Expr] = {}
         if type_.length == "rest":
             if after is None:
@@ -231,11 +241,13 @@ class NumpyLayoutReader:
         return self._bytes(walk, size, type_, named)
 
     def _bytes(self, walk: Var, size: Expr, type_: BytesType, named: dict[str, Expr]) -> Expr:
+        """Return the read of ``size`` bytes, marked as text if the type is text."""
         if type_.text:
             named["text"] = TRUE
         return self.method("bytes", size, on=walk, **named)
 
     def array(self, op: read_ops.Elements, walk: Var) -> Expr:
+        """Return the expression that reads an array inside a row. Raises Unsupported."""
         f, type_ = op.field.field, op.type
         if type_.length is not None:
             raise Unsupported("an array with a length inside rows", f)
@@ -254,7 +266,7 @@ class NumpyLayoutReader:
             counted = self.layout.field(type_.counted_by)
             assert counted is not None
             check_number(counted.field)
-            count = self.local.of(type_.counted_by)
+            count = self.local.get(type_.counted_by)
         named = {"at_least": Num(type_.at_least)} if type_.at_least else {}
         null = null_of(type_, f)
         if null is not None:
@@ -269,7 +281,7 @@ class NumpyLayoutReader:
 
 
 class ElementReader:
-    """Gives the name of the reader of an array's elements."""
+    """Protocol for the name of the reader of an array's elements."""
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
         raise NotImplementedError

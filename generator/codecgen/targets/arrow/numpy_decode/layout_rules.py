@@ -26,6 +26,7 @@ class RuleFields(NumpyFields):
     """Fields of entries, with the first, last, largest and smallest number of their rows."""
 
     def leaf(self, value: Value) -> Term:
+        """Return a value as a term; ends of the array are fields of its rows. Raises Refused for other values."""
         if not isinstance(value, nodes.EndValue):
             return NumpyFields.leaf(self, value)
         inner = value.value
@@ -36,7 +37,7 @@ class RuleFields(NumpyFields):
 
 
 class CaseRules:
-    """The rules of the entries of one case. What they ask for gathers in ``fields.used``."""
+    """Rules for the entries of one case. The fields that they use are added to ``fields.used``."""
 
     def __init__(self, case: CasePlan, fields: RuleFields) -> None:
         self.case = case
@@ -61,7 +62,7 @@ class CaseRules:
             self.ascending.append(f.name)
 
     def conditions(self, rules: list[RulePlan]) -> list[tuple[RulePlan, Expr]]:
-        """Print where each of some rules holds."""
+        """Return each rule with the mask of structures in which it holds. Raise Unsupported if it cannot be computed."""
         arithmetic = NumpyArithmetic(self.fields.leaf, 64)
         found = []
         for rule in rules:

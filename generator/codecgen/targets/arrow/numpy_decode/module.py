@@ -36,7 +36,7 @@ from codecgen.targets.arrow.code_tree import (
     Var,
     all_values,
     call,
-    walk,
+    iterate_expressions,
 )
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.function_printer import Names, Printer, function_text, pruned
@@ -64,12 +64,12 @@ _TAKEN = ("np", "CASES", "LAYOUTS", *(name for _, names in _IMPORTS for name in 
 
 
 def numpy_module(plan: Plan, view: ViewPlan) -> str:
-    """The module's text. Raises :class:`Unsupported`."""
+    """Return the text of a view's NumPy module. Raises Unsupported."""
     return Readers(plan, view).text()
 
 
 class Readers(ElementReader):
-    """Gathers the functions and the descriptions of one view."""
+    """Collector of the functions and descriptions of one view's NumPy module."""
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
         self.plan = plan
@@ -93,7 +93,7 @@ class Readers(ElementReader):
         self.refused = {case.number: self.refused_of(case) for case in view.cases}
 
     def refused_of(self, case: CasePlan) -> Expr | None:
-        """When the rows of an entry are refused, by what the array that holds them has to meet."""
+        """Return the mask of entries whose rows are refused by requirements on their array, None if it has none."""
         if case.array is None:
             return None
         fields, f = self.fields[case.number], case.array.field
@@ -111,7 +111,7 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ columns
 
     def columns_of(self, case: CasePlan) -> list[tuple[str, Expr]]:
-        """What each column that has values is made of."""
+        """Return (column, expression) for each column of ``case`` that has values."""
         fields, found = self.fields[case.number], self.sources[case.number]
         out: list[tuple[str, Expr]] = []
         held = {leaf.index: name for name, leaf in found.fields.items()}
@@ -130,13 +130,14 @@ class Readers(ElementReader):
         return out
 
     def term(self, fields: NumpyFields, case: CasePlan, value: Value) -> Term:
+        """Return the value of a numeric column as a term. Raises Unsupported."""
         try:
             return fields.arithmetic().term(fields.folded(value))
         except Refused as error:
             raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
-    def wanted(self, layout: LayoutPlan, part: str) -> set[str]:
-        """The fields of a layout that columns ask for, whichever case they are of."""
+    def used_fields(self, layout: LayoutPlan, part: str) -> set[str]:
+        """Return the fields of a layout that columns use, in all cases of the view."""
         found: set[str] = set()
         for case in self.view.cases:
             of_case = case.element if part == "item" else case.entry
@@ -147,6 +148,7 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ the module
 
     def text(self) -> str:
+        """Return the text of the module without its header."""
         cases, layouts = [], []
         for entry, keys in self.view.layouts():
             own = self.view.cases_of(entry)
@@ -167,12 +169,15 @@ class Readers(ElementReader):
         return self.imports() + "".join(texts) + "\n"
 
     def imports(self) -> str:
+        """Return the import statements for the names that the module uses."""
         used = {"Walk", "Vector"}
         for part in self.parts:
             values = [part[1]] if isinstance(part, tuple) else all_values(part.body)
             for value in values:
                 used |= {
-                    node.name.partition(".")[0] for node in walk(value) if isinstance(node, Global)
+                    node.name.partition(".")[0]
+                    for node in iterate_expressions(value)
+                    if isinstance(node, Global)
                 }
             if isinstance(part, Function):
                 used |= {type_ for _, type_ in part.parameters} | {part.result}
@@ -184,7 +189,7 @@ class Readers(ElementReader):
         return "".join(lines).rstrip("\n")
 
     def describe(self, wanted: str, value: Expr) -> str:
-        """A description as a constant of the module. Its name."""
+        """Add a description as a constant of the module and return the constant's name."""
         name = self.names.new(wanted)
         self.parts.append((name, value))
         return name
@@ -192,16 +197,18 @@ class Readers(ElementReader):
     def function(
         self, name: str, parameters: list[tuple[Var, str]], result: str, doc: str, code: Builder
     ) -> None:
+        """Add a function to the module."""
         self.parts.append(Function(name, parameters, result, doc, code.body))
 
     def about(self, layout: LayoutPlan, what: str) -> str:
+        """Return the docstring of a reader: the schema file, the version and ``what``."""
         version = "" if layout.version is None else f", version {layout.version}"
         return f"{layout.layout.span.file}{version}: {what}."
 
     # ------------------------------------------------------------ readers
 
     def reader(self, layout: LayoutPlan, wanted: set[str], *, part: bool) -> str:
-        """A reader of all of a layout. Its name."""
+        """Emit a function that reads a whole layout and return its name; each layout is emitted once."""
         verb = "read_element" if part else "read"
         key = (verb, layout.name, layout.version)
         if key in self.done:
@@ -219,7 +226,8 @@ class Readers(ElementReader):
         return name
 
     def gathered(self, reader: NumpyLayoutReader, names: list[str]) -> Expr:
-        named = tuple((name, reader.local.of(name)) for name in names)
+        """Return the ``Fields`` object with the fields ``names`` that a reader has read."""
+        named = tuple((name, reader.local.get(name)) for name in names)
         return Call(Global("Fields"), (), named)
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
@@ -234,6 +242,7 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ entries
 
     def layout(self, entry: LayoutPlan, keys: list[int], cases: tuple[CasePlan, ...]) -> str:
+        """Describe the layout of entries as a constant, and return its name. Raises Unsupported."""
         framing = framing_of(entry)
         if framing.open:
             raise Unsupported("of entries without a length", framing.blamed)
@@ -247,24 +256,25 @@ class Readers(ElementReader):
         if measure is not None and measure.refuse is not None:
             fields = NumpyFields(self.plan, entry, Locals())
             refused = self.condition(fields, measure.refuse, measure.field)
-            named.append(("refuse", Lambda(fields.local.of(measure.name), refused)))
+            named.append(("refuse", Lambda(fields.local.get(measure.name), refused)))
         wanted = function_name("layout", entry).upper()
         return self.describe(wanted, Call(Global("Layout"), (), tuple(named)))
 
     def length(self, entry: LayoutPlan, framing: Framing) -> tuple[str, Expr]:
-        """How entries are found."""
+        """Return how entries are found: "size" and the size, or "prefix" and the length prefix."""
         if framing.length is None:
             return "size", Num(framing.size or 0)
         return "prefix", self.prefix(entry, framing.length) or NONE
 
     def condition(self, fields: NumpyFields, value: Value, f: Field) -> Expr:
+        """Return ``value`` as a mask. Raises Unsupported at ``f``."""
         try:
             return fields.arithmetic().condition(fields.folded(value))
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
     def measure(self, layout: LayoutPlan) -> FieldPlan | None:
-        """The field that says how long a structure is from some field on to its end."""
+        """Return the field that states the size from some field to the end of a layout, None if there is none."""
         for m in layout.fields:
             whole = m.measures is not None and m.measures.last in (None, layout.fields[-1].name)
             if whole and m.offset is not None and m.when is None:
@@ -272,7 +282,7 @@ class Readers(ElementReader):
         return None
 
     def prefix(self, layout: LayoutPlan, measure: FieldPlan) -> Expr | None:
-        """How the length of a structure is found; None if it does not come before anything that varies."""
+        """Return the ``LengthPrefix`` of a layout, None if it is at no fixed place. Raises Unsupported."""
         assert measure.measures is not None and isinstance(measure.field.type, ScalarType)
         if measure.own_bytes:
             raise Unsupported("a length that counts itself", measure.field)
@@ -292,6 +302,7 @@ class Readers(ElementReader):
         )
 
     def choose(self, entry: LayoutPlan, cases: tuple[CasePlan, ...]) -> str:
+        """Emit the function that chooses the case of entries, and return its name. Raises Unsupported."""
         walk_, full_check = Var("walk"), Var("full_check")
         fields = NumpyFields(self.plan, entry, Locals())
         first = entry.fields[0].field
@@ -304,7 +315,7 @@ class Readers(ElementReader):
             choices.append(Several((test, care, Num(case.number))))
         code = Builder()
         for _, name in sorted(fields.used):
-            code.assign(fields.local.of(name), self.head_field(entry, name, walk_))
+            code.assign(fields.local.get(name), self.head_field(entry, name, walk_))
         count = call("len", Attribute(walk_, "p"))
         code.give(call("choose", count, *choices))
         name = self.names.new(function_name("choose", entry))
@@ -313,7 +324,7 @@ class Readers(ElementReader):
         return name
 
     def head_field(self, entry: LayoutPlan, name: str, walk_: Var) -> Expr:
-        """A number at a fixed place."""
+        """Return the read of a fixed-offset field in the header of an entry. Raises Unsupported for other fields."""
         fp = entry.field(name)
         if fp is None or fp.offset is None or fp.when is not None:
             blamed_field = entry.fields[0].field if fp is None else fp.field
@@ -324,11 +335,12 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ cases
 
     def case(self, case: CasePlan) -> str:
+        """Describe a case as a constant, and return its name."""
         named: list[tuple[str, Expr]] = [("name", Text(case.name))]
         if case.rows.header_only:
             named.append(("read", Global(self.head(case))))
         else:
-            read = self.reader(case.element, self.wanted(case.element, "item"), part=False)
+            read = self.reader(case.element, self.used_fields(case.element, "item"), part=False)
             named.append(("read", Global(read)))
         if case.array is not None:
             type_ = case.array.field.type
@@ -353,6 +365,7 @@ class Readers(ElementReader):
         return self.describe(f"rows_{case.name}".upper(), Call(Global("Case"), (), tuple(named)))
 
     def rule_arguments(self, case: CasePlan) -> Iterator[tuple[str, Expr]]:
+        """Yield the keyword arguments for the rules of a case. Emits a function for each rule."""
         rules = self.rules[case.number]
         for key, conditions in (("rules", rules.of_fields), ("row_rules", rules.of_rows)):
             if conditions:
@@ -362,7 +375,7 @@ class Readers(ElementReader):
             yield "ascending", Several(tuple(map(Text, rules.ascending)))
 
     def rule(self, case: CasePlan, rule: RulePlan, condition: Expr) -> str:
-        """Print a function that tells where a rule holds, and return its name."""
+        """Emit a function that returns where a rule holds, and return its name."""
         code = Builder()
         code.give(condition)
         name = self.names.new(f"{rule.name}_in_{case.entry.name.replace('.', '_')}")
@@ -370,30 +383,33 @@ class Readers(ElementReader):
         return name
 
     def head(self, case: CasePlan) -> str:
+        """Emit a reader for rows that are headers of entries, and return its name."""
         code, walk_ = Builder(), Var("walk")
         local = Locals()
-        wanted = sorted(self.wanted(case.element, "item"))
+        wanted = sorted(self.used_fields(case.element, "item"))
         for name in wanted:
-            code.assign(local.of(name), self.head_field(case.entry, name, walk_))
-        code.give(Call(Global("Fields"), (), tuple((name, local.of(name)) for name in wanted)))
+            code.assign(local.get(name), self.head_field(case.entry, name, walk_))
+        code.give(Call(Global("Fields"), (), tuple((name, local.get(name)) for name in wanted)))
         name = self.names.new(function_name("header", case.entry))
         self.function(name, [(walk_, "Walk")], "Fields", self.about(case.entry, "its head"), code)
         return name
 
     def lambdas(self, case: CasePlan) -> tuple[Table, Table]:
-        """The columns that are the same for all rows of an entry, and the others."""
+        """Return the columns that are equal in all rows of an entry, and the other columns, as tables of lambdas."""
         shared: list[tuple[str, Expr]] = []
         columns: list[tuple[str, Expr]] = []
         for name, value in self.columns[case.number]:
             parts = {
-                n.name for n in walk(value) if isinstance(n, Attribute) and n.owner is self.row
+                n.name
+                for n in iterate_expressions(value)
+                if isinstance(n, Attribute) and n.owner is self.row
             }
             by_row = bool(parts & {"item", "first", "last"}) or case.array is None
             (columns if by_row else shared).append((name, Lambda(self.row, value)))
         return Table(tuple(shared)), Table(tuple(columns))
 
     def opener(self, case: CasePlan, array: FieldPlan, type_: ArrayType) -> str:
-        """A reader of an entry up to its elements. Its name."""
+        """Emit a function that reads an entry up to its elements and return its name. Raises Unsupported."""
         entry, f = case.entry, array.field
         key = ("open", entry.name, entry.version)
         if key in self.done:
@@ -401,7 +417,7 @@ class Readers(ElementReader):
         name = self.done[key] = self.names.new(function_name("open", entry))
         code, walk_ = Builder(), Var("walk")
         reader = NumpyLayoutReader(self.plan, entry, code, walk_, self)
-        wanted = self.wanted(entry, "entry")
+        wanted = self.used_fields(entry, "entry")
         if type_.counted_by is not None:
             wanted.add(type_.counted_by)
         reader.emit(wanted, stop=f.name)
@@ -413,7 +429,7 @@ class Readers(ElementReader):
             count = Var("count")
             code.assign(count, reader.number(type_.count, walk_, f))
         elif type_.counted_by is not None:
-            count = reader.local.of(type_.counted_by)
+            count = reader.local.get(type_.counted_by)
         null = null_of(type_, f)
         if null is not None:  # no rows
             numbers = count
@@ -437,7 +453,7 @@ class Readers(ElementReader):
             none = count.eq(0)
             reader.refuse(none & reader.p.ne(reader.end))
             code.assign(codec, call("np.where", none, 0, codec))
-        fields = self.gathered(reader, sorted(self.wanted(entry, "entry")))
+        fields = self.gathered(reader, sorted(self.used_fields(entry, "entry")))
         code.give(call("Section", reader.p, reader.end, codec, count, fields))
         doc = self.about(entry, f"up to {f.name}")
         self.function(name, [(walk_, "Walk")], "Section", doc, code)
@@ -445,7 +461,7 @@ class Readers(ElementReader):
 
 
 class _NoArrays(ElementReader):
-    """Refuses arrays in the elements of arrays."""
+    """ElementReader that refuses arrays in the elements of arrays."""
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
         raise Unsupported("an array in an array of a row", f)
