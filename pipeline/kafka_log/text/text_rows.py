@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.cells import cell_len, set_cell_size
 
+from kafka_log.text.folding import NUMBER, fold_cell
 from kafka_log.text.lines import Cell, Layout, encode_text_lines
-from kafka_log.text.text_table import GAP, NUMBER, fold_cell
+from kafka_log.text.text_table import GAP
 from kafka_log.text.values import escape_unprintable
 
 ROOM = 10

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from kafka_log.inspect.hexdump.byte_fields import Piece, Stream
 from kafka_log.inspect.hexdump.segment_bytes import Part
-from kafka_log.text.text_table import fold_cell
+from kafka_log.text.folding import fold_cell
 from kafka_log.text.values import escape_unprintable
 
 MAX_SHOWN_BYTES = 64

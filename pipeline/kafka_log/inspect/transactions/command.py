@@ -11,7 +11,7 @@ from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, show, size_of, with_directory
 from kafka_log.segment.times import TIMES, milliseconds
-from kafka_log.text.text_table import fold_cell
+from kafka_log.text.folding import fold_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
