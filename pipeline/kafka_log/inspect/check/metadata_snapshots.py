@@ -46,7 +46,7 @@ class MetadataSnapshotCheck(Check):
         """Yield the findings about one snapshot file."""
         segment = Segment(path, *self.context.key, 0, path.stat().st_size, "snapshot", True)
         reading = ScanOptions(False, "auto")
-        scanned = scan_segment(segment, MAX_OFFSET, reading.pieces([segment]), reading)
+        scanned = scan_segment(segment, MAX_OFFSET, reading.read_pieces([segment]), reading)
         for run in scanned.lost:
             yield from self._check_lost_range(scanned, run, is_newest)
         if not scanned.lost:

@@ -108,11 +108,11 @@ class ScanOptions:
     timed: bool = False
 
     @property
-    def wanted(self) -> BatchColumns:
+    def header_columns(self) -> BatchColumns:
         """Return the header columns to read."""
         return BatchColumns((*WANTED.names, *OF_PRODUCER, *((LEAST, LATEST) if self.timed else ())))
 
-    def pieces(
+    def read_pieces(
         self, segments: Sequence[Segment], following: Mapping[Segment, int | None] = NO_NEXT_BASES
     ) -> Iterator[Piece]:
         """Yield the batches of segments in pieces, and continue after damage.
@@ -131,7 +131,7 @@ class ScanOptions:
                 return BlockReader(segment.path, engine=self.engine, **options)
             return SegmentReader(segment.path, **options)
 
-        return HeaderPass(self.wanted, opened, _find_refused)(segments)
+        return HeaderPass(self.header_columns, opened, _find_refused)(segments)
 
 
 def scan_segment(
@@ -151,7 +151,7 @@ def scan_segment(
     bad = {batch.position for batch in refused}
     lost = () if piece.end is None else tuple(run.up_to(next_base) for run in piece.end.lost)
     runs = tuple(run for run in lost if run.start not in bad)
-    columns = dict(reading.wanted.concatenate(parts))
+    columns = dict(reading.header_columns.concatenate(parts))
     times = columns.pop(LEAST, None), columns.pop(LATEST, None)
     sequences = {name: columns.pop(name) for name in OF_PRODUCER}
     headers = Headers(**columns)

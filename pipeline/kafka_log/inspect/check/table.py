@@ -149,7 +149,9 @@ def check_partitions(
     reading = ScanOptions(deep, engine, advance, judged, wanted.timestamps != EVERYTHING)
     parts = [part for partition in partitions for part in _split_by_state(partition)]
     following = dict(pair for part in parts for pair in pair_with_next_base_offset(part.segments))
-    pieces = reading.pieces([segment for part in parts for segment in part.segments], following)
+    pieces = reading.read_pieces(
+        [segment for part in parts for segment in part.segments], following
+    )
     for partition in parts:
         if partition.error is not None and not partition.segments:
             yield _io_error(partition.directory, partition.error, *partition.key)
@@ -268,7 +270,7 @@ def _check_segment_again(
     quiet = replace(reading, advance=ignore, judged=ignore)
     if segment.has_canonical_name:
         segment = replace(segment, rolled=next_base is not None)
-    pieces = quiet.pieces([segment], {segment: next_base})
+    pieces = quiet.read_pieces([segment], {segment: next_base})
     yield from _check_segment(checks, segment, next_base, pieces, quiet, wanted)
 
 
