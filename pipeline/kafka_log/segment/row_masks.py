@@ -79,12 +79,12 @@ class RowMasks:
             out |= ~np.isin(producers, self._producers)
         return ~(out & numbers_of(bases.is_valid()))
 
-    def is_after(self, headers: pa.RecordBatch) -> bool:
-        """Return whether the header of a batch says that its offsets lie at or after the end of the offset range."""
+    def is_after(self, headers: pa.RecordBatch) -> Any:
+        """Return which batches lie at or after the end of the offset range by their headers, as a mask."""
         high = self.selection.offsets[1]
-        return high is not None and bool(
-            (~is_below(headers.column("base_offset"), high, True)).any()
-        )
+        if high is None:
+            return np.zeros(headers.num_rows, bool)
+        return ~is_below(headers.column("base_offset"), high, True)
 
     def _without_unselected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows without control records, other producers and aborted transactions, as far as the selection leaves them out."""

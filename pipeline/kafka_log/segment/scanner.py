@@ -383,10 +383,15 @@ class Scanner:
         return run.around if self.policy is Policy.SALVAGE and run is not None else (None, None)
 
     def _is_after(self, table: pa.RecordBatch) -> bool:
-        """Return whether a batch of ``table``, or before it, lies after the offset range, as its header says."""
-        if self.kind.has_records:
-            return self._skipping is not None and self._skipping.is_after
-        return self.selection.skips and self.masks.is_after(table)
+        """Return whether all batches before the first one that lies after the offset range, as its header says, were read.
+
+        ``table`` has the last rows. Headers of records are read ahead, so that the batch may lie after others that follow the rows.
+        """
+        if not self.kind.has_records:
+            return self.selection.skips and bool(self.masks.is_after(table).any())
+        run = self.cursor.run
+        after = None if self._skipping is None else self._skipping.after_range
+        return after is not None and (run is None or run.position >= after)
 
     def _is_past(self, batch: Batch) -> bool:
         """Return whether a batch and all that follow it lie after the offset range, so that their damage does not matter."""

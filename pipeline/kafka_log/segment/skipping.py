@@ -62,8 +62,8 @@ class SkippingDecoder:
     def __init__(self, decoder: Decoder, masks: RowMasks) -> None:
         """Make decoders of headers and of checksums with the limits and kernels of ``decoder``."""
         self.skipped = 0
-        self.is_after = False
-        """Whether a batch was met whose header says that it lies after the offset range."""
+        self.after_range: int | None = None
+        """Position of the first batch whose header says that it lies after the offset range. None: no such header was read yet."""
         self.decoder = decoder
         self.masks = masks
         load = load_kernels if decoder.numpy is None else load_numpy_reader
@@ -92,7 +92,9 @@ class SkippingDecoder:
             starts = numbers(item.batch, "position")
             ends = starts + numbers(item.batch, "size")
             may_have = self.masks.may_have(item.batch)
-            self.is_after = self.is_after or self.masks.is_after(item.batch)
+            late = starts[self.masks.is_after(item.batch)]
+            if self.after_range is None and len(late):
+                self.after_range = int(late[0])
             for first, after, wanted in split_by_flag(_with_few(may_have, starts, ends)):
                 # A header may say less than its records: others look at headers alone, and give no row of such a batch.
                 here = may_have[first:after]

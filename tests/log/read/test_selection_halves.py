@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_codecs import LOG_ENTRY
 from kafka_log import LogDirectory, read_table, scan_batches
 from tests.shares import examples
 from tests.support.mixed_logs import START, mixed_log
@@ -130,3 +131,26 @@ def test_two_halves_are_all_rows_at_length(
     where: Where, seed: int, indexes: Indexes, engine: str, data: st.DataObject
 ) -> None:
     check_halves(seed, where, indexes, engine, data)
+
+
+@pytest.mark.parametrize("path", ["counted://logs", None])
+def test_a_wrapper_that_the_range_cuts_is_read(tmp_path: Path, path: str | None) -> None:
+    """The headers say of the next message that it lies after the range, before the reference codecs have read the wrapper."""
+    root = tmp_path / "logs"
+    (root / "t-0").mkdir(parents=True)
+
+    def message(offset: int) -> dict[str, Any]:
+        plain = {"attributes": {"compression": "none"}, "key": None, "value": b"v"}
+        return {"offset": offset, "magic": 1, "timestamp": START, **plain}
+
+    wrapper = {**message(3), "attributes": {"compression": "snappy"}}
+    wrapper = {k: v for k, v in wrapper.items() if k != "value"}
+    wrapper["messages"] = [message(i) for i in range(3)]
+    data = b"".join(map(LOG_ENTRY.build, (message(0), wrapper, message(4))))
+    (root / "t-0" / f"{0:020}.log").write_bytes(data)
+    with counted():
+        place = root if path is None else put(root, path)
+        for engine in ("arrow", "construct"):
+            for end, offsets in ((2, [0, 1]), (3, [0, 1, 2]), (4, [0, 1, 2, 3])):
+                table = read_table(place, ["offset"], engine=engine, offsets=(None, end))
+                assert table["offset"].to_pylist() == offsets, (engine, end)

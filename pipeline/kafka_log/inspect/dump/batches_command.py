@@ -220,7 +220,9 @@ def _select_rows(part: Any, masks: HeaderMasks | None) -> tuple[pa.RecordBatch, 
     from kafka_log.inspect.dump.batch_rows import batch_rows, block_rows
 
     rows = batch_rows(part) if isinstance(part, list) else block_rows(part)
-    return (rows, False) if masks is None else (masks.filter(rows), masks.is_after(rows))
+    if masks is None:
+        return rows, False
+    return masks.filter(rows), bool(masks.is_after(rows).any())
 
 
 def _range_end(segment: Segment, masks: HeaderMasks | None, policy: str) -> Callable[[int], bool]:
