@@ -70,7 +70,7 @@ class OffsetValidator:
         """Prepare the validation of the bytes that ``reader`` reads; nothing is read yet."""
         self._reader = reader
         self._engine = engine
-        self._allowed = offsets_of(reader.path, reader.next_base)
+        self._allowed = offsets_of(reader.path, reader.options.next_base)
         self._searched = False
         self._batches: _Batches | None = None
         """None if the batches show no invalid offset."""
@@ -117,7 +117,7 @@ class OffsetValidator:
         position, first, last = self._headers()
         base = None if self._allowed is None else self._allowed.start
         valid = unambiguous(
-            first, last, find_outside_segment(first, last, base, self._reader.next_base)
+            first, last, find_outside_segment(first, last, base, self._reader.options.next_base)
         )
         found = _Batches(position, position[valid], first[valid], last[valid])
         for i in np.flatnonzero(~valid).tolist():
@@ -130,10 +130,10 @@ class OffsetValidator:
 
     def _options(self) -> dict[str, Any]:
         """Return the options of scanners of the bytes that are read, and of NEIGHBOR_BYTES after them."""
-        reader = self._reader
-        stop = None if reader.stop is None else reader.stop + NEIGHBOR_BYTES
-        options = {"start": reader.start, "stop": stop, "tail": reader.tail, "size": reader.size}
-        return options | {"limits": reader.limits, "engine": self._engine}
+        given = self._reader.options
+        stop = None if given.stop is None else given.stop + NEIGHBOR_BYTES
+        options = {"start": given.start, "stop": stop, "tail": given.tail, "size": given.size}
+        return options | {"limits": given.limits, "engine": self._engine}
 
     def _ascends(self) -> bool:
         """Return whether the file consists of whole batches whose offsets ascend, as far as their headers say."""
@@ -155,9 +155,9 @@ class OffsetValidator:
         from kafka_log.segment.block_reader import BlockScanner
         from kafka_log.segment.blocks import COUNTED
 
-        reader = self._reader
-        options = {"rescue": reader.rescue, "next_base": reader.next_base, **self._options()}
-        scanner = BlockScanner(reader.path, COUNTED, reader.policy, records=False, **options)
+        given = self._reader.options
+        options = {"rescue": given.rescue, "next_base": given.next_base, **self._options()}
+        scanner = BlockScanner(given.path, COUNTED, given.policy, records=False, **options)
         parts = [(_NONE,) * 3, *_undamaged(scanner.items())]
         position, first, last = map(np.concatenate, zip(*parts, strict=True))
         return position, first, last

@@ -176,7 +176,7 @@ def _rest_of_file(
 
     They begin at the last flagged batch if the error is its damage, else where the pass ended or where the error says.
     """
-    begin, end = scanner.reader.start, scanner.end
+    begin, end = scanner.reader.options.start, scanner.end
     stop = split.start + split.size
     start = error.where.position
     if last_flagged is not None and any(error is wrong for wrong in damage(last_flagged)):

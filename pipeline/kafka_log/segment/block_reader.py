@@ -152,7 +152,7 @@ class BlockScanner:
         self.columns = columns
         self.sizes = sizes and records
         self.chunk_bytes = chunk_bytes
-        self.kernels = load_decoder("records", engine, self.reader.limits)
+        self.kernels = load_decoder("records", engine, self.reader.options.limits)
         self.cursor = Cursor(self.reader)
 
     @property
@@ -180,13 +180,13 @@ class BlockScanner:
         """Return the decoder of chunks, None if the reference codecs read the whole file."""
         if self.kernels is None:
             return None
-        kind = BlockDecoder if self.reader.records else HeaderDecoder
-        is_strict = self.reader.policy is Policy.STRICT
+        kind = BlockDecoder if self.reader.options.records else HeaderDecoder
+        is_strict = self.reader.options.policy is Policy.STRICT
         return kind(
             self.columns,
-            limits=self.reader.limits,
+            limits=self.reader.options.limits,
             full_check=is_strict,
-            rules=is_strict or self.reader.check_rules,
+            rules=is_strict or self.reader.options.check_rules,
             kernels=self.kernels,
             sizes=self.sizes,
         )

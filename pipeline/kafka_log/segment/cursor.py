@@ -91,7 +91,11 @@ class Cursor:
     ) -> Iterator[Rows | Batch]:
         """Yield what ``decoder`` reads chunk by chunk, and the next of ``batches`` at each entry that it rejects."""
         chunk = loader.chunk
-        stop = run.size if self.reader.stop is None else min(self.reader.stop, run.size)
+        stop = (
+            run.size
+            if self.reader.options.stop is None
+            else min(self.reader.options.stop, run.size)
+        )
 
         def fall_back() -> Batch | None:
             """Return the next batch by the reference codecs, None at the end of the file."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from io import FileIO
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
+from codecgen.runtime.located_bytes import Limits
 from kafka_log.segment import tails
 from kafka_log.segment.entry_search import EntrySearch, KnownOffsets
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
@@ -22,7 +25,6 @@ from kafka_log.segment.positioned_reads import (
 
 if TYPE_CHECKING:
     from kafka_log.segment.framing import Frame
-    from kafka_log.segment.reader import SegmentReader
 
 UNKNOWN = 0xFF
 """Fill byte for unreadable bytes if zeros have a meaning."""
@@ -67,18 +69,53 @@ class ReadAhead:
         return self.window if n <= got else None
 
 
-class SegmentPass:
-    """One pass over an open file. ``reader`` has the options, and its ``end`` is set when the pass ends."""
+@dataclass(frozen=True)
+class PassOptions:
+    """Which bytes of a file a pass reads, and how. :class:`~kafka_log.segment.reader.SegmentReader` describes each option."""
 
-    def __init__(self, reader: SegmentReader, file: FileIO, size: int) -> None:
-        """Prepare a pass over ``size`` bytes of ``file`` that begins at the start position of ``reader``."""
-        self.reader = reader
+    path: Path
+    policy: Policy
+    limits: Limits
+    start: int
+    stop: int | None
+    records: bool
+    check_rules: bool
+    tail: Tail
+    rescue: bool
+    size: int | None
+    reaches: int | None
+    next_base: int | None
+
+
+class BatchParser(Protocol):
+    """Function that parses the entry of ``size`` bytes at ``position`` of the file of a pass. Raises CodecError."""
+
+    def __call__(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch: ...
+
+
+class SegmentPass:
+    """One pass over an open file. ``end`` says how the file ended; it is None before that."""
+
+    def __init__(
+        self,
+        options: PassOptions,
+        file: FileIO,
+        size: int,
+        parse_batch: BatchParser,
+        *,
+        reads_plain: bool,
+    ) -> None:
+        """Prepare a pass over ``size`` bytes of ``file``. With ``reads_plain`` headers are read in runs as long as nothing is damaged."""
+        self.options = options
+        self.parse_batch = parse_batch
+        self.reads_plain = reads_plain
+        self.end: End | None = None
         self.file = file
         self.size = size
-        self.name = os.fspath(reader.path)
-        self.position = reader.start
+        self.name = os.fspath(options.path)
+        self.position = options.start
         self.count = self.record_count = 0
-        self.valid = reader.start
+        self.valid = options.start
         self.all_valid = True
         self.lost: list[Lost] = []
         self.note: str | None = None
@@ -86,7 +123,9 @@ class SegmentPass:
         """End position of the last range that was skipped."""
         self.window = ReadAhead(file, size)
         allowed = (
-            offsets_of(reader.path, reader.next_base) if reader.policy is Policy.SALVAGE else None
+            offsets_of(options.path, options.next_base)
+            if options.policy is Policy.SALVAGE
+            else None
         )
         self.offsets = KnownOffsets(self.make_filling_read(0), self.name, allowed)
         self.search = EntrySearch(self.make_filling_read(0), size, self.name, self.offsets)
@@ -103,7 +142,7 @@ class SegmentPass:
         return lambda position, n: read_what_there_is(file, position, min(n, size - position), fill)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all batches, then set ``end`` of the reader, also if an error is raised.
+        """Yield all batches, then set ``end``, also if an error is raised.
 
         Raises:
             CodecError: For the first problem under ``strict``. Other policies put it into ``end``.
@@ -117,17 +156,17 @@ class SegmentPass:
             self.check_whole()
         except CodecError as error:
             self.finish("error", error)
-            if self.reader.policy is Policy.STRICT:
+            if self.options.policy is Policy.STRICT:
                 raise
         else:
             self.finish(stop, None)
 
     def _read_batches(self) -> Generator[Batch, None, str]:
         """Yield batches up to the end of the range, and return how the file ended: eof, partial or zeros. Raises CodecError."""
-        reader = self.reader
-        salvage = reader.policy is Policy.SALVAGE
-        stop = self.size if reader.stop is None else min(reader.stop, self.size)
-        may_be_active = reader.tail is Tail.ACTIVE and reader.policy is not Policy.STRICT
+        options = self.options
+        salvage = options.policy is Policy.SALVAGE
+        stop = self.size if options.stop is None else min(options.stop, self.size)
+        may_be_active = options.tail is Tail.ACTIVE and options.policy is not Policy.STRICT
         while self.position < stop:
             for batch in self.plain_batches():
                 self.count_in(batch)
@@ -141,10 +180,10 @@ class SegmentPass:
             try:
                 size = self.next_entry_size()
                 if size is None:
-                    if reader.policy is Policy.KAFKA and reader.tail is not Tail.ROLLED:
+                    if options.policy is Policy.KAFKA and options.tail is not Tail.ROLLED:
                         return self.end_incomplete()
                     raise self.incomplete_error()
-                batch = reader.batch_at(self, self.position, size, records=reader.records)
+                batch = self.parse_batch(self, self.position, size, records=options.records)
             except CodecError as error:
                 known = not isinstance(error, UnreadableError)
                 if may_be_active and known and (ending := self.find_normal_end(size)) is not None:
@@ -178,19 +217,31 @@ class SegmentPass:
 
     def check_whole(self) -> None:
         """Raise UnreadableError if the file has fewer bytes than when it was listed. Under ``salvage`` note them as lost."""
-        missing = self.reader.missing(self.size)
+        missing = self.missing_bytes()
         if not missing:
             return
         error = self.missing_error(missing)
         self.size = missing.stop
-        if self.reader.policy is not Policy.SALVAGE:
+        if self.options.policy is not Policy.SALVAGE:
             raise error
         self.lost.append(Lost(missing.start, missing.stop, str(error), self.offsets.last()))
         self.position = missing.stop
 
+    def missing_bytes(self) -> range:
+        """Return the positions of bytes that are to be read and that the file no longer has. Empty if its size was not given."""
+        size, options = self.size, self.options
+        if options.size is None or (options.reaches is None and options.tail is not Tail.ROLLED):
+            return range(size, size)
+        stop = options.size if options.stop is None else min(options.stop, options.size)
+        if size >= stop:
+            return range(size, size)
+        reaches = _next_base(options.path) if options.reaches is None else options.reaches
+        is_whole = reaches is not None and _comes_as_far_as(reaches, options.path)
+        return range(size, size if is_whole else stop)
+
     def plain_batches(self) -> Iterator[Batch]:
         """Yield the next batches without their records, up to the first with damage, if the reader does not ask for records."""
-        if self.reader.reads_plain:
+        if self.reads_plain:
             from kafka_log.segment.reference import plain_batches
 
             wanted = 1
@@ -220,7 +271,7 @@ class SegmentPass:
         if tails.all_zeros(read, self.position, self.size):
             self.note = tails.zeros_note(left)
             return "zeros"
-        if self.reader.policy is Policy.SALVAGE or size is None:
+        if self.options.policy is Policy.SALVAGE or size is None:
             return None  # half a batch is lost
         if not tails.is_unwritten(read, self.position, self.size):
             return None
@@ -233,7 +284,7 @@ class SegmentPass:
         Raises:
             TrailingError: If a valid entry of an active file begins after the incomplete one.
         """
-        if self.reader.tail is Tail.ACTIVE:
+        if self.options.tail is Tail.ACTIVE:
             ending = self.find_normal_end(None)
             if ending is not None:
                 return ending
@@ -245,15 +296,17 @@ class SegmentPass:
 
     def parse(self, data: bytes) -> Batch:
         """Return the entry at this position, parsed from its bytes. Raises CodecError."""
-        reader = self.reader
-        return reader.engine(
+        from kafka_log.segment.reference import construct_engine
+
+        options = self.options
+        return construct_engine(
             data,
             self.position,
             self.name,
-            reader.policy,
-            reader.limits,
-            reader.records,
-            reader.check_rules,
+            options.policy,
+            options.limits,
+            options.records,
+            options.check_rules,
         )
 
     def resolve_offsets(self, batch: Batch) -> None:
@@ -270,7 +323,7 @@ class SegmentPass:
         """
         from kafka_log.segment import salvage
 
-        if not self.reader.rescue:
+        if not self.options.rescue:
             place, offset = self.next_entry() or (self.size, None)
             self.skip(str(error), place, offset)
             return None
@@ -299,7 +352,7 @@ class SegmentPass:
         following = offset if end == place else None
         # An entry inside of the batch is one of its messages.
         self.around = self.offsets.last(), offset if place >= end else None
-        unwritten = self.reader.tail is Tail.ACTIVE and following is None
+        unwritten = self.options.tail is Tail.ACTIVE and following is None
         if unwritten and tails.is_unwritten(
             self.make_filling_read(UNKNOWN), self.position, self.size
         ):
@@ -317,7 +370,7 @@ class SegmentPass:
                     batch = None  # not trusted either where entries are searched
         else:
             self.resolve_offsets(batch)
-        if batch is None or not (batch.records if self.reader.records else batch.record_count):
+        if batch is None or not (batch.records if self.options.records else batch.record_count):
             self.skip(str(error), end, following)
             return None
         batch.size = end - self.position
@@ -386,7 +439,7 @@ class SegmentPass:
         self.all_valid = self.all_valid and batch.is_valid
         if self.all_valid:
             self.valid = self.position
-        if batch.is_valid or self.reader.policy is not Policy.SALVAGE:
+        if batch.is_valid or self.options.policy is not Policy.SALVAGE:
             self.offsets.note(batch.position, batch.last_offset)
 
     def count_in_read(self, entries: int, records: int, last: int, end: int) -> None:
@@ -422,7 +475,7 @@ class SegmentPass:
         ``following`` is the first offset after them. Ranges that follow each other are noted as one.
         """
         start = self.position
-        if end == self.size and self.reader.tail is Tail.ACTIVE:
+        if end == self.size and self.options.tail is Tail.ACTIVE:
             end = tails.data_end(self.make_filling_read(UNKNOWN), start, self.size)
         before = self.lost.pop() if self.lost and self.skipped == start else None
         if before is not None:  # one run of bytes
@@ -436,7 +489,7 @@ class SegmentPass:
 
     def missing_error(self, missing: range) -> UnreadableError:
         """Return the error that the file no longer has the bytes ``missing``."""
-        was, now = self.reader.size, missing.start
+        was, now = self.options.size, missing.start
         said = f"it had {was} bytes when it was found, and has {now} now"
         return UnreadableError(said, Where(position=now, file=self.name))
 
@@ -447,8 +500,8 @@ class SegmentPass:
         return TrailingError(f"{left} bytes at the end are no whole batch{more}", where)
 
     def finish(self, stop: str, error: CodecError | None) -> None:
-        """Set ``end`` of the reader: how the file ended, and what was read of it."""
-        self.reader.end = End(
+        """Set ``end``: how the file ended, and what was read of it."""
+        self.end = End(
             batches=self.count,
             records=self.record_count,
             valid_bytes=self.valid,
@@ -459,3 +512,31 @@ class SegmentPass:
             lost=tuple(self.lost),
             note=self.note,
         )
+
+
+def _next_base(path: Path) -> int | None:
+    """Return the first offset of the next live segment in the directory of a segment, by their names. None if there is none, or it is unknown."""
+    own = offsets_of(path)
+    try:
+        bases = [
+            o.start
+            for other in path.parent.iterdir()
+            if other.suffix == ".log" and (o := offsets_of(other))
+        ]
+    except OSError:
+        return None
+    return None if own is None else min((base for base in bases if base > own.start), default=None)
+
+
+def _comes_as_far_as(offset: int, path: Path) -> bool:
+    """Return whether the last batch of a file ends at ``offset`` - 1 or later. False for a file without batches."""
+    from kafka_log.segment.batch_headers import entries
+    from kafka_log.segment.framing import HeaderColumns
+
+    last = None
+    with suppress(CodecError):  # zeros that nobody wrote yet
+        for entry in entries(path):
+            last = entry
+    if last is None:
+        return False
+    return bool(HeaderColumns(("last_offset",), os.fspath(path)).read(last)[0] >= offset - 1)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import cached_property
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
-from kafka_log.segment.offsets_of_files import offsets_of
-from kafka_log.segment.passes import SegmentPass
+from kafka_log.segment.passes import PassOptions, SegmentPass
 from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import (
     UnreadableError,
@@ -24,7 +22,7 @@ from kafka_log.segment.positioned_reads import (
 
 # The codecs, and what stands on them, are imported where they are needed: the Arrow kernels may leave nothing to them.
 if TYPE_CHECKING:
-    from kafka_log.segment.reference import Engine
+    pass
 
 ENGINES = ("construct",)
 """The codecs that can read a log, by the name on the command line."""
@@ -92,45 +90,56 @@ class SegmentReader:
         is_removed: Callable[[], bool] | None = None,
     ) -> None:
         """Store the options; nothing is opened yet. Raises ValueError for an unknown engine, policy or tail."""
-        self.path = place_of(path)
-        self.policy = Policy(policy)
-        self.limits = limits or Limits()
         if engine not in ENGINES:
             raise ValueError(f"no engine is called {engine!r}; known: {', '.join(ENGINES)}")
-        self.start = start
-        self.stop = stop
-        self.records = records
-        self.check_rules = check_rules
-        self.tail = Tail(tail)
-        self.rescue = rescue
-        self.size = size
-        self.reaches = reaches
-        self.next_base = next_base
+        self.options = PassOptions(
+            path=place_of(path),
+            policy=Policy(policy),
+            limits=limits or Limits(),
+            start=start,
+            stop=stop,
+            records=records,
+            check_rules=check_rules,
+            tail=Tail(tail),
+            rescue=rescue,
+            size=size,
+            reaches=reaches,
+            next_base=next_base,
+        )
         self.is_removed = is_removed
         self.end: End | None = None
 
     @property
+    def path(self) -> Path:
+        """Path or URL of the file."""
+        return self.options.path
+
+    @property
     def reads_plain(self) -> bool:
         """Whether batches are only verified: records, rules of layouts and strict checks are not needed."""
-        return not self.records and not self.check_rules and self.policy is not Policy.STRICT
+        options = self.options
+        is_strict = options.policy is Policy.STRICT
+        return not options.records and not options.check_rules and not is_strict
 
     @property
     def listed_size(self) -> int | None:
         """Bytes of the file when it was found, if its broker does not write to it any more."""
-        return self.size if self.tail is Tail.ROLLED else None
-
-    @cached_property
-    def engine(self) -> Engine:
-        """The function that decodes one entry."""
-        from kafka_log.segment.reference import construct_engine
-
-        return construct_engine
+        return self.options.size if self.options.tail is Tail.ROLLED else None
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
         """Return the entry of ``size`` bytes at ``position``, with its records or without. Raises CodecError."""
+        from kafka_log.segment.reference import construct_engine
+
         data = run.read(position, size)
-        return self.engine(
-            data, position, run.name, self.policy, self.limits, records, self.check_rules
+        options = self.options
+        return construct_engine(
+            data,
+            position,
+            run.name,
+            options.policy,
+            options.limits,
+            records,
+            options.check_rules,
         )
 
     def __iter__(self) -> Iterator[Batch]:
@@ -143,24 +152,25 @@ class SegmentReader:
     def opened(self) -> Iterator[SegmentPass | None]:
         """Open the file for one pass. The pass is None if the file cannot be opened: then ``end`` is set."""
         try:
-            file = open_segment(self.path, is_listed=self.size is not None, size=self.listed_size)
+            file = open_segment(
+                self.path, is_listed=self.options.size is not None, size=self.listed_size
+            )
         except UnreadableError as error:
             self._fail(error)
             yield None
             return
         with file:
-            yield SegmentPass(self, file, size_of(file))
-
-    def missing(self, size: int) -> range:
-        """Return the positions of bytes that are to be read and that the file, which has ``size`` bytes now, no longer has."""
-        if self.size is None or (self.reaches is None and self.tail is not Tail.ROLLED):
-            return range(size, size)
-        stop = self.size if self.stop is None else min(self.stop, self.size)
-        if size >= stop:
-            return range(size, size)
-        reaches = _next_base(self.path) if self.reaches is None else self.reaches
-        is_whole = reaches is not None and _comes_as_far_as(reaches, self.path)
-        return range(size, size if is_whole else stop)
+            run = SegmentPass(
+                self.options,
+                file,
+                size_of(file),
+                self.batch_at,
+                reads_plain=self.reads_plain,
+            )
+            try:
+                yield run
+            finally:
+                self.end = run.end or self.end
 
     def _fail(self, error: UnreadableError) -> None:
         """Set ``end`` for a file that cannot be opened, and raise the error under ``strict``.
@@ -168,16 +178,17 @@ class SegmentReader:
         Raises:
             FileNotFoundError: If the file does not exist and was never listed.
         """
+        options = self.options
         if error.errno == errno.ENOENT:
-            if self.size is None and error.__cause__ is not None:
+            if options.size is None and error.__cause__ is not None:
                 raise error.__cause__
             if self.is_removed is not None and self.is_removed():
-                self.end = End(0, 0, self.start, self.start, 0, "eof")
+                self.end = End(0, 0, options.start, options.start, 0, "eof")
                 return
-        size = _size_of(self.path) if self.size is None else self.size
-        stop = size if self.stop is None else min(self.stop, size)
-        start = min(self.start, stop)
-        salvage = self.policy is Policy.SALVAGE
+        size = _size_of(self.path) if options.size is None else options.size
+        stop = size if options.stop is None else min(options.stop, size)
+        start = min(options.start, stop)
+        salvage = options.policy is Policy.SALVAGE
         at = stop if salvage else start
         self.end = End(
             batches=0,
@@ -189,7 +200,7 @@ class SegmentReader:
             error=None if salvage else error,
             lost=(Lost(start, stop, str(error)),) if salvage else (),
         )
-        if self.policy is Policy.STRICT:
+        if options.policy is Policy.STRICT:
             raise error
 
 
@@ -209,34 +220,6 @@ class HeaderReader(SegmentReader):
         data = run.read(position, min(size, HEADER_BYTES))
         found = header_of(data, position, size, run.name)
         return found or super().batch_at(run, position, size, records=records)
-
-
-def _next_base(path: Path) -> int | None:
-    """Return the first offset of the next live segment in the directory of a segment, by their names. None if there is none, or it is unknown."""
-    own = offsets_of(path)
-    try:
-        bases = [
-            o.start
-            for other in path.parent.iterdir()
-            if other.suffix == ".log" and (o := offsets_of(other))
-        ]
-    except OSError:
-        return None
-    return None if own is None else min((base for base in bases if base > own.start), default=None)
-
-
-def _comes_as_far_as(offset: int, path: Path) -> bool:
-    """Return whether the last batch of a file ends at ``offset`` - 1 or later. False for a file without batches."""
-    from kafka_log.segment.batch_headers import entries
-    from kafka_log.segment.framing import HeaderColumns
-
-    last = None
-    with suppress(CodecError):  # zeros that nobody wrote yet
-        for entry in entries(path):
-            last = entry
-    if last is None:
-        return False
-    return bool(HeaderColumns(("last_offset",), os.fspath(path)).read(last)[0] >= offset - 1)
 
 
 def _size_of(path: Path) -> int:

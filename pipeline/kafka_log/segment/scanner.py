@@ -175,8 +175,8 @@ class Scanner:
         self.kind = kind
         self.mmap = mmap
         self.reader = kind.reader(path, policy=policy, records=kind.has_records, **options)
-        self.policy = self.reader.policy
-        self.limits = self.reader.limits
+        self.policy = self.reader.options.policy
+        self.limits = self.reader.options.limits
         resolved = on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")
         self.keep, self.drop = resolved != "raise", resolved == "drop"
         own, self.damage_columns = self._split_columns(columns)
@@ -200,11 +200,12 @@ class Scanner:
         self.cursor = Cursor(self.reader)
         self._skipping: SkippingDecoder | None = None
         self._range_end: RangeEnd | None = None
+        self._ended_early = False
 
     @property
     def end(self) -> End | None:
         """How the file ended; None before the end, and if reading ended after the offset range."""
-        return self.reader.end
+        return None if self._ended_early else self.reader.end
 
     @property
     def fallbacks(self) -> int:
@@ -287,7 +288,7 @@ class Scanner:
                     if rows.num_rows:
                         yield rows.select(self.schema.names)
                     if self._is_after(output) and self._is_range_over():
-                        self.reader.end = None  # also when all was read already
+                        self._ended_early = True
                         return
         if error is not None:
             try:
@@ -409,8 +410,8 @@ class Scanner:
             self._range_end = RangeEnd(
                 self.reader.path,
                 high,
-                stop=self.reader.stop,
-                size=self.reader.size,
+                stop=self.reader.options.stop,
+                size=self.reader.options.size,
                 engine="construct" if self.kernels is None else "auto",
             )
         return self._range_end.is_at(run.position)

@@ -42,7 +42,7 @@ class SkippingReader(SegmentReader):
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
         """Return the entry at ``position``, without records if its valid header shows that none is selected. Raises CodecError."""
-        if records and self.selection.skips and self.policy is not Policy.STRICT:
+        if records and self.selection.skips and self.options.policy is not Policy.STRICT:
             from kafka_log.segment.framing import HEADER_BYTES
             from kafka_log.segment.reference import header_of
 
