@@ -5,41 +5,41 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-TOGETHER = ("tests/spark/", "tests/brokers/")
+TOGETHER = ("tests/pyspark_kafka_log/", "tests/brokers/")
 """Folders whose files share what is dear to start: one Spark, one broker of each kind."""
 
-SPARK_AND_SERVERS = "tests/spark/ with servers"
+SPARK_AND_SERVERS = "tests/pyspark_kafka_log/ with servers"
 """The group of the files below: they share a second Spark, which waits for brokers, stores, clusters and kills most of the time. All their
 tests are slow, so that the quick run starts one Spark only."""
 
 WITH_SERVERS = (
-    "tests/spark/test_cluster.py",
-    "tests/spark/test_connect.py",
-    "tests/spark/test_killed_jvm.py",
-    "tests/spark/test_killed_workers.py",
-    "tests/spark/test_other_stores.py",
-    "tests/spark/test_peer.py",
-    "tests/spark/test_peer_stream.py",
-    "tests/spark/test_stream_broker.py",
-    "tests/spark/test_stream_killed.py",
-    "tests/spark/test_stream_tiered_broker.py",
+    "tests/pyspark_kafka_log/test_cluster.py",
+    "tests/pyspark_kafka_log/test_connect.py",
+    "tests/pyspark_kafka_log/test_killed_jvm.py",
+    "tests/pyspark_kafka_log/test_killed_workers.py",
+    "tests/pyspark_kafka_log/test_other_stores.py",
+    "tests/pyspark_kafka_log/test_peer.py",
+    "tests/pyspark_kafka_log/test_peer_stream.py",
+    "tests/pyspark_kafka_log/test_stream_broker.py",
+    "tests/pyspark_kafka_log/test_stream_killed.py",
+    "tests/pyspark_kafka_log/test_stream_tiered_broker.py",
 )
 
 ALONE = (
-    "tests/spark/test_demo.py",
-    "tests/spark/test_java.py",
-    "tests/spark/test_spark_versions.py",
-    "tests/spark/test_warm.py",
-    "tests/spark/test_worker_memory.py",
-    "tests/spark/test_write_killed.py",
+    "tests/pyspark_kafka_log/test_demo.py",
+    "tests/pyspark_kafka_log/test_java.py",
+    "tests/pyspark_kafka_log/test_spark_versions.py",
+    "tests/pyspark_kafka_log/test_warm.py",
+    "tests/pyspark_kafka_log/test_worker_memory.py",
+    "tests/pyspark_kafka_log/test_write_killed.py",
 )
 """Files of such a folder that are groups by themselves: each of their tests starts a Spark of its own, or none."""
 
 LONG = (
-    "tests/spark/",
+    "tests/pyspark_kafka_log/",
     SPARK_AND_SERVERS,
     "tests/brokers/",
-    "tests/spark/test_spark_versions.py",
+    "tests/pyspark_kafka_log/test_spark_versions.py",
     "tests/laws/test_laws.py",
     "tests/codecgen/test_mangled_schemas.py",
     "tests/mutants/test_mutants.py",

@@ -146,7 +146,7 @@ def run_part(part: Part, folder: Path, seed: int) -> bool:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run parts of the soak. Return 0 if all pass, 1 if one fails, 2 for a name that is none of a part."""
     parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="such as laws, log or tests/spark; by default all")  # fmt: skip
+    parser.add_argument("parts", nargs="*", metavar="PART", help="such as laws, kafka_log or tests/codecs; by default all")  # fmt: skip
     parser.add_argument("--seed", type=int, metavar="S", help="of all random inputs; by default the date")  # fmt: skip
     parser.add_argument("--list", action="store_true", help="name the parts, run none")
     options = parser.parse_args(arguments)

@@ -41,10 +41,17 @@ def test_the_groups_are_there() -> None:
 
 
 def test_a_file_is_a_group_and_spark_is_one() -> None:
-    assert group("tests/log/test_a.py::test_x[a::b/c]") == "tests/log/test_a.py"
-    assert group("tests/spark/test_a.py::test_x") == group("tests/spark/test_b.py::test_y")
-    assert group("tests/sparks/test_a.py::test_x") == "tests/sparks/test_a.py"
-    assert group("tests/spark/test_java.py::test_x") == "tests/spark/test_java.py"
+    assert group("tests/kafka_log/test_a.py::test_x[a::b/c]") == "tests/kafka_log/test_a.py"
+    assert group("tests/pyspark_kafka_log/test_a.py::test_x") == group(
+        "tests/pyspark_kafka_log/test_b.py::test_y"
+    )
+    assert (
+        group("tests/pyspark_kafka_logs/test_a.py::test_x") == "tests/pyspark_kafka_logs/test_a.py"
+    )
+    assert (
+        group("tests/pyspark_kafka_log/test_java.py::test_x")
+        == "tests/pyspark_kafka_log/test_java.py"
+    )
     assert {group(f"{file}::test_x") for file in WITH_SERVERS} == {SPARK_AND_SERVERS}
 
 
@@ -71,11 +78,11 @@ def test_what_is_alone_takes_no_spark_of_others(file: str) -> None:
 
 def test_long_groups_come_first_then_those_without_kernels_then_large_ones() -> None:
     tests = ["tests/test_console_pages.py::x", "tests/a.py::x", "tests/codecgen/test_a.py::x"]
-    tests += ["tests/b.py::x", "tests/spark/s.py::x", "tests/b.py::y"]
-    tests += ["tests/laws/test_laws.py::x", "tests/spark/r.py::x", "tests/c.py::x"]
+    tests += ["tests/b.py::x", "tests/pyspark_kafka_log/s.py::x", "tests/b.py::y"]
+    tests += ["tests/laws/test_laws.py::x", "tests/pyspark_kafka_log/r.py::x", "tests/c.py::x"]
     assert ordered(tests) == [
-        "tests/spark/s.py::x",
-        "tests/spark/r.py::x",
+        "tests/pyspark_kafka_log/s.py::x",
+        "tests/pyspark_kafka_log/r.py::x",
         "tests/laws/test_laws.py::x",
         "tests/codecgen/test_a.py::x",
         "tests/test_console_pages.py::x",
@@ -89,8 +96,12 @@ def test_long_groups_come_first_then_those_without_kernels_then_large_ones() -> 
 @pytest.mark.slow
 def test_files_stay_in_one_process_and_spark_too(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
-    files = {"tests/spark/test_a.py": 7, "tests/spark/test_b.py": 7, "tests/log/test_c.py": 9}
-    files["tests/log/test_d.py"] = 8
+    files = {
+        "tests/pyspark_kafka_log/test_a.py": 7,
+        "tests/pyspark_kafka_log/test_b.py": 7,
+        "tests/kafka_log/test_c.py": 9,
+    }
+    files["tests/kafka_log/test_d.py"] = 8
     for name, count in files.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,8 +123,8 @@ def test_files_stay_in_one_process_and_spark_too(tmp_path: Path) -> None:
     for name, process in ran:
         by_group.setdefault(group(name), set()).add(process)
     assert {name: len(processes) for name, processes in by_group.items()} == {
-        "tests/spark/": 1,
-        "tests/log/test_c.py": 1,
-        "tests/log/test_d.py": 1,
+        "tests/pyspark_kafka_log/": 1,
+        "tests/kafka_log/test_c.py": 1,
+        "tests/kafka_log/test_d.py": 1,
     }
     assert len({process for _, process in ran}) == 2

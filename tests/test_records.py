@@ -41,7 +41,7 @@ def run(folder: Path, *options: str, skips: str) -> subprocess.CompletedProcess[
     files = {
         "conftest.py": CONFTEST,
         "pytest.ini": "[pytest]\n",
-        "tests/log/segment/test_vectors.py": EXPECTED,
+        "tests/kafka_log/segment/test_vectors.py": EXPECTED,
         "tests/test_others.py": OTHERS,
         "tests/test_whole.py": "import pytest\n\npytest.importorskip('no_such_library')\n",
     }
@@ -73,7 +73,7 @@ def test_another_skip_is_shown_and_can_fail_the_run(
     assert shown in done.stdout
     seconds = (tmp_path / "records" / "seconds.tsv").read_text(encoding="utf-8")
     names = sorted(line.split("\t")[1] for line in seconds.splitlines())
-    assert names == ["tests/log/segment/test_vectors.py::test_a"] + [
+    assert names == ["tests/kafka_log/segment/test_vectors.py::test_a"] + [
         f"tests/test_others.py::test_{name}" for name in "abc"
     ]
 

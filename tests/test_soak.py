@@ -29,10 +29,10 @@ def test_parts_are_chosen_by_name(tmp_path: Path) -> None:
     assert names("laws", "mutants") == ["laws", "tests/laws", "mutants", "tests/mutants"]
     subjects = ["check", "diff", "dump", "groups", "hexdump", "keys", "metadata"]
     subjects += ["producers", "statistics", "transactions"]
-    assert names("tests/log/inspect/diff/", "log/inspect") == [
-        "tests/log/inspect/diff",
-        "tests/log/inspect",
-        *(f"tests/log/inspect/{name}" for name in subjects if name != "diff"),
+    assert names("tests/kafka_log/inspect/diff/", "kafka_log/inspect") == [
+        "tests/kafka_log/inspect/diff",
+        "tests/kafka_log/inspect",
+        *(f"tests/kafka_log/inspect/{name}" for name in subjects if name != "diff"),
     ]
     assert names() == [part.name for part in parts(1, tmp_path)]
     with pytest.raises(ValueError, match=r"There is no part 'law' of the soak\. Parts: hypothesis"):

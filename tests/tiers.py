@@ -63,8 +63,8 @@ def mark_tiers(items: Iterable[pytest.Item], changed: Collection[str]) -> None:
     """Mark the items as `share` says. What is `soak` becomes `slow` as well.
 
     `share(18)`: of the parameters of a test that are not slow anyway, the first of each 18 stays quick, the others become slow.
-    `share(18, ci=3)`: of what is slow then, CI runs a third, and `ci=0` nothing; the rest is left to the soak. A fixed hash chooses
-    the third. A parameter that names a file in `changed` stays in CI.
+    `share(18, ci=3)`: of what is slow then, CI runs a third, and `ci=0` nothing; the rest is left to the soak. A hash of
+    the test's name, without its file, chooses the third. A parameter that names a file in `changed` stays in CI.
     """
     names = changed_names(changed)
     for _, group in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
@@ -88,7 +88,7 @@ def _mark_slow(items: Iterable[pytest.Item]) -> None:
 
 def _mark_soak(items: Iterable[pytest.Item], names: Collection[str]) -> None:
     slow = [item for item in items if tier(item) == "ci"]
-    slow.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+    slow.sort(key=lambda item: zlib.crc32(item.nodeid.partition("::")[2].encode()))
     for place, item in enumerate(slow):
         every = _share(item)[1]
         chosen = every > 0 and place < -(-len(slow) // every)

@@ -34,14 +34,19 @@ RECORDS = Selection(
         "tests/codecs/test_errors.py",
         "tests/codecs/test_other_clients.py",
         *SIZES,
-        "tests/log/logs/test_index_entries.py",
-        "tests/log/read/test_samples.py",
-        "tests/log/segment/test_vectors.py",
+        "tests/kafka_log/logs/test_index_entries.py",
+        "tests/kafka_log/read/test_samples.py",
+        "tests/kafka_log/segment/test_vectors.py",
     ),
     NOT,
 )
 MESSAGES = Selection(
-    ("tests/codecs/test_kraft_bytes.py", *RELEASES, *SIZES, "tests/log/segment/test_vectors.py"),
+    (
+        "tests/codecs/test_kraft_bytes.py",
+        *RELEASES,
+        *SIZES,
+        "tests/kafka_log/segment/test_vectors.py",
+    ),
     f"(not test_vectors or control) and {NOT}",
 )
 DRAFTS = Selection(
@@ -57,9 +62,9 @@ DRAFTS = Selection(
 FILES = Selection(
     (
         "tests/codecs/test_tolerances.py",
-        "tests/log/logs/test_index_entries.py",
-        "tests/log/logs/test_other_files.py",
-        "tests/log/logs/test_text_files.py",
+        "tests/kafka_log/logs/test_index_entries.py",
+        "tests/kafka_log/logs/test_other_files.py",
+        "tests/kafka_log/logs/test_text_files.py",
         *RELEASES,
         "tests/arrow/test_structured.py",
     ),
@@ -72,7 +77,7 @@ TOPICS = Selection(
         "tests/codecs/test_topic_tolerances.py",
         "tests/codecs/test_topic_releases.py",
         "tests/codecs/test_spellings.py",
-        "tests/log/read/test_topic_samples.py",
+        "tests/kafka_log/read/test_topic_samples.py",
     ),
     NOT,
 )
@@ -84,11 +89,11 @@ VIEWS = Selection(
     (
         "tests/codecs/test_spellings.py",
         "tests/arrow/test_topic_views.py",
-        "tests/log/read/test_columns_of_views.py",
-        "tests/log/read/test_rows_of_every_record.py",
+        "tests/kafka_log/read/test_columns_of_views.py",
+        "tests/kafka_log/read/test_rows_of_every_record.py",
         "tests/arrow/test_view_values.py",
         "tests/arrow/test_batches.py",
-        "tests/log/logs/test_index_views.py",
+        "tests/kafka_log/logs/test_index_views.py",
         "tests/arrow/test_view_writes.py",
         "tests/arrow/test_encode.py",
     ),

@@ -9,8 +9,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from tests.spark.processes import until
-from tests.spark.threads import stacks
+from tests.pyspark_kafka_log.processes import until
+from tests.pyspark_kafka_log.threads import stacks
 
 
 def paused(frame: DataFrame, folder: Path) -> DataFrame:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_log.segment.kernels import Engine
-from tests.spark.logs import TIME, batch, build, flipped, write
+from tests.pyspark_kafka_log.logs import TIME, batch, build, flipped, write
 from tests.support.made_topics import within
 
 ENGINES: tuple[Engine, ...] = ("construct", "arrow")

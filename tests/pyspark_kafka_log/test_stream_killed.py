@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.processes import below, command, environment, until
+from tests.pyspark_kafka_log.processes import below, command, environment, until
 from tests.support.growing_logs import Growing
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -35,7 +35,7 @@ import sys, time
 from pathlib import Path
 from pyspark.sql import SparkSession
 import pyspark_kafka_log
-from tests.spark.conftest import PythonSource
+from tests.pyspark_kafka_log.conftest import PythonSource
 path, scratch, name, how, master = sys.argv[1:]
 spark = (
     SparkSession.builder.master(master).config("spark.ui.enabled", "false")

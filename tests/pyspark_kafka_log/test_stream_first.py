@@ -14,8 +14,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tests.spark.logs import batch, build, numbered, write
-from tests.spark.processes import WORKER, below, command, until
+from tests.pyspark_kafka_log.logs import batch, build, numbered, write
+from tests.pyspark_kafka_log.processes import WORKER, below, command, until
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from kafka_log.segment.globs import compile_pattern, matches
 from pyspark_kafka_log.options import OptionError
 from pyspark_kafka_log.splits.logs import expand_path
-from tests.spark.logs import batch, build, write
+from tests.pyspark_kafka_log.logs import batch, build, write
 
 PARTS = ["a", "b", "c", "ab", *"*?{},.^!$-", "[abc]", "[^ab]", "[a-c]", "[!b]", "\\*", "\\{"]
 NAMES = [*"abc*{}.,!^$-", "", "ab", "abc", "a.b", "{a}", "a,b", "aa", "ca", "a*", "a-b", "cab"]

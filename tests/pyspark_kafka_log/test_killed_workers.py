@@ -38,7 +38,7 @@ RUN = f'''
     from pyspark.sql import SparkSession
     import pyspark_kafka_log
     from pyspark_kafka_log.export import export
-    from tests.spark.conftest import PythonSource
+    from tests.pyspark_kafka_log.conftest import PythonSource
     spark = (
         SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "200").getOrCreate()

@@ -22,7 +22,7 @@ from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
 from pyspark_kafka_log.task_reader import Scan, read_splits
 from tests.paths import SAMPLES
-from tests.spark.logs import TIME, batch, build, numbered, write
+from tests.pyspark_kafka_log.logs import TIME, batch, build, numbered, write
 from tests.support.stream_laws import rows, stream
 
 PARTITIONS = st.dictionaries(

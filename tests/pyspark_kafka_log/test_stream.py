@@ -10,7 +10,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from tests.paths import SAMPLES
-from tests.spark.logs import batch, build, numbered, write
+from tests.pyspark_kafka_log.logs import batch, build, numbered, write
 from tests.support.spark_streams import offsets, ran
 
 pytestmark = pytest.mark.spark

@@ -29,7 +29,7 @@ from pyspark_kafka_log.worker_memory import (
 )
 from tests.paths import ROOT
 from tests.paths import SAMPLES as ALL_SAMPLES
-from tests.spark.logs import batch
+from tests.pyspark_kafka_log.logs import batch
 from tests.support.record_batches import record_batches
 
 resource = pytest.importorskip("resource")

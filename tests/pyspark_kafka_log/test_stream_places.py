@@ -26,7 +26,7 @@ from pyspark_kafka_log.stream import polling
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
 from pyspark_kafka_log.task_reader import MAX_LOOKUPS, Scan, read_splits
-from tests.spark.logs import batch, build, numbered, write
+from tests.pyspark_kafka_log.logs import batch, build, numbered, write
 from tests.support.growing_logs import Growing
 from tests.support.spark_streams import offsets as written
 from tests.support.spark_streams import ran

@@ -36,7 +36,7 @@ RUN = f'''
     from pyspark.sql import SparkSession
     import pyspark_kafka_log
     from pyspark_kafka_log.export import export
-    from tests.spark.conftest import PythonSource
+    from tests.pyspark_kafka_log.conftest import PythonSource
     what, lane, source, target = sys.argv[1:]
     spark = (
         SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
