@@ -72,16 +72,15 @@ def can_total(scan: Scan) -> bool:
 def totals_of(
     parts: Iterable[Split], scan: Scan, columns: Iterable[str], on_read: OnRead | None = None
 ) -> dict[tuple[str, int], Totals]:
-    """Return the totals of splits by topic and partition, with minimum and maximum of ``columns`` (of :data:`EXTREMES`).
+    """Return the totals of splits by topic and partition, with minimum and maximum of ``columns``
+    (of :data:`EXTREMES`). Raise CodecError as reading all rows does. Errors inside batches with a
+    valid checksum are found only if the batch is read.
 
     Args:
         parts: Splits to count.
         scan: How rows would be read. Its columns decide which timestamps must fit into microseconds.
         columns: Columns whose extremes are needed.
         on_read: As for :func:`~pyspark_kafka_log.task_reader.read_splits`.
-
-    Raises:
-        CodecError: As reading all rows does. Errors inside batches with a valid checksum are found only if the batch is read.
     """
     parts = tuple(parts)
     wanted = frozenset(columns)

@@ -36,18 +36,15 @@ BATCH_ID = "streaming.sql.batchId"
 def make_job(
     options: Mapping[str, str], schema: StructType, overwrite: bool, query: str | None = None
 ) -> WriteJob:
-    """Return the job that writes rows of ``schema``, and warn of options without effect.
+    """Return the job that writes rows of ``schema``, and warn of options without effect. Raise
+    OptionError for an invalid option; SinkError for a column that is missing, unknown or has
+    another type; DirectoryError if the log directory cannot be used.
 
     Args:
         options: The options of the write.
         schema: The schema of the rows.
         overwrite: Replace the partitions that are there.
         query: The id of a streaming query, which becomes the id of the job: a restarted query continues in the same place.
-
-    Raises:
-        OptionError: For an invalid option.
-        SinkError: For a column that is missing, unknown or has another type.
-        DirectoryError: If the log directory cannot be used.
     """
     wanted = parse_write(options)
     if wanted.ignored:

@@ -232,10 +232,8 @@ def _declared(model: Model) -> frozenset[str]:
 
 
 def _select_changed_files(out: Path, files: Mapping[str, str], *, force: bool) -> dict[str, str]:
-    """Return the files that are missing or differ below ``out``.
-
-    Raises:
-        UsageError: If a file differs and ``force`` is False, or something that is not a file has its path.
+    """Return the files that are missing or differ below ``out``. Raise UsageError if a file differs
+    and ``force`` is False, or something that is not a file has its path.
     """
     new = {}
     blocked = []

@@ -162,10 +162,9 @@ class _Meant:
     def layout(
         self, plan: LayoutPlan, given: object, path: str = "", fills: tuple[Fill, ...] = ()
     ) -> dict[str, object]:
-        """Return the values of a layout as its builder takes them. ``fills`` say what builders take in the place of its fields.
-
-        Raises:
-            Mismatch: If a value is none that its field can have, or has a name that is no field.
+        """Return the values of a layout as its builder takes them. ``fills`` say what builders take
+        in the place of its fields. Raise Mismatch if a value is none that its field can have, or
+        has a name that is no field.
         """
         if not isinstance(given, Mapping):
             raise Mismatch(

@@ -34,13 +34,11 @@ _VERB, _NAME = 10, 24
 
 
 def explain_program(model: Model, name: str) -> str:
-    """Return the programs of a layout or a view as text.
+    """Return the programs of a layout or a view as text. Raise UnknownName if no layout or view has
+    this name.
 
     For a layout (``message``, ``message@0``) these are the read programs of its versions, for a view its write
     programs, and for a view of payloads the rows of each combination.
-
-    Raises:
-        UnknownName: If no layout or view has this name.
     """
     model, name = within(model, name)
     plan = make_plan(model)

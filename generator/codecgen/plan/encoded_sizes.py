@@ -53,12 +53,10 @@ def length_size(name: str, length: int) -> int:
 
 
 def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
-    """Return the encoded size in bytes of ``value`` in a layout.
+    """Return the encoded size in bytes of ``value`` in a layout. Raise SizeError if the size cannot
+    be computed.
 
     ``value`` is what a builder takes: a mapping of fields, without those that the builder computes.
-
-    Raises:
-        SizeError: If the size cannot be computed.
     """
     return _Sizer(plan, layout, value).total()
 

@@ -217,8 +217,7 @@ class Resolver:
 
     def find_enum_word(self, path: Path, enum: str) -> nodes.Word | None:
         """Return a path of one word as a value of ``enum``, or None if the enum has no such value.
-
-        Raises Stop if a field of the same enum has the same name.
+        Raise Stop if a field of the same enum has the same name.
         """
         declared = self.scope.model.enums.get(enum)
         if declared is None or len(path.names) != 1:

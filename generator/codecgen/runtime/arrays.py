@@ -179,11 +179,9 @@ class Array(Codec):
             section.session.depth -= 1
 
     def number(self, source: Source, this: Any) -> int | None:
-        """Read and return the number of elements; None if only the end of the section tells.
-
-        Raises:
-            LengthError: if the number is negative, too small, or more than the bytes that are left can hold.
-            LimitError: if it is above the limit of the session.
+        """Read and return the number of elements; None if only the end of the section tells. Raise
+        LengthError if the number is negative, too small, or more than the bytes that are left can
+        hold; LimitError if it is above the limit of the session.
         """
         start = source.pos
         if self.fixed is not None:
@@ -358,10 +356,8 @@ class Array(Codec):
             raise BuildError(reason).located(path=by)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a list, with its count, length and compression.
-
-        Raises:
-            BuildError: if the value is no list, has the wrong number of elements, or an element cannot be written.
+        """Return the bytes of a list, with its count, length and compression. Raise BuildError if
+        the value is no list, has the wrong number of elements, or an element cannot be written.
         """
         if value is None and self.null is not None:
             return self.write_null(self.null, this, session)

@@ -99,10 +99,8 @@ class Build:
         )
 
     def copy_values(self, value: Any) -> Any:
-        """Return a copy of the given values, with missing arrays added and elements filled.
-
-        Raises:
-            BuildError: if the value is no mapping or has an unknown name.
+        """Return a copy of the given values, with missing arrays added and elements filled. Raise
+        BuildError if the value is no mapping or has an unknown name.
         """
         if not isinstance(value, dict):
             raise BuildError(f"a mapping with the fields of {self.name} is needed, not {value!r}")

@@ -65,7 +65,8 @@ class EntryPoint(Declared, Generic[P, L]):
         findings: list[ParseError] | None = None,
         trace: Trace | None = None,
     ) -> Any:
-        """Parse bytes that are one whole layout or text.
+        """Parse bytes that are one whole layout or text. Raise ParseError if the bytes are not such
+        a value.
 
         Args:
             data: The bytes.

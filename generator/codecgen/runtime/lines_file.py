@@ -101,7 +101,8 @@ class LinesFile(TextFile[P]):
         return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
-        """Return the bytes for a mapping with a value for each line; counts and constants are worked out.
+        """Return the bytes for a mapping with a value for each line; counts and constants are
+        worked out. Raise BuildError if a value is missing or cannot be written.
 
         Raises:
             BuildError: if a value is missing or cannot be written.
@@ -236,8 +237,9 @@ class _Reading:
         self.source.session.tolerate(error)
 
     def split_values(self, f: TextLine | EachLine, line: Line, count: int, path: str) -> list[Span]:
-        """Return the pieces of a line between separators: ``count``, the last with the rest of the line if its kind
-        allows blanks.
+        """Return the pieces of a line between separators: ``count``, the last with the rest of the
+        line if its kind allows blanks. Raise ValueRefused if another number of values is there, or
+        a value contains a blank and ``extra_blanks`` is not accepted.
 
         Raises:
             ValueRefused: if another number of values is there, or a value contains a blank and ``extra_blanks`` is

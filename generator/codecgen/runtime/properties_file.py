@@ -73,7 +73,8 @@ class PropertiesFile(TextFile[P]):
         return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
-        """Return the bytes for a mapping with a value for each key; keys whose value is None are left out.
+        """Return the bytes for a mapping with a value for each key; keys whose value is None are
+        left out. Raise BuildError if a value cannot be written, or a key is not known.
 
         Lines follow ``order``, then the other keys: those of the schema in its order, then unknown ones. Without
         ``order``, comments come first.

@@ -112,15 +112,13 @@ class Tags(Codec):
         return TaggedField(tag=tag, data=source.take(size))
 
     def section_bytes(self, known: Mapping[int, bytes], unknown: Any, fields: Fields) -> bytes:
-        """Return the bytes of the section.
+        """Return the bytes of the section. Raise BuildError if an unknown tag is that of a field,
+        or tags do not ascend.
 
         Args:
             known: Bytes of fields of the layout, by tag.
             unknown: Tagged fields that the layout does not know.
             fields: The fields of the layout.
-
-        Raises:
-            BuildError: if an unknown tag is that of a field, or tags do not ascend.
         """
         taken = {f.tag for f in fields.tagged} | set(self.other)
         parts = dict(known)

@@ -64,7 +64,8 @@ class Path:
 @dataclass(frozen=True, slots=True)
 class EndOf:
     """``first(array).path``, ``last(array).path``, ``max(array).path`` or ``min(array).path``. Of the rows that are written the
-    array is a column, without a path."""
+    array is a column, without a path.
+    """
 
     end: str
     array: Path

@@ -63,10 +63,8 @@ def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnos
 
 
 def _with_inner(direct: Mapping[str, UsedDirectory], package: str) -> dict[str, UsedDirectory]:
-    """Return the directories with those that they use in turn (``kafka.base``), each once.
-
-    Raises:
-        CannotUse: If two of them generate a package of the same name.
+    """Return the directories with those that they use in turn (``kafka.base``), each once. Raise
+    CannotUse if two of them generate a package of the same name.
     """
     out = dict(direct)
     names = list(out)

@@ -141,10 +141,8 @@ class Renderer:
         self._environment.filters.update(filters)
 
     def render(self, name: str, **values: object) -> str:
-        """Return the text that the template ``name`` makes of ``values``.
-
-        Raises:
-            RenderError: if the template is wrong, asks for an unknown value, or exceeds a limit.
+        """Return the text that the template ``name`` makes of ``values``. Raise RenderError if the
+        template is wrong, asks for an unknown value, or exceeds a limit.
         """
         self._environment.rounds = self._environment.made = 0
         parts = []

@@ -79,6 +79,12 @@ def export(
     **filters: Unpack[RowFilters],
 ) -> Generator[ExportedFile, None, None]:
     """Write one file per partition, ``TOPIC-PARTITION.KIND``, and yield each when it is complete.
+    Raise OutputLockedError if another process writes to the directory. Raise ExportError if a file
+    exists that was made of something else, or two directories hold one partition. Raise OutputError
+    if the output directory lies in a partition. Raise CodecError at damage, and for a directory
+    that cannot be read, after all other partitions. Not under ``salvage``, which reports both as
+    lost. Raise ValueError if an argument is not one of the documented values. Raise OSError if a
+    file cannot be read or written.
 
     Each file is written under a temporary name and renamed when it is complete. Complete files stay after an error. A file
     is kept if it was made of the same log (:mod:`kafka_log.logs.log_identity`) with the same segments, start and options.

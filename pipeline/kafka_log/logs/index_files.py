@@ -117,12 +117,10 @@ class IndexedBatches:
         self._columns = HeaderColumns(("base_offset", "last_offset"), os.fspath(segment.path))
 
     def find_batch(self, position: int) -> int | None:
-        """Return the first position at or after ``position`` at which the index has a batch, None without one.
+        """Return the first position at or after ``position`` at which the index has a batch, None
+        without one. Raise CodecError if one of these batches is damaged.
 
         The batches from the entry before it must lead to this position; None if they do not.
-
-        Raises:
-            CodecError: If one of these batches is damaged.
         """
         i = int(np.searchsorted(self._positions, position))
         if not 0 < i < len(self._positions):

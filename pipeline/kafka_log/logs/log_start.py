@@ -22,15 +22,24 @@ class Log(Protocol):
     """A partition in its directory."""
 
     @property
-    def topic(self) -> str: ...
+    def topic(self) -> str:
+        """Return the name of the topic."""
+
     @property
-    def partition(self) -> int: ...
+    def partition(self) -> int:
+        """Return the partition number."""
+
     @property
-    def directory(self) -> Path: ...
+    def directory(self) -> Path:
+        """Return the partition directory."""
+
     @property
-    def state(self) -> State: ...
+    def state(self) -> State:
+        """Return the state of the partition directory."""
+
     @property
-    def segments(self) -> tuple[Segment, ...]: ...
+    def segments(self) -> tuple[Segment, ...]:
+        """Return the segments, lowest base offset first."""
 
 
 class LogStarts:

@@ -135,9 +135,10 @@ class _TransactionFiles:
         )
 
     def _find_newest_snapshot(self, walked: Sequence[Segment]) -> tuple[int, int | None]:
-        """Return the newest offset at which the producers are known, and its position if it lies inside the last segment (None otherwise).
+        """Return the newest offset at which the producers are known, and its position if it lies
+        inside the last segment (None otherwise). Raise _UntrustedFiles without such an offset.
 
-        Snapshots inside the segments ``walked``, whose headers are read anyway, are ignored. Raise _UntrustedFiles without such an offset.
+        Snapshots inside the segments ``walked``, whose headers are read anyway, are ignored.
         """
         bases = {segment.base_offset for segment in self.segments}
         last = self.segments[-1]
@@ -279,15 +280,13 @@ def _small_at_end(segments: Sequence[Segment]) -> Sequence[Segment]:
 
 
 def _read_index(path: Path, base: int, end: int | None) -> list[AbortedTransaction] | None:
-    """Return the entries of a transaction index, None if the file does not exist.
+    """Return the entries of a transaction index, None if the file does not exist. Raise
+    _UntrustedFiles if the file is incomplete or has impossible offsets.
 
     Args:
         path: The index.
         base: Base offset of its segment.
         end: First offset after the segment. None: unknown.
-
-    Raises:
-        _UntrustedFiles: If the file is incomplete or has impossible offsets.
     """
     try:
         data = read_small_file(path)

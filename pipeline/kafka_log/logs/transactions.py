@@ -295,7 +295,9 @@ def read_transactions(
     damage_raises: bool = True,
     engine: Engine = "auto",
 ) -> Transactions:
-    """Return the transactions in the segments of one partition.
+    """Return the transactions in the segments of one partition. Raise CodecError if a batch is
+    damaged and ``damage_raises``; UnreadableError if a segment cannot be read, or retention deletes
+    it meanwhile.
 
     Only batch headers and markers are read, and the producer snapshot beside the first segment, which has transactions that began before it.
     A transaction whose marker is lost by damage counts as open.
@@ -306,10 +308,6 @@ def read_transactions(
             Otherwise no checksum is verified.
         damage_raises: Raise for bytes that are not a batch. If False, skip them.
         engine: Reader of batch headers.
-
-    Raises:
-        CodecError: If a batch is damaged and ``damage_raises``.
-        UnreadableError: If a segment cannot be read, or retention deletes it meanwhile.
     """
     segments = list(segments)
     lenient = DamageHandling.VERIFY if policy is Policy.SALVAGE else DamageHandling.RESYNCHRONIZE

@@ -101,9 +101,9 @@ def split_positions(segment: Segment, offset: int, wanted: Selection) -> tuple[i
 def _split_positions(
     segment: Segment, offset: int, wanted: Selection, seen: list[int]
 ) -> tuple[int, int]:
-    """Return the positions of :func:`split_positions`.
+    """Return the positions of :func:`split_positions`. Raise CodecError for damage.
 
-    ``seen`` holds the start position, and gets the end of the last batch before the offset. Raises CodecError for damage.
+    ``seen`` holds the start position, and gets the end of the last batch before the offset.
     """
     at, before = seen[0], None
     both: tuple[int, int] | None = None
@@ -146,9 +146,8 @@ def last_before(
 def first_of_later_epoch(
     segments: Sequence[Segment], leader_epoch: int, wanted: Selection
 ) -> int | None:
-    """Return the first offset written under a leader epoch later than ``leader_epoch``, None if there is none.
-
-    Raises CodecError as :func:`last_before`.
+    """Return the first offset written under a leader epoch later than ``leader_epoch``, None if
+    there is none. Raise CodecError as :func:`last_before`.
     """
     start = 0
     for i, segment in enumerate(segments):

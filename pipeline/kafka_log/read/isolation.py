@@ -107,9 +107,10 @@ class PartitionFilters:
             )
 
     def _find(self, partition: Log) -> RowSelection:
-        """Return the row filter of a partition with its transactions: without aborted records and those from the last stable offset on.
+        """Return the row filter of a partition with its transactions: without aborted records and
+        those from the last stable offset on. Raise CodecError for damage that is an error.
 
-        For a view, records of open transactions are left out in place of the latter. Raises CodecError for damage that is an error.
+        For a view, records of open transactions are left out in place of the latter.
         """
         found = self._transactions_of(partition)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]

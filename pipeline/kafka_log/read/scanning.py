@@ -91,7 +91,9 @@ def scan(
     selection: Selection | None = None,
     **options: Unpack[ScanOptions],
 ) -> pa.RecordBatchReader:
-    """Return the records of logs as a stream of Arrow record batches, in bounded memory, partition by partition.
+    """Return the records of logs as a stream of Arrow record batches, in bounded memory, partition
+    by partition. Raise DirectoryError if there is no log; ValueError for unknown columns, views and
+    values of options.
 
     Under the policy ``kafka`` reading begins at the first batch that may hold selected rows, by the index and the headers, and ends
     after the last one, so damage outside the ranges may go unnoticed. Batches without selected records are not
@@ -223,7 +225,9 @@ def scan_batches(
     selection: Selection | None = None,
     **options: Unpack[BatchOptions],
 ) -> pa.RecordBatchReader:
-    """Return the batches and legacy messages of logs, one row each, by their headers alone.
+    """Return the batches and legacy messages of logs, one row each, by their headers alone. Raise
+    DirectoryError if there is no log; ValueError for unknown columns and options, and for filters
+    that headers cannot answer.
 
     A batch is returned if it may hold a record in the ranges, as far as its header says. Control batches are included.
 
@@ -279,10 +283,8 @@ def _pop_options(options: Any, *names: str) -> Any:
 
 
 def _find(path: Paths, wanted: Selection) -> list[Partition]:
-    """Return the selected partitions of the paths, with tiers merged and replicas selected. Warn about skipped paths.
-
-    Raises:
-        DirectoryError: If there is no log, or none is selected.
+    """Return the selected partitions of the paths, with tiers merged and replicas selected. Warn
+    about skipped paths. Raise DirectoryError if there is no log, or none is selected.
     """
     places = [path] if isinstance(path, str | os.PathLike) else list(path)
     found = [place for place in places if isinstance(place, Partition)]

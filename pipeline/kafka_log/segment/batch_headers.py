@@ -21,10 +21,9 @@ from kafka_log.segment.resynchronization import find_entry
 
 
 def entries(path: Path, tail: Tail = Tail.REFERENCE, start: int = 0) -> Iterator[Entry]:
-    """Yield each entry of a file from ``start`` on, where one begins.
-
-    Raises:
-        CodecError: For bytes that are no entry or cannot be read, and for an incomplete last entry if ``tail`` does not allow it.
+    """Yield each entry of a file from ``start`` on, where one begins. Raise CodecError for bytes
+    that are no entry or cannot be read, and for an incomplete last entry if ``tail`` does not allow
+    it.
     """
     name = os.fspath(path)
     with open_segment(path, is_listed=True) as file:

@@ -93,10 +93,8 @@ def _bracket_expression(pattern: str, start: int) -> tuple[str, int]:
 
 
 def _bracket_character(pattern: str, at: int) -> tuple[str, int]:
-    """Return the next character of a bracket expression at ``at`` without its escape, and the position after it.
-
-    Raises:
-        PatternError: If the pattern ends there.
+    """Return the next character of a bracket expression at ``at`` without its escape, and the
+    position after it. Raise PatternError if the pattern ends there.
     """
     if at >= len(pattern):
         raise PatternError(f"{pattern}: a [ has no ]")
@@ -106,12 +104,10 @@ def _bracket_character(pattern: str, at: int) -> tuple[str, int]:
 
 
 def find_matching_paths(top: P, pattern: str) -> list[P]:
-    """Return the paths below a directory that match a pattern of names with ``/`` between them, sorted.
+    """Return the paths below a directory that match a pattern of names with ``/`` between them,
+    sorted. Raise PatternError if the pattern is incomplete.
 
     A name that begins with a dot is matched only by a part that does. Directories that may not be listed are left out with a warning.
-
-    Raises:
-        PatternError: If the pattern is incomplete.
     """
     found: dict[P, None] = {}
     for one in _without_slashes_in_braces(pattern):

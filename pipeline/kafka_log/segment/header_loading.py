@@ -98,7 +98,8 @@ class DiskReadAhead:
 
     def request(self, position: int, stop: int) -> None:
         """Request the bytes from ``position`` to ``stop`` that were not requested yet, if the byte at ``position`` is not in memory or
-        another one was not."""
+        another one was not.
+        """
         if not self._can_ask or not (self.is_cold or self._waits_at(position)):
             return
         self.is_cold = True
@@ -171,13 +172,11 @@ class ReadHeaders:
         self.most = MOST
 
     def _one_by_one(self, room: int, position: int) -> tuple[int, int, int]:
-        """Read headers one after the other into the chunk.
+        """Read headers one after the other into the chunk. Raise UnreadableError if the first
+        header cannot be read.
 
         Returns:
             The position in the chunk after the last complete batch, the number of batches, and the bytes of the next header that were read.
-
-        Raises:
-            UnreadableError: If the first header cannot be read.
         """
         view = self.chunk.view()
         at = count = 0

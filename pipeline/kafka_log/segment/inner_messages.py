@@ -55,12 +55,11 @@ def find_messages(
     case: Case, opened: Opened, session: Session
 ) -> tuple[list[Found], CodecError | None]:
     """Find the messages of a wrapper, and store their header fields in the fields of the wrapper.
+    Raise CodecError if no message is found, or at any error if the session does not accept torn
+    entries.
 
     Returns:
         The messages, and the error that ended the search: always None unless the session accepts torn entries (``session.torn``).
-
-    Raises:
-        CodecError: If no message is found, or at any error if the session does not accept torn entries.
     """
     assert case.each is not None and opened.section is not None and opened.element is not None
     section = opened.section()

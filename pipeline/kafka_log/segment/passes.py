@@ -103,10 +103,8 @@ class SegmentPass:
         return lambda position, n: read_what_there_is(file, position, min(n, size - position), fill)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all batches, then set ``end`` of the reader, also if an error is raised.
-
-        Raises:
-            CodecError: For the first problem under ``strict``. Other policies put it into ``end``.
+        """Yield all batches, then set ``end`` of the reader, also if an error is raised. Raise
+        CodecError for the first problem under ``strict``. Other policies put it into ``end``.
         """
         try:
             try:
@@ -228,10 +226,8 @@ class SegmentPass:
         return "partial"
 
     def end_incomplete(self) -> str:
-        """Return how a file ends that has an incomplete entry at its end, partial or zeros.
-
-        Raises:
-            TrailingError: If a valid entry of an active file begins after the incomplete one.
+        """Return how a file ends that has an incomplete entry at its end, partial or zeros. Raise
+        TrailingError if a valid entry of an active file begins after the incomplete one.
         """
         if self.reader.tail is Tail.ACTIVE:
             ending = self.find_normal_end(None)

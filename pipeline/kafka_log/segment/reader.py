@@ -34,11 +34,17 @@ class Batches(Protocol):
     """Iterable of the batches of one file in order. After the last batch ``end`` says how the file ended."""
 
     @property
-    def path(self) -> Path: ...
+    def path(self) -> Path:
+        """Return the path of the file."""
+
     @property
-    def listed_size(self) -> int | None: ...
+    def listed_size(self) -> int | None:
+        """Return the size in bytes that a listing gave for the file, or None."""
+
     @property
-    def end(self) -> End | None: ...
+    def end(self) -> End | None:
+        """Return how the file ended; None before the last batch was iterated."""
+
     def __iter__(self) -> Iterator[Batch]: ...
 
 
@@ -163,7 +169,8 @@ class SegmentReader:
         return range(size, size if is_whole else stop)
 
     def _fail(self, error: UnreadableError) -> None:
-        """Set ``end`` for a file that cannot be opened, and raise the error under ``strict``.
+        """Set ``end`` for a file that cannot be opened, and raise the error under ``strict``. Raise
+        FileNotFoundError if the file does not exist and was never listed.
 
         Raises:
             FileNotFoundError: If the file does not exist and was never listed.

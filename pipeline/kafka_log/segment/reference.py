@@ -43,7 +43,8 @@ def construct_engine(
     with_records: bool,
     check_rules: bool = False,
 ) -> Batch:
-    """Decode the entry ``data``, which begins at ``position`` of ``file``.
+    """Decode the entry ``data``, which begins at ``position`` of ``file``. Raise CodecError for the
+    first problem under ``strict``; under other policies if the header cannot be read.
 
     Args:
         data: All bytes of the entry.
@@ -53,9 +54,6 @@ def construct_engine(
         limits: Limits of memory and nesting.
         with_records: False does not decompress batches whose header states the record count, and leaves out their records.
         check_rules: Add the rules of the layout that the batch breaks to its findings, under every policy.
-
-    Raises:
-        CodecError: For the first problem under ``strict``; under other policies if the header cannot be read.
     """
     session = Session(
         strict=policy is Policy.STRICT,
@@ -222,10 +220,8 @@ def _read_records(
     place: Place,
     problems: list[Problem],
 ) -> list[Problem]:
-    """Add the readable records to ``batch``. Return ``problems`` with the problem that ended reading, if any.
-
-    Raises:
-        CodecError: For the first problem in a strict session.
+    """Add the readable records to ``batch``. Return ``problems`` with the problem that ended
+    reading, if any. Raise CodecError for the first problem in a strict session.
     """
     case = RECORDS.case(layout, opened.fields)
     if case is None:

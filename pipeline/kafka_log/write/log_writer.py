@@ -288,6 +288,8 @@ def write_batches(
     constants: dict[str, Any],
 ) -> list[RewrittenBatch]:
     """Write the batches of a segment that are in the mask `taken`, and verify what was written.
+    Raise OSError if writing fails, or the segment would be too large; CodecError if what was
+    written does not read as its source.
 
     Args:
         log: Where the batches go.
@@ -301,10 +303,6 @@ def write_batches(
 
     Returns:
         One item for each batch with problems.
-
-    Raises:
-        OSError: if writing fails, or the segment would be too large.
-        CodecError: if what was written does not read as its source.
     """
     anew: list[RewrittenBatch] = []
     copied: list[tuple[_Run, Written]] = []

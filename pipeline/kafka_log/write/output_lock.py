@@ -43,13 +43,12 @@ class OutputLockedError(DirectoryError):
 
 @contextmanager
 def locked_output(out: Path) -> Iterator[None]:
-    """Create an output directory and hold its lock. Remove staged files that processes left there when they died.
+    """Create an output directory and hold its lock. Remove staged files that processes left there
+    when they died. Raise OutputLockedError if another process, or another job of this process,
+    holds the lock; or if the file system has no locks; OSError if the directory or the lock file
+    cannot be created.
 
     The operating system releases the lock when its process ends, however it ends.
-
-    Raises:
-        OutputLockedError: if another process, or another job of this process, holds the lock; or if the file system has no locks.
-        OSError: if the directory or the lock file cannot be created.
     """
     out.mkdir(parents=True, exist_ok=True)
     file = _open_locked(out)

@@ -403,9 +403,10 @@ class Aggregates:
     def compute(
         self, parts: Iterable[Split], scan: Scan, on_read: OnRead | None = None
     ) -> pa.RecordBatch:
-        """Return the values over the rows of a task, one row for each group.
+        """Return the values over the rows of a task, one row for each group. Raise CodecError for
+        damage.
 
-        ``on_read`` is called with the bytes and skipped batches of each file. Raise CodecError for damage.
+        ``on_read`` is called with the bytes and skipped batches of each file.
         """
         columns = {column for name, column in self.functions if name != "count"}
         by_log = totals_of(parts, scan, columns, on_read)

@@ -261,9 +261,8 @@ TIMES_EXAMPLE = '{"topicA":{"0":1700000000000,"1":1700000000000}}'
 
 
 def parse_by_partition(name: str, value: str, least: int, example: str) -> Offsets:
-    """Parse JSON such as ``{"topic":{"0":23}}`` into a number, at least ``least``, for each topic and partition.
-
-    Raise OptionError, which shows the valid ``example``, for anything else.
+    """Parse JSON such as ``{"topic":{"0":23}}`` into a number, at least ``least``, for each topic
+    and partition. Raise OptionError, which shows the valid ``example``, for anything else.
     """
     wrong = OptionError(name, f"expected e.g. {example}, got {value!r}")
     found = read_json(name, value, example)

@@ -33,11 +33,8 @@ Log = Partition
 
 
 def find_logs(options: Options) -> list[Log]:
-    """Return all logs below the paths, selected or not.
-
-    Raises:
-        OptionError: For an invalid path, or one that matches nothing.
-        DirectoryError: For a path without logs.
+    """Return all logs below the paths, selected or not. Raise OptionError for an invalid path, or
+    one that matches nothing; DirectoryError for a path without logs.
     """
     return [
         log
@@ -151,11 +148,9 @@ def _split_by_partition(partition: Partition) -> Iterator[Log]:
 
 
 def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
-    """Return the logs that the options select.
-
-    Raises:
-        OptionError: If a named topic or partition is missing, two directories hold the same partition, or an option of offsets
-            does not name exactly the selected partitions.
+    """Return the logs that the options select. Raise OptionError if a named topic or partition is
+    missing, two directories hold the same partition, or an option of offsets does not name exactly
+    the selected partitions.
     """
     topics = sorted({log.topic for log in logs})
     if options.subscribe is not None:

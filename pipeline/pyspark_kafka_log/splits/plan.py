@@ -115,7 +115,8 @@ class Sized(Protocol):
     """Something to read, with a size in bytes."""
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Return the size in bytes."""
 
 
 S = TypeVar("S", bound=Sized)

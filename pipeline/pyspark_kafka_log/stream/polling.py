@@ -117,13 +117,11 @@ class LogStream:
         return self._options.limits
 
     def latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
-        """Return the end of the micro-batch that begins at ``start``: the end of the logs, or less if ``limited`` by the options.
+        """Return the end of the micro-batch that begins at ``start``: the end of the logs, or less
+        if ``limited`` by the options. Raise DataLossError if records after ``start`` are gone and
+        ``failOnDataLoss`` is set; CodecError for damage.
 
         The end is ``start`` itself if there is nothing to read yet. Without ``start`` it is the end of the logs.
-
-        Raises:
-            DataLossError: If records after ``start`` are gone and ``failOnDataLoss`` is set.
-            CodecError: For damage.
         """
         return self._retry_listing(lambda: self._latest(start, limited=limited))
 
@@ -178,12 +176,10 @@ class LogStream:
         return lag_metrics(there, {key: position.offset for key, position in self._last.items()})
 
     def tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
-        """Return the splits of each task of a micro-batch.
+        """Return the splits of each task of a micro-batch. Raise DataLossError if records of the
+        micro-batch are gone and ``failOnDataLoss`` is set.
 
         If ``end`` contains the offsets at which the query began, these replace ``start``.
-
-        Raises:
-            DataLossError: If records of the micro-batch are gone and ``failOnDataLoss`` is set.
         """
         start = initial_offsets(end) or start
         return self._retry_listing(lambda: self._tasks(start, end))

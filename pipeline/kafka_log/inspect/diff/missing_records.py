@@ -34,7 +34,8 @@ _KEY = np.dtype(
 
 class Settled(NamedTuple):
     """Number of records removed as a cleaner does, number of missing records, and first offset of
-    these."""
+    these.
+    """
 
     cleaned: int
     missing: int
@@ -178,7 +179,8 @@ class MissingRecords:
 
     def _read_keys(self, values: bool) -> Iterator[pa.RecordBatch]:
         """Yield the records with keys of the side that lacks some, with values if ``values`` is
-        True."""
+        True.
+        """
         side = Side(self.lacks.partition, lambda _: None)
         columns = ("offset", "key", "producer_id", "is_transactional", *["value"] * values)
         while not side.done:
@@ -194,7 +196,8 @@ class MissingRecords:
 
     def _settle_markers(self, markers: Any) -> None:
         """Count a marker as missing if the batch before it of its producer is data, else as
-        uncertain."""
+        uncertain.
+        """
         found = self._find_transactions(np.unique(markers[:, 0]))
         for producer, offset in markers.tolist():
             of_producer = found.get(producer)
@@ -206,7 +209,8 @@ class MissingRecords:
 
     def _find_transactions(self, producers: Any) -> dict[int, tuple[Any, Any]]:
         """Return, by producer, the first offsets of transactional batches and whether each has
-        data."""
+        data.
+        """
         side = Side(self.lacks.partition, lambda _: None)
         parts = []
         while not side.done:
@@ -296,7 +300,8 @@ class Repeats:
 
     def earliest_second(self, before: Any) -> Any:
         """Return, for each offset, the lowest offset of a second record whose first record is
-        before it."""
+        before it.
+        """
         first, second = np.array([(-1, _NEVER), *self._pairs], np.int64).T[:, 1:]
         at = np.searchsorted(-first, -before, side="right")
         return np.append(second, _NEVER)[at]

@@ -92,7 +92,8 @@ class Side:
     @property
     def start(self) -> int | None:
         """Return the first offset of the log, by the name of its first segment or its first batch;
-        None if empty."""
+        None if empty.
+        """
         named = (
             self.segments[0].base_offset
             if self.segments and self.segments[0].has_offset_in_name

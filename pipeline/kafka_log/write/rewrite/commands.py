@@ -62,6 +62,8 @@ def run_job(
     leaves: Callable[[Segment], Any] | None = None,
 ) -> pa.Table:
     """Do `work` for each partition in a directory of its own below `out`, and return the report.
+    Raise OutputError if `out` must not be written to. Raise OSError if writing fails. Partitions
+    that are complete stay.
 
     Output of the same job with the same options and an unchanged source is kept. A partition that cannot be read, or whose damage `work`
     refuses, is not written and gets a row by `refused`.
@@ -78,10 +80,6 @@ def run_job(
         refused: Makes the row of a partition that is not written.
         beside: Returns the metadata snapshots that `work` reads too.
         leaves: Makes the row of a metadata snapshot that is left out. None: snapshots get no row.
-
-    Raises:
-        OutputError: if `out` must not be written to.
-        OSError: if writing fails. Partitions that are complete stay.
     """
     partitions = [_of_log(partition) for partition in partitions]
     names = name_directories(partitions)

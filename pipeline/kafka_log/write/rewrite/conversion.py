@@ -105,10 +105,9 @@ def target(codec: str | None, level: int | None, magic: int | None = None) -> Ta
 
 
 def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
-    """Return the batch of ``data``, which lies at a ``position`` of a ``file``, with its records compressed by another codec.
-
-    Raises:
-        CodecError: if the records cannot be decompressed, or the codec cannot be used.
+    """Return the batch of ``data``, which lies at a ``position`` of a ``file``, with its records
+    compressed by another codec. Raise CodecError if the records cannot be decompressed, or the
+    codec cannot be used.
     """
     session = Session(strict=False, file=file, level=to.level)
     changes = {field_of(magic, "codec"): to.codec}
@@ -124,12 +123,11 @@ def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int)
 
 
 def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
-    """Return the batch of ``data``, which lies at a ``position`` of a ``file``, in the version of ``to``.
+    """Return the batch of ``data``, which lies at a ``position`` of a ``file``, in the version of
+    ``to``. Raise CodecError if the batch cannot be parsed, a checksum in it is wrong, or that
+    version has no place for a value.
 
     Fields that only that version has get their defaults.
-
-    Raises:
-        CodecError: if the batch cannot be parsed, a checksum in it is wrong, or that version has no place for a value.
     """
     assert to.magic is not None
     session = Session(strict=False, file=file)
@@ -152,10 +150,8 @@ def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) ->
 
 
 def _carried(value: Any, older: Any, newer: Any) -> Any:
-    """Return a value of one codec as the other one takes it: without what builders compute.
-
-    Raises:
-        BuildError: if the other one has no place for a field that has a value.
+    """Return a value of one codec as the other one takes it: without what builders compute. Raise
+    BuildError if the other one has no place for a field that has a value.
     """
     if value is None:
         return None
@@ -209,12 +205,10 @@ _WRITTEN = [name for name in _COLUMNS if name != "magic"]
 def converted(
     path: Path, start: int, stop: int, magic: int, codec: str | None, level: int | None
 ) -> Iterator[memoryview]:
-    """Yield the legacy messages between two positions of a file as record batches, in pieces of whole batches.
+    """Yield the legacy messages between two positions of a file as record batches, in pieces of
+    whole batches. Raise CodecError for damage, and for rows that no batch can hold.
 
     A compressed message becomes one batch. Uncompressed messages share batches.
-
-    Raises:
-        CodecError: for damage, and for rows that no batch can hold.
     """
     scanner = Scanner(path, _COLUMNS, start=start, stop=stop)
     rows = (_grouped(batch) for batch in scanner)
@@ -310,11 +304,13 @@ class Converted:
 def write_converted(
     partition: Partition, out: Path, target: Target, advance: Advance = lambda _: None
 ) -> list[Converted]:
-    """Write a partition into a directory that is empty, with all that a broker wants there. What became of its segments.
+    """Write a partition into a directory that is empty, with all that a broker wants there. What
+    became of its segments. Raise OSError, and CodecError for damage: nothing of it can be kept, so
+    it is not written; for batches of a newer version than that of the ``target``; and where what
+    was written does not say the same.
 
-    What was written is read again, and has to say the same as what was there. Memory holds the batch headers of one segment, and one
-    batch or a chunk. Raises OSError, and CodecError for damage: nothing of it can be kept, so it is not written; for batches of a
-    newer version than that of the ``target``; and where what was written does not say the same.
+    What was written is read again, and has to say the same as what was there. Memory holds the
+    batch headers of one segment, and one batch or a chunk.
     """
     segments = [s for s in partition.segments if s.state != "snapshot"]
     rows: list[Converted] = []
@@ -352,9 +348,9 @@ def _next_base(segments: Sequence[Segment], i: int) -> int:
 
 
 def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost | None]:
-    """Return the batch headers of a segment, the number of records of each batch, and its incomplete tail or None.
-
-    Raises CodecError for damage, and if offsets do not ascend from `start` on or are not below `stop`.
+    """Return the batch headers of a segment, the number of records of each batch, and its
+    incomplete tail or None. Raise CodecError for damage, and if offsets do not ascend from `start`
+    on or are not below `stop`.
     """
     reader = BlockReader(segment.path, policy=Policy.KAFKA, tail=segment.tail, size=segment.size)
     parts: list[Headers] = []
@@ -414,9 +410,8 @@ def _write(
     target: Target,
     base: int,
 ) -> Converted:
-    """Write the batches of a segment in the ways of `kinds`, and return the report row of the segment.
-
-    Raises OSError, and CodecError for a batch that cannot be converted.
+    """Write the batches of a segment in the ways of `kinds`, and return the report row of the
+    segment. Raise OSError, and CodecError for a batch that cannot be converted.
     """
     name = os.fspath(segment.path)
     columns = HeaderColumns(BOUNDS, name)

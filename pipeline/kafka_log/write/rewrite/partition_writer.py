@@ -47,15 +47,13 @@ Advance = Callable[[int], None]
 def write_partition(
     partition: Partition, out: Path, wanted: RewriteSelection, advance: Advance = lambda _: None
 ) -> list[ReportRow]:
-    """Write the selected batches of a partition into an empty directory, with the files that a broker keeps beside segments.
+    """Write the selected batches of a partition into an empty directory, with the files that a
+    broker keeps beside segments. Raise OSError if writing fails.
 
     Memory holds the batch headers of one segment, and the offsets and positions of all batches.
 
     Returns:
         The report rows of the partition.
-
-    Raises:
-        OSError: if writing fails.
     """
     job = _Job(wanted, find_uncommitted(partition.segments) if wanted.flatten else Aborted())
     with LogWriter(out) as log:
@@ -80,7 +78,8 @@ def finish(
     """Write what belongs beside segments that are there: indexes, producer snapshots, leader epochs, the topic's id. ``written`` are
     the paths of the segments and their base offsets, ``epochs`` the leader epochs of their batches (see
     :func:`~kafka_log.write.checkpoints.write_leader_epochs`), ``end`` the offset after the last batch. Without ``producers`` nobody's
-    transactions go on where the log begins. Raises OSError."""
+    transactions go on where the log begins. Raises OSError.
+    """
     last = len(written) - 1
     segments = [
         Segment(

@@ -69,11 +69,8 @@ class AppendPosition:
 
 
 def find_append_position(directory: Path, start: int) -> AppendPosition:
-    """Return where the log in a partition directory continues, not before `start`.
-
-    Raises:
-        DirectoryError: if the log does not end with a complete batch.
-        OSError: if it cannot be read.
+    """Return where the log in a partition directory continues, not before `start`. Raise
+    DirectoryError if the log does not end with a complete batch; OSError if it cannot be read.
     """
     (partition,) = discover(directory)
     if partition.error is not None:
@@ -102,9 +99,9 @@ def find_append_position(directory: Path, start: int) -> AppendPosition:
 
 
 def read_log_starts(target: Path) -> Mapping[tuple[str, int], int]:
-    """Return the log start offsets in the checkpoint of a broker's directory, by topic and partition; empty without a checkpoint.
-
-    Raises DirectoryError if the checkpoint cannot be parsed, OSError.
+    """Return the log start offsets in the checkpoint of a broker's directory, by topic and
+    partition; empty without a checkpoint. Raise DirectoryError if the checkpoint cannot be parsed,
+    OSError.
     """
     path = target / LOG_START
     if not path.is_file():
@@ -120,13 +117,11 @@ _ROWS = [c.name for c in RECORDS.columns if c.name not in ("position", "base_off
 
 
 def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> None:
-    """Add `shift` to the offsets of a segment that we wrote, and set the leader epoch of its batches unless it is None.
+    """Add `shift` to the offsets of a segment that we wrote, and set the leader epoch of its
+    batches unless it is None. Raise OSError if the segment cannot be read or written; CodecError if
+    a batch would not read the same with the new offsets.
 
     The segment and its indexes keep their names, and index entries stay relative to them. The caller syncs the files.
-
-    Raises:
-        OSError: if the segment cannot be read or written.
-        CodecError: if a batch would not read the same with the new offsets.
     """
     is_batch = has_field(written.magic, "record_count")
     if shift and written.codec != "none" and not is_batch:
@@ -207,9 +202,8 @@ def new_job(
     overwrite: bool = False,
     passed: Iterable[str] = (),
 ) -> WriteJob:
-    """Return a job that writes to a log directory. Raise DirectoryError if `target` holds segments itself or is a file.
-
-    Raises OSError.
+    """Return a job that writes to a log directory. Raise DirectoryError if `target` holds segments
+    itself or is a file. Raise OSError.
     """
     path = Path(target).absolute()
     counts: dict[str, int] = {}
@@ -398,9 +392,9 @@ class _Commit:
     def _place_staged(
         self, at: AppendPosition, staged: Sequence[Staged], directory: Path
     ) -> tuple[list[int], int]:
-        """Give staged segments their final offsets and names. Return their base offsets, and the offset after the last record.
-
-        Raises SinkError if given offsets do not follow the log, DirectoryError if a staged file is missing.
+        """Give staged segments their final offsets and names. Return their base offsets, and the
+        offset after the last record. Raise SinkError if given offsets do not follow the log,
+        DirectoryError if a staged file is missing.
         """
         epoch = None if at.epoch == 0 else -1 if at.epoch is None else at.epoch
         bases: list[int] = []
@@ -430,9 +424,9 @@ class _Commit:
         return bases, end
 
     def _id(self, topic: str) -> uuid.UUID:
-        """Return the id of a topic: that of its existing partitions, else the id in the settings, else a new one.
-
-        Raises FormatError if the id in the settings differs from that of existing partitions.
+        """Return the id of a topic: that of its existing partitions, else the id in the settings,
+        else a new one. Raise FormatError if the id in the settings differs from that of existing
+        partitions.
         """
         if topic not in self._ids:
             old = None

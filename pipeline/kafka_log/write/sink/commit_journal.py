@@ -60,8 +60,8 @@ class Move(NamedTuple):
 @contextmanager
 def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Hold the lock of a log directory during the ``with`` block. Waits while another job commits.
-
-    Raises DirectoryError if a broker runs in the directory, or if the lock is not free after `patience_s` seconds.
+    Raise DirectoryError if a broker runs in the directory, or if the lock is not free after
+    `patience_s` seconds.
     """
     target.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + patience_s
@@ -131,10 +131,11 @@ def make_moves(target: Path, place: Path) -> None:
 
 
 def recover(target: Path, own: Path | None = None) -> None:
-    """Finish jobs that were committed and then ended, and remove what is left of those that ended long before.
+    """Finish jobs that were committed and then ended, and remove what is left of those that ended
+    long before. Raise OSError.
 
-    Ages are measured by the clock of the file system, which may be another one than this machine's. The directory of the caller's ``own`` job
-    is never removed. Raises OSError.
+    Ages are measured by the clock of the file system, which may be another one than this
+    machine's. The directory of the caller's ``own`` job is never removed.
     """
     for place in sorted(target.glob(f"{PREFIX}*{SUFFIX}")):
         if (place / DECIDED).exists():

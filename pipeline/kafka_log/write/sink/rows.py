@@ -161,9 +161,8 @@ class SinkRows:
                 yield PartitionRows(topics[number], partition, part, first + order[start:end])
 
     def _topics(self, given: dict[str, Any], first: int, count: int) -> Iterator[tuple[str, Any]]:
-        """Yield each topic with the indexes of its rows, or with None if all rows have it.
-
-        Raises SinkError for a null or a name that Kafka does not allow.
+        """Yield each topic with the indexes of its rows, or with None if all rows have it. Raise
+        SinkError for a null or a name that Kafka does not allow.
         """
         if self.job.format.topic is not None:
             yield self.job.format.topic, None

@@ -114,7 +114,8 @@ class LayoutReader:
         *,
         ruled: bool = False,
     ) -> Expr:
-        """Emit the read program of a layout, up to the field ``stop``, which is excluded.
+        """Emit the read program of a layout, up to the field ``stop``, which is excluded. Raise
+        Unsupported if kernels cannot express a field.
 
         Args:
             layout: The layout.
@@ -126,9 +127,6 @@ class LayoutReader:
 
         Returns:
             The end of the innermost window that is open after the program.
-
-        Raises:
-            Unsupported: if kernels cannot express a field.
         """
         if not ruled:
             refuse_rules(layout)
@@ -308,10 +306,9 @@ class LayoutReader:
     # ------------------------------------------------------------ windows and checksums
 
     def open_window(self, op: read_ops.Open, fields: Fields, end: Expr) -> Expr:
-        """Emit the check of a length, and open the window that it measures. Return the end of the window.
-
-        Raises:
-            Unsupported: if the length counts itself, or may be left out and measures more than one field of bytes.
+        """Emit the check of a length, and open the window that it measures. Return the end of the
+        window. Raise Unsupported if the length counts itself, or may be left out and measures more
+        than one field of bytes.
         """
         m, code = op.length, self.code
         check_number(m.field)
@@ -401,7 +398,8 @@ class LayoutReader:
         self, c: FieldPlan, part: str, start: Expr, size: Expr, only: tuple[Expr, ...] = ()
     ) -> None:
         """Emit the comparison of a checksum over ``size`` bytes at ``start``, under the conditions ``only``. Raise Unsupported if
-        kernels lack the algorithm."""
+        kernels lack the algorithm.
+        """
         if c.field.checksum not in KERNEL_CHECKSUMS:
             raise Unsupported(f"a checksum that kernels lack, {c.field.checksum}", c.field)
         stored: Expr = self.variables.get(part, c.name)
@@ -629,7 +627,8 @@ class LayoutReader:
 
     def is_left_to_codecs(self, fp: FieldPlan, part: str) -> bool:
         """Return whether the kernel rejects a tagged field that is a layout, so that the reference codecs read the payload. Raise
-        Unsupported if a column shows the field, or entries may not be left to the codecs."""
+        Unsupported if a column shows the field, or entries may not be left to the codecs.
+        """
         if not isinstance(fp.field.type, StructType):
             return False
         if not self.leaves_layouts or self.gives.find_target(part, fp.name) is not None:
@@ -638,7 +637,8 @@ class LayoutReader:
 
     def set_default(self, fp: FieldPlan, part: str) -> Var | None:
         """Emit the assignment of a tagged field's default to its variable. Return the variable that says whether the field is there, None
-        if no column shows the field."""
+        if no column shows the field.
+        """
         f = fp.field
         variable = self.variables.get(part, f.name)
         default = default_value(fp)

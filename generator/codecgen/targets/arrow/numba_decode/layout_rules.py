@@ -43,10 +43,8 @@ def rules_of_fields(layout: LayoutPlan) -> list[RulePlan]:
 
 
 def rules_of_rows(case: CasePlan) -> list[RulePlan]:
-    """Return the rules that ask for elements which an entry of the case may have.
-
-    Raises:
-        Unsupported: if a rule asks for elements of another array than that of the rows.
+    """Return the rules that ask for elements which an entry of the case may have. Raise Unsupported
+    if a rule asks for elements of another array than that of the rows.
     """
     found = []
     for rule in case.entry.rules:

@@ -284,4 +284,5 @@ class ElementReader:
     """Protocol for the name of the reader of an array's elements."""
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
+        """Return the name of the reader of the elements of ``f``."""
         raise NotImplementedError
