@@ -51,7 +51,9 @@ SEGMENTS = pa.schema(
 
 
 def partition_table(partitions: Sequence[Partition]) -> pa.Table:
-    """Return one row per partition and state of its segments, in the columns of :data:`PARTITIONS`."""
+    """Return one row per partition and state of its segments, in the columns of
+    :data:`PARTITIONS`.
+    """
     rows = []
     for partition, state, segments in group_by_state(partitions):
         rows.append(
