@@ -270,7 +270,10 @@ def _lock(out: Path) -> int | None:
 
 
 def _apply(out: Path, changes: _Changes, paths: Iterable[str]) -> None:
-    """Write and remove files, all or none. ``paths`` are those of all files that are to be there."""
+    """Write and remove the files of ``changes``, all or none. Raise OutputError if a file cannot be
+    written, after the old files are restored. ``paths`` are those of all files that are to exist at
+    the end.
+    """
     staging = out / STAGING
     _clear(staging)  # a run that was killed left it
     spelled = {path.lower(): path for path in paths}

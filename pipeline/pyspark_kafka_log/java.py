@@ -61,7 +61,8 @@ class _UnsuitableJava(Exception):
 
 
 def find_java(environ: Mapping[str, str], shims: Path) -> Java:
-    """Return the first suitable Java. A home is written below ``shims`` for a runtime that lacks a module.
+    """Return the first suitable Java, or raise :class:`JavaNotFound` if there is none. For a
+    runtime that lacks a module, a home with the module is written below ``shims``.
 
     Raise :class:`JavaNotFound` if there is none.
     """

@@ -213,7 +213,10 @@ class _Meant:
         fields: Mapping[Any, object],
         path: str,
     ) -> object:
-        """Return the value of a field as its builder takes it."""
+        """Return the value of a field as its builder takes it, such as a UUID object for the text
+        of a uuid; None stays None. Raise Mismatch, which names ``path``, if the value has the wrong
+        type.
+        """
         if given is None:
             return None
         match type_:

@@ -91,7 +91,9 @@ def _format_operation(depth: int, verb: str, name: str, *words: str) -> str:
 
 
 def _explain_reads(plan: Plan, name: str) -> Iterator[str]:
-    """Yield the read programs of a layout, or of one version."""
+    """Yield the lines of the read programs of a layout, or of one version (``layout@2``). Raise
+    UnknownName if there is no such layout or version.
+    """
     head, at, version = name.partition("@")
     plans = plan.versions.get(head, ())
     if at:

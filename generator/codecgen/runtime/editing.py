@@ -104,7 +104,9 @@ def _changed_field_bytes(f: Field, build: Build) -> bytes:
 
 
 def _recompressed(f: Field, parse: Parse, build: Build) -> bytes:
-    """Return the bytes of the array that ends a layout, with its elements compressed again."""
+    """Return the bytes of the array that ends a layout, with its elements compressed again. Raise
+    BuildError if the array is not compressed; CodecError if its bytes cannot be decompressed whole.
+    """
     codec, body, session = f.codec, parse.source, build.session
     if not isinstance(codec, Array) or codec.compressed is None:
         raise BuildError("nothing of it can be compressed").located(path=f.name)

@@ -87,7 +87,9 @@ class EntryPoint(Declared, Generic[P, L]):
         return self.parse_whole(data, position, session)
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Any:
-        """Return the value that the bytes at ``position`` are in full, in an existing session."""
+        """Return the value that all of ``data`` encodes, parsed in an existing session;
+        ``position`` is where ``data`` begins in its file. Subclasses implement it.
+        """
         raise NotImplementedError
 
 

@@ -348,8 +348,8 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return frames(self)
 
     def peek(self, source: Source) -> int:
-        """Return the value that decides, for the bytes at the head of ``source``; leave the position and the findings
-        unchanged.
+        """Return the number that selects the layout of the bytes at the head of ``source``, without
+        moving ``source`` or adding findings. Raise CodecError if the bytes end before it.
         """
         at = Source(
             source.data,

@@ -89,7 +89,9 @@ class Integer(Codec):
         self.label = f"{'' if signed else 'u'}int{8 * size}"
 
     def read(self, source: Source, this: Any) -> int:
-        """Return the number at the head of ``source``."""
+        """Return the number at the head of ``source``. Raise TruncatedError if fewer bytes are left
+        than it takes.
+        """
         pos = source.pos
         after = pos + self.size
         if after > source.end:

@@ -41,7 +41,9 @@ class Used:
 
 
 def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnostic]]:
-    """Return the directories that a manifest uses, and diagnostics about those that cannot be used."""
+    """Return the directories that a manifest uses, and diagnostics about those that cannot be used.
+    ``find`` locates a directory by its name; without it each is reported as not found.
+    """
     findings = []
     direct: dict[str, UsedDirectory] = {}
     for name, wanted in manifest.uses.items():

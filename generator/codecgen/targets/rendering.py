@@ -219,7 +219,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         self.finalize = finalize_counted
 
     def count_round(self, characters: int) -> None:
-        """Count a round of a loop or the call of a macro, and the text of the template in it."""
+        """Count a round of a loop or the call of a macro, and the ``characters`` of template text
+        in it. Raise TemplateRuntimeError above the limit of rounds or characters.
+        """
         self.rounds += 1
         self.made += characters
         self.check_size(0)

@@ -133,7 +133,9 @@ def build_all(named: NamedCodec, file: str, text: str) -> bytes:
 
 
 def _build_documents(named: NamedCodec, documents: list[yaml_tree.Mapping]) -> Iterator[bytes]:
-    """Yield the bytes of each document. Raise BuildError if values do not fit."""
+    """Yield the bytes of each document. Raise BuildError, which has diagnostics, if values do not
+    fit the layout or break a rule.
+    """
     for document in documents:
         values = forms.to_python(document)
         try:

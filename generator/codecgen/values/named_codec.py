@@ -35,8 +35,8 @@ class NamedCodec:
         return self._plan_of(codec if isinstance(codec, LayoutCodec) else codec.case(source))
 
     def layout_of_values(self, values: Mapping[str, object]) -> tuple[LayoutPlan, LayoutCodec]:
-        """Return the layout of ``values`` and its codec. Raise CodecError if the discriminator is missing or
-        unknown.
+        """Return the layout of ``values`` and its codec. Raise CodecError if the discriminator is
+        missing or unknown.
         """
         codec: LayoutCodec | ChoiceCodec | None = self.codec
         while isinstance(codec, ChoiceCodec):

@@ -317,8 +317,9 @@ def _skip_nested_segments(directories: Iterable[Path]) -> Iterator[SkippedPath]:
 
 
 def _read_file(path: Path) -> Partition:
-    """Return a single file as a partition of one segment, named by its directory. Raise
-    DirectoryError if its name or its first bytes show that it is not a segment.
+    """Return the partition that consists of a single segment file; topic and number come from the
+    name of its directory, else the topic is the name of the file. Raise DirectoryError if the name
+    of the file, its first bytes or a too large base offset show that it is not a segment.
     """
     name = parse_segment_name(path.name)
     if name is None:

@@ -135,8 +135,9 @@ class _TransactionFiles:
         )
 
     def _find_newest_snapshot(self, walked: Sequence[Segment]) -> tuple[int, int | None]:
-        """Return the newest offset at which the producers are known, and its position if it lies
-        inside the last segment (None otherwise). Raise _UntrustedFiles without such an offset.
+        """Return the newest offset at which the producers are known, and its byte position if it
+        lies inside the last segment (None otherwise). Raise _UntrustedFiles if there is no such
+        offset.
 
         Snapshots inside the segments ``walked``, whose headers are read anyway, are ignored.
         """
@@ -167,7 +168,11 @@ class _TransactionFiles:
         return self.snapshots[offset]
 
     def _read_aborted(self, segment: Segment, end: int) -> list[AbortedTransaction]:
-        """Return the transactions aborted by markers in a segment, which ends before offset ``end``. Without an index its headers are read."""
+        """Return the transactions aborted by markers in a segment, which ends before offset
+        ``end``, from its transaction index, or from its headers without an index. Raise
+        _UntrustedFiles if the index is invalid, or if there is no index and no producer snapshot at
+        its start.
+        """
         base = segment.base_offset
         # The last segment may have grown since the newest snapshot.
         is_last = segment is self.segments[-1]

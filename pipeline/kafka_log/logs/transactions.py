@@ -97,7 +97,10 @@ class MarkerReader:
         return self._known[body]
 
     def _decode(self, position: int) -> Marker | None:
-        """Decode the control batch at a position with the reference codec. Return None if it is no marker."""
+        """Return the transaction marker in the control batch at a byte position, decoded with the
+        reference codec; None if it is no marker or damaged. Raise UnreadableError if the bytes
+        cannot be read.
+        """
         segment, end = self._segment, position + 1
         reader = SegmentReader(segment.path, start=position, stop=end, size=segment.size)
         for batch in reader:

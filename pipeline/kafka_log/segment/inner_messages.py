@@ -99,7 +99,9 @@ def has_relative_offsets(case: Case, entry: Container) -> bool:
 def read_messages(
     case: Case, opened: Opened, found: list[Found], session: Session
 ) -> Iterator[Container]:
-    """Yield the messages of a wrapper one after the other. Raises CodecError at the first that cannot be read."""
+    """Yield the messages of a wrapper one after the other. Raise CodecError at the first that
+    cannot be read, is a wrapper itself, or has another version than the wrapper.
+    """
     assert opened.element is not None
     session.depth += 1
     session.nesting += 1
@@ -137,7 +139,9 @@ def _version(case: Case, fields: Container) -> Any:
 
 
 def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Source]:
-    """Yield the bytes of each message, without an incomplete last one. Raises CodecError.
+    """Yield the bytes of each message of a decompressed wrapper, without an incomplete last one.
+    Raise LengthError if a length is too small or above Kafka's limit; CodecError if decompression
+    failed after the yielded messages.
 
     As in Kafka, an empty block of LZ4 ends the messages if it lies before or among the bytes up to the length, or if fewer than
     ``PASSES_PAUSE`` bytes of the message follow.

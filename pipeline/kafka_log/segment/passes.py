@@ -226,8 +226,8 @@ class SegmentPass:
         return "partial"
 
     def end_incomplete(self) -> str:
-        """Return how a file ends that has an incomplete entry at its end, partial or zeros. Raise
-        TrailingError if a valid entry of an active file begins after the incomplete one.
+        """Return how a file ends that has an incomplete entry at its end: ``partial`` or ``zeros``.
+        Raise TrailingError if a valid entry of an active file begins after the incomplete one.
         """
         if self.reader.tail is Tail.ACTIVE:
             ending = self.find_normal_end(None)

@@ -161,7 +161,9 @@ def _header_places(layout: Layout) -> list[tuple[int, int]]:
 def _batch_of_incomplete_header(
     layout: Layout, data: bytes, place: Place, error: CodecError, session: Session
 ) -> Batch:
-    """Return an entry that ends within its header as an invalid batch, as Apache Kafka's reader continues after it.
+    """Return an entry that ends within its header as an invalid batch with the header fields that
+    are complete, since Apache Kafka's reader continues after it. Raise ``error`` if no header can
+    be read.
 
     Missing values are -1. Raises ``error`` if the header cannot be read at all.
     """

@@ -210,7 +210,9 @@ class RemotePath(os.PathLike[str]):
         )
 
     def stat(self) -> Info:
-        """Return size and time of modification. Raises OSError."""
+        """Return the size in bytes and the time of modification of the file. Raise
+        FileNotFoundError if it does not exist; OSError if the store cannot be asked.
+        """
         found = self._lookup()
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._url)

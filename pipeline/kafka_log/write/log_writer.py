@@ -260,7 +260,10 @@ class RewrittenBatch:
 
 
 def build_empty_batch(version: int, first: int, last: int, leader_epoch: int) -> bytes:
-    """Return a batch of a version with some offsets and no records. Raises CodecError if its header does not say them."""
+    """Return the bytes of a batch without records that takes the offsets ``first`` to ``last``
+    (both included). Raise WrittenError if the header of that version cannot state these offsets or
+    the leader epoch.
+    """
     batch = {
         "base_offset": first,
         "last_offset_delta": last - first,
@@ -427,7 +430,10 @@ class _HeaderChanges:
         self._file = file
 
     def apply(self, data: bytes, position: int) -> bytes:
-        """Return the batch of ``data``, which lies at a ``position``, with the values. Raises CodecError if its header does not say them."""
+        """Return the bytes of a batch with the new header values; ``data`` is the batch, which lies
+        at byte ``position`` of the file. Raise WrittenError if its header does not read as changed
+        then.
+        """
         entry = Entry(position, frame_of(data, position, self._file), data)
         source = Source(data, self._columns.session, origin=position)
         out = edit(entry.frame.layout, source, self._changes)

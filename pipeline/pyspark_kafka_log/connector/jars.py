@@ -64,7 +64,9 @@ def cache_directory() -> Path:
 
 
 def find_or_compile_jar(jvm: Any) -> Path:
-    """Return the jar of the connector for the Spark of this JVM (a ``JVMView`` of py4j), compiled if it is not cached.
+    """Return the jar of the connector for the Spark of this JVM (a ``JVMView`` of py4j), compiled
+    if it is not cached. Raise :class:`ConnectorError` if it cannot be compiled, or no directory can
+    be written.
 
     Raise :class:`ConnectorError` if it cannot be compiled, or no directory can be written.
     """

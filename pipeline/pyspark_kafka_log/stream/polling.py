@@ -244,7 +244,9 @@ class LogStream:
         return drop_tiered_segments(found) if self._copies_first else found
 
     def _matching_logs(self, known: Positions) -> dict[Key, Log]:
-        """Return the selected logs by partition.
+        """Return the selected logs by topic and partition; ``{}`` if all of them are gone and
+        ``known`` has partitions. Raise OptionError or DirectoryError if a path has no logs and
+        ``known`` is empty; DirectoryError if directories keep disappearing while they are listed.
 
         Raise :class:`OptionError` and DirectoryError for missing paths, unless partitions are ``known`` there: then these are gone.
         """

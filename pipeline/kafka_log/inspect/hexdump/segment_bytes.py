@@ -102,7 +102,9 @@ def hexdump_batches(
 
 
 def _find_entries(read: Any, size: int, file: str) -> Iterator[EntryRange]:
-    """Yield the entries of a file by their lengths. After damage continue at the next complete entry."""
+    """Yield the byte range of each entry of a file, found by its length. Damage is yielded as a
+    range with its error, up to the next complete entry.
+    """
     position, last = 0, None
     columns = HeaderColumns(("last_offset",), file)
     while position < size:

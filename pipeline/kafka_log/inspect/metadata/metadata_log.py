@@ -95,7 +95,7 @@ class MetadataLog:
 def find_last_offset(partition: Partition) -> int:
     """Return the last offset of a replica's segments and snapshots; ``MAX_OFFSET - 1`` if damage
     hides the end of the log. Raise DirectoryError if the directory has neither a segment nor a
-    snapshot, OSError if it cannot be read.
+    snapshot; OSError if it cannot be read.
     """
     segments = _segments(partition)
     end = read_log_end(segments)

@@ -185,7 +185,9 @@ def _is_computed(field: Field) -> bool:
 
 
 def _refuse_lost(lost: dict[str, Any]) -> None:
-    """Raise BuildError for the first field value that the newer version has no field for."""
+    """Raise BuildError for the first value in ``lost``, which has the values that the newer version
+    has no field for; do nothing if ``lost`` is empty.
+    """
     for name, value in lost.items():
         raise BuildError(f"the newer version has no place for {value!r}").located(path=name)
 
@@ -383,7 +385,9 @@ def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost |
 
 
 def _unfinished(segment: Segment, reader: BlockReader) -> Lost | None:
-    """Return the incomplete tail of a segment, or None. Raises CodecError if what follows the last batch is damage."""
+    """Return the incomplete tail of a segment that was read to its end; None if it ends with a
+    whole batch. Raise CodecError if the bytes after the last batch are damage.
+    """
     if reader.end is None or reader.end.note is None:
         return None
     rest = find_incomplete_tail(segment, reader.end.iterated_bytes)

@@ -155,7 +155,10 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
 
 
 def _rewrite(path: Path, shift: int, written: LogFormat) -> None:
-    """Encode a segment again with new offsets: compressed messages have offsets inside of their compressed section."""
+    """Encode a segment of compressed legacy messages again with ``shift`` added to its offsets,
+    which lie inside the compressed sections, and rebuild its indexes. Raise OSError if a file
+    cannot be written, or what was written cannot be read again.
+    """
     scanner = Scanner(path, _ROWS)
     schema = scanner.schema
     at = schema.get_field_index("offset")

@@ -191,7 +191,10 @@ class SinkRows:
         key: pa.Array,
         value: pa.Array,
     ) -> Any:
-        """Return the partition of each row of a topic."""
+        """Return an array with the partition number of each row of ``topic``: the given one, else
+        by key hash, else sticky. Raise SinkError if a given partition is out of range, or the topic
+        has more partitions than the settings ask for.
+        """
         count = self.job.partitions_of(topic)
         there = self.job.counts.get(topic, 0)
         if count < there and not self.job.overwrite:

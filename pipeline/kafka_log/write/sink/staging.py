@@ -257,7 +257,9 @@ class _Partition:
         compare_written(rows, self.log.since(mark))
 
     def finished(self) -> Staged:
-        """Write buffered rows and the indexes, and return the staged segments."""
+        """Write buffered rows and the indexes, and return the staged segments. Raise OSError if a
+        file cannot be written, or what was written cannot be read again.
+        """
         self.flush()
         self.log.release()
         paths = self.log.segments

@@ -221,7 +221,9 @@ class LayoutReader:
             self.read_field(op, fields, end, wanted)
 
     def read_field(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit the operation that reads a field. Raise Unsupported for a choice."""
+        """Emit the operation that reads a field. Raise Unsupported if the field is a choice, or
+        kernels cannot read its type.
+        """
         part = self.values.part = fields.part
         match op:
             case read_ops.Number(fp, name):
@@ -357,7 +359,9 @@ class LayoutReader:
         return window.around
 
     def note_place(self, c: FieldPlan, at_end: bool, fields: Fields) -> None:
-        """Emit the assignment of ``p`` to the start or, with ``at_end``, to the end of the range of a checksum."""
+        """Emit the assignment of ``p`` to the variable for the start or, with ``at_end``, the end
+        of the range of a checksum. Raise Unsupported if the checksum may be absent.
+        """
         if self.checks:
             if c.when is not None:
                 raise Unsupported("a checksum that may be left out", c.field)
@@ -373,7 +377,10 @@ class LayoutReader:
         return self.variables.found[key]
 
     def verify_here(self, c: FieldPlan, ahead: bool, fields: Fields, end: Expr) -> None:
-        """Emit the verification of a checksum, or note it in ``pending`` if it covers all that follows in an entry (``ahead``)."""
+        """Emit the verification of a checksum, or note it in ``pending`` if it covers all that
+        follows in an entry (``ahead``). Raise Unsupported if the checksum may be absent, or its
+        range has no measured end.
+        """
         if not self.checks:
             return
         if c.when is not None:
@@ -557,7 +564,9 @@ class LayoutReader:
                 self.gives.write_missing(inner)
 
     def read_struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
-        """Emit code that reads a layout in the place of a field, with the number before it that says whether it is present."""
+        """Emit code that reads a layout in the place of a field, with the number before it that
+        says whether it is present. Raise Unsupported if its bytes say which version it is.
+        """
         type_ = f.type
         assert isinstance(type_, StructType)
         if len(self.plan.held(type_.layout, fields.layout)) > 1:

@@ -90,7 +90,9 @@ def refuse_rules(layout: LayoutPlan, around: Collection[str] = ()) -> None:
 
 
 def breach_of(fields: Fields, rule: RulePlan) -> Expr:
-    """Emit the condition that a rule is broken; sums wrap in 64 bits."""
+    """Return the condition that a rule is broken; sums wrap in 64 bits. Raise Unsupported if
+    kernels cannot express the rule.
+    """
     assert rule.condition is not None
     arithmetic = fields.arithmetic()
     arithmetic.bits = 64
