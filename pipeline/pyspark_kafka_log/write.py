@@ -65,7 +65,10 @@ def make_job(
 
 
 def write_rows(job: WriteJob, task: int, batch: int | None, rows: Iterable[pa.RecordBatch]) -> str:
-    """Write the rows of a task, of micro-batch ``batch`` unless it is None. Return the JSON that the driver needs to commit them."""
+    """Write the rows of a task, of micro-batch ``batch`` unless it is None. Return the JSON that
+    the driver needs to commit them. Raise SinkError for a row that cannot be written; OSError if
+    writing fails.
+    """
     if batch is not None:
         job = replace(make_batch_job(job, batch), created_ms=now_ms())
     with explain_memory_errors(), freeze_loaded_objects():
@@ -125,7 +128,9 @@ class KafkaLogStreamWriter(DataSourceStreamArrowWriter):
         self.job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
-        """Stage the rows of a task of the current micro-batch. Return what the driver needs to commit them."""
+        """Stage the rows of a task of the current micro-batch. Return what the driver needs to
+        commit them. Raise SinkError for a row that cannot be written.
+        """
         context = _task_context()
         query = context.getLocalProperty(QUERY_ID)
         batch = int(context.getLocalProperty(BATCH_ID))

@@ -79,8 +79,9 @@ def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
 
 
 def find_partitions(options: argparse.Namespace) -> list[Partition]:
-    """Return the partitions that the options select, and print what is skipped. Raise NotFoundError
-    if no partition matches.
+    """Return the partitions that the options select, and print what is skipped to stderr. Raise
+    NotFoundError if no partition matches; DirectoryError if a path holds no log, or two directories
+    hold the same partition and the options forbid that.
     """
     there = survey(options.paths, options.include, unreadable_raises=False)
     partitions = select_partitions(

@@ -187,7 +187,9 @@ def parse_key(text: str) -> bytes | None:
 
 
 def parse_bytes(text: str) -> bytes:
-    """Parse bytes written as text, or after ``hex:``, ``base64:`` or ``text:``. Raise ValueError."""
+    """Return the bytes of a text, or the bytes written after ``hex:``, ``base64:`` or ``text:``.
+    Raise ValueError if the text after ``hex:`` or ``base64:`` is invalid.
+    """
     kind, colon, rest = text.partition(":")
     if colon and kind == "hex":
         try:
@@ -220,8 +222,8 @@ def _parse_producer(text: str) -> int:
 
 
 def _parse_number(text: str, low: int, high: int, what: str) -> int:
-    """Parse a decimal number from ``low`` to ``high`` (included). Raise ValueError that names
-    ``what``.
+    """Return the decimal number in a text. Raise ValueError, which names ``what``, if it is no
+    number from ``low`` to ``high`` (both included).
     """
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):

@@ -216,7 +216,9 @@ class HeaderPass:
             self._decode(decoder, edges, middle, high, found)
 
     def _columns(self, decoder: BlockDecoder, edges: Sequence[int]) -> Arrays | None:
-        """Return the columns of adjacent files in the chunk; None if a file has anything but whole, valid batches."""
+        """Return the columns of the files between the byte positions ``edges`` of the chunk; None
+        if a file has anything but whole, valid batches.
+        """
         assert self.chunk is not None
         start, stop = edges[0], edges[-1]
         at, parts = start, []

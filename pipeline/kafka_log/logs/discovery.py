@@ -107,7 +107,10 @@ def discover(
 
 
 def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = True) -> Survey:
-    """Return the partitions below paths, and what is not read there. The arguments and errors are those of :func:`discover`."""
+    """Return the partitions below paths, and what is skipped there. Raise DirectoryError if a path
+    does not exist or holds no log; OSError if a directory cannot be listed; ValueError if a state
+    does not exist.
+    """
     included = {"live", *parse_include(include)}
     given = list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
     partitions: list[Partition] = []
@@ -151,8 +154,8 @@ def _find_partitions(
     paths: Sequence[Path], unreadable_raises: bool
 ) -> tuple[list[Partition], Layout]:
     """Return the partitions below paths in every state, sorted, and the layout of all paths
-    together. Raise DirectoryError if no path holds a log, or one of them does not exist. Raise
-    OSError if a directory cannot be listed. For a partition directory: if ``unreadable_raises``.
+    together. Raise DirectoryError if no path holds a log, or one does not exist; OSError if a
+    directory cannot be listed (a partition directory only if ``unreadable_raises``).
     """
     found: dict[tuple[Path, str], Partition] = {}
     parents: dict[Path, Path] = {}

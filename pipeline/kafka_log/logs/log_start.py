@@ -52,7 +52,8 @@ class LogStarts:
         self._read: dict[Path, Mapping[tuple[str, int], int] | None] = {}
 
     def get(self, partition: Log) -> int | None:
-        """Return the log start offset of a partition.
+        """Return the log start offset of a partition. Return None if no file states it, or if it is
+        not above the first base offset.
 
         Return None if no file has one, or if it is not above the first base offset. Segments in tiered storage are part of the log if the
         partition has them.

@@ -90,7 +90,9 @@ def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) 
 
 
 def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
-    """Return the offset after the last readable record of consecutive segments, 0 if nothing is known."""
+    """Return the offset after the last readable record of consecutive segments; their largest base
+    offset if no record is readable, or 0. Raise OSError if a file cannot be read.
+    """
     named = max(
         (segment.base_offset for segment in segments if segment.has_canonical_name), default=0
     )
@@ -130,7 +132,7 @@ def _read_salvaged_end(segment: Segment) -> int | None:
 def read_segment_end(
     segment: Segment, policy: Policy = Policy.KAFKA, on_damage: OnDamage = "raise"
 ) -> LogEnd | None:
-    """Return the end of a segment, None if it has no batch. Raise CodecError if a batch is damaged
+    """Return the end of a segment; None if it has no batch. Raise CodecError if a batch is damaged
     and ``on_damage`` is ``raise``, or if the last offset is the largest possible one; OSError if
     the file cannot be read.
     """

@@ -62,7 +62,9 @@ class _UntrustedFiles(Exception):
 def read_transactions_from_files(
     segments: Sequence[Segment], engine: Engine = "auto"
 ) -> Transactions | None:
-    """Return the transactions in the segments of one partition from the files of its broker.
+    """Return the transactions of one partition from the transaction indexes and producer snapshots
+    of its broker; None if batch headers have to be read instead. Errors of these files are not
+    raised.
 
     Return None if headers have to be read instead: if the files say too little or contradict batches, if a sampled batch is damaged, or if
     all segments are small files in an object store.

@@ -76,14 +76,18 @@ class MarkerReader:
     def read_kind(
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> ControlRecordType | None:
-        """Return COMMIT or ABORT for the control batch with these columns of the view ``batches``, None for any other control batch."""
+        """Return COMMIT or ABORT for the control batch with these columns of the view ``batches``;
+        None for any other control batch. Raise UnreadableError if the bytes cannot be read.
+        """
         found = self.read_marker(position, size, magic, codec, record_count)
         return None if found is None else found.kind
 
     def read_marker(
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> Marker | None:
-        """Return the marker in the control batch with these columns of the view ``batches``, None for any other control batch. A value that cannot be read has coordinator epoch -1."""
+        """Return the marker in the control batch with these columns of the view ``batches``; None
+        for any other control batch. Raise UnreadableError if the bytes cannot be read.
+        """
         head = framing.layout_of(magic).head_size
         if not 0 <= size - head <= MAX_CACHED_BODY_BYTES:
             return self._decode(position)
@@ -328,7 +332,8 @@ def observe_transactions(
     start: int = 0,
     stop: int | None = None,
 ) -> Iterator[ObservedTransaction]:
-    """Yield the transactions in segments, as :func:`track_transactions` does.
+    """Yield each transaction in ``segments`` when it ends, then the open ones. Raise CodecError if
+    a batch is damaged and ``damage`` is RAISE; UnreadableError if a segment cannot be read.
 
     Args:
         segments: Segments in offset order.
@@ -386,7 +391,9 @@ def get_open_transactions(entries: Iterable[Any], offset: int) -> dict[int, Obse
 def _steps(
     segments: Sequence[Segment], damage: DamageHandling, engine: Engine, start: int = 0
 ) -> Iterator[Step]:
-    """Yield all transactional batches of segments in order, markers with their kind."""
+    """Yield all transactional batches of segments in order, markers with their kind, other batches
+    with None. Raise CodecError if a batch is damaged and ``damage`` is RAISE.
+    """
     known: MarkerCache = {}
     columnar = should_use_kernels(sum(segment.size for segment in segments), engine)
     for segment in segments:

@@ -210,7 +210,8 @@ def read_table(
     selection: Selection | None = None,
     **options: Unpack[ScanOptions],
 ) -> pa.Table:
-    """Return all records of logs as one table in memory.
+    """Return all records of logs as one table in memory. Raise DirectoryError if there is no log;
+    ValueError for unknown columns, views and values of options; CodecError for damage.
 
     The arguments are those of :func:`scan`, and what that raises is raised here too.
     """
@@ -284,7 +285,8 @@ def _pop_options(options: Any, *names: str) -> Any:
 
 def _find(path: Paths, wanted: Selection) -> list[Partition]:
     """Return the selected partitions of the paths, with tiers merged and replicas selected. Warn
-    about skipped paths. Raise DirectoryError if there is no log, or none is selected.
+    about skipped paths. Raise DirectoryError if there is no log, or none is selected; OSError if a
+    directory cannot be read.
     """
     places = [path] if isinstance(path, str | os.PathLike) else list(path)
     found = [place for place in places if isinstance(place, Partition)]
@@ -302,7 +304,9 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
 
 
 def _check_partition(partition: Partition, wanted: Selection, on_lost: OnLost | None) -> None:
-    """Raise the error of a directory that cannot be read, or report the directory as lost if damage is no error."""
+    """Raise UnreadableError if the directory of a partition could not be read; if damage is no
+    error, report the directory as lost to ``on_lost`` instead.
+    """
     if partition.error is None:
         return
     if wanted.raises:
@@ -314,7 +318,10 @@ def _check_partition(partition: Partition, wanted: Selection, on_lost: OnLost | 
 def _stream(
     schema: pa.Schema, plan: ReadPlan, on_lost: OnLost | None, watch: Watch | None = None
 ) -> pa.RecordBatchReader:
-    """Return the rows of a plan as a stream, which reports what it meets to ``on_lost`` and ``watch``."""
+    """Return the rows of a plan as a stream that reports lost ranges to ``on_lost``, and damaged
+    batches and ends of files to ``watch``. Reading it raises CodecError for damage that is an
+    error.
+    """
     reader = PlanReader(plan)
 
     def batches() -> Iterator[pa.RecordBatch]:

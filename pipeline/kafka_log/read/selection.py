@@ -137,7 +137,7 @@ class Selection:
 
     def resolve_offsets(self, segments: Sequence[Segment], stable: int | None = None) -> Selection:
         """Return the selection for one partition, with negative offsets, which count from its end,
-        replaced by absolute ones. Raise OSError.
+        replaced by absolute ones. Raise OSError if a file cannot be read to find the end.
 
         The end is the offset after the last record of any of the segments, by index and headers. If
         ``stable``, the last stable offset for consumers of committed records, is lower, it is the
@@ -155,7 +155,7 @@ class Selection:
 
     def rows(self, end: int | None = None, aborted: Aborted | None = None) -> RowSelection:
         """Return the row filter for one file. Raise ValueError if offsets count from the end of a
-        partition. :meth:`resolve_offsets` makes them absolute.
+        partition; :meth:`resolve_offsets` makes them absolute.
 
         Args:
             end: Offset from which on nothing is read. None: no limit.

@@ -78,6 +78,9 @@ def _check_rest(
 def headers(
     path: Path, columns: Sequence[str], tail: Tail = Tail.REFERENCE, start: int = 0
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield ``columns`` of the view batches for each entry of a file. Raises what :func:`entries` raises."""
+    """Yield ``columns`` of the view ``batches`` for each entry of a file, as a tuple. Raise
+    CodecError for bytes that are no entry or cannot be read, and for an incomplete last entry if
+    ``tail`` does not allow it.
+    """
     wanted = HeaderColumns(columns, os.fspath(path))
     return map(wanted.read, entries(path, tail, start))

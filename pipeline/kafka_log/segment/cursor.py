@@ -71,7 +71,8 @@ class Cursor:
     def items(
         self, decoder: Source | None, make_loader: Callable[[FileIO, int], Loader]
     ) -> Generator[Rows | Batch, None, None]:
-        """Yield runs of batches that ``decoder`` read, and batches that the reader read, in the order of the file.
+        """Yield runs of batches that ``decoder`` read, and batches that the reader read, in file
+        order. Raise CodecError for damage if the reader is strict.
 
         Without a decoder the reader reads all. Only a strict reader raises CodecError for damage.
         ``make_loader`` is called with the open file and its size.

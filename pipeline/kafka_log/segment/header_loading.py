@@ -136,7 +136,10 @@ class ReadHeaders:
         """Bytes of the next MOST batches, if they are as large as those before and near enough that the disk reads them in a row; else 0."""
 
     def fill(self, position: int, stop: int) -> None:
-        """Fill the chunk with the headers from ``position`` on, at most up to ``stop``; choose again how to read for the next call."""
+        """Fill the chunk with headers of batches from byte ``position`` (included) to at most
+        ``stop``, and choose how to read for the next call. Raise UnreadableError if the first bytes
+        cannot be read.
+        """
         if not self.far:
             self._read_all(position, stop)
         if self.far:

@@ -54,9 +54,9 @@ class Found:
 def find_messages(
     case: Case, opened: Opened, session: Session
 ) -> tuple[list[Found], CodecError | None]:
-    """Find the messages of a wrapper, and store their header fields in the fields of the wrapper.
-    Raise CodecError if no message is found, or at any error if the session does not accept torn
-    entries.
+    """Return the messages of a wrapper, and the error that ended the search (None, or an error if
+    the session accepts torn entries). Store the header fields of the messages in the fields of the
+    wrapper. Raise CodecError if no message is found, or at any error otherwise.
 
     Returns:
         The messages, and the error that ended the search: always None unless the session accepts torn entries (``session.torn``).
@@ -173,7 +173,9 @@ def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Sour
 
 
 def _find_message(array: Array, source: Source) -> Found:
-    """Return the message whose bytes are ``source``, with the fields that its layout has at fixed places."""
+    """Return the message whose bytes are ``source``, with the fields that its layout has at fixed
+    places. Raise CodecError if its version is unknown, or it ends before these fields.
+    """
     choice: Any = array.element
     cases = choice.cases
     layout = cases.get(choice.peek(source), cases[max(cases)])

@@ -121,7 +121,9 @@ class SegmentPass:
             self.finish(stop, None)
 
     def _read_batches(self) -> Generator[Batch, None, str]:
-        """Yield batches up to the end of the range, and return how the file ended: eof, partial or zeros. Raises CodecError."""
+        """Yield batches up to the end of the range, and return how the file ended: ``eof``,
+        ``partial`` or ``zeros``. Raise CodecError at damage, unless the policy skips it.
+        """
         reader = self.reader
         salvage = reader.policy is Policy.SALVAGE
         stop = self.size if reader.stop is None else min(reader.stop, self.size)
@@ -196,7 +198,9 @@ class SegmentPass:
                 wanted = yield from plain_batches(held, self.position)
 
     def next_entry_size(self) -> int | None:
-        """Return the size of the next entry, None if the file ends before the entry does. Raises CodecError."""
+        """Return the size in bytes of the next entry; None if the file ends before the entry does.
+        Raise CodecError if no entry can begin there, or the bytes cannot be read.
+        """
         from kafka_log.segment import framing
 
         left = self.size - self.position
@@ -240,7 +244,9 @@ class SegmentPass:
         return "partial"
 
     def parse(self, data: bytes) -> Batch:
-        """Return the entry at this position, parsed from its bytes. Raises CodecError."""
+        """Return the entry at this position, parsed from its bytes ``data``. Raise CodecError if it
+        cannot be parsed.
+        """
         reader = self.reader
         return reader.engine(
             data,
@@ -260,7 +266,8 @@ class SegmentPass:
             salvage.resolve_offsets(batch, self.offsets.last())
 
     def salvage(self, error: CodecError, batch: Batch | None) -> Batch | None:
-        """Return what can be read of an invalid entry, or skip it, note it as lost and return None.
+        """Return a batch with the readable records of an invalid entry; or skip the entry, add it
+        to the lost ranges and return None.
 
         ``batch`` is the whole entry, None if it could not be parsed. The size of the entry holds unless a valid entry begins before its end.
         """

@@ -133,7 +133,9 @@ class SegmentReader:
         return construct_engine
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
-        """Return the entry of ``size`` bytes at ``position``, with its records or without. Raises CodecError."""
+        """Return the entry of ``size`` bytes at byte ``position``, with its records or without.
+        Raise CodecError if it cannot be read or parsed.
+        """
         data = run.read(position, size)
         return self.engine(
             data, position, run.name, self.policy, self.limits, records, self.check_rules
@@ -209,7 +211,9 @@ class HeaderReader(SegmentReader):
     reads_plain = False
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
-        """Return the entry of ``size`` bytes at ``position`` by its header, without records. Raises CodecError."""
+        """Return the entry of ``size`` bytes at byte ``position`` by its header, without records.
+        Raise CodecError if its header cannot be read.
+        """
         from kafka_log.segment.framing import HEADER_BYTES
         from kafka_log.segment.reference import header_of
 

@@ -95,7 +95,9 @@ def construct_engine(
 
 
 def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
-    """Return the entry of ``size`` bytes that begins with ``data``, by its header alone: unverified, and without records.
+    """Return the entry of ``size`` bytes that begins with ``data``, by its header alone:
+    unverified, and without records. Return None for an unknown magic byte, and for an entry that is
+    too short for its header.
 
     None for an unknown magic byte, and for an entry that is too short for its header.
     """
@@ -123,7 +125,9 @@ def _header(layout: Layout, source: Source, place: Place) -> Batch | None:
 
 
 def plain_batches(data: memoryview, position: int) -> Generator[Batch, None, int]:
-    """Yield undamaged batches without their records from ``data``, which begins at ``position`` of a file.
+    """Yield undamaged batches without their records from ``data``, which begins at byte
+    ``position`` of a file. Return 0 at the first batch that :func:`construct_engine` must read, and
+    at an incomplete batch the number of bytes that it needs.
 
     Returns 0 at the first batch that :func:`construct_engine` must read, and at an incomplete batch the number of bytes that it needs.
     """

@@ -264,7 +264,9 @@ class RemotePath(os.PathLike[str]):
         return self._info is None and above is not None and above._listing is not None
 
     def _lookup(self) -> Info | None:
-        """Return the store's entry for the path, None if nothing lies there. A found entry is cached. Raises OSError."""
+        """Return the store's entry for the path; None if it does not exist. A found entry is
+        cached. Raise OSError if the store cannot be asked.
+        """
         if self._info is None and not self._is_missing():
             store, place = self.store()
             try:
@@ -276,7 +278,9 @@ class RemotePath(os.PathLike[str]):
         return self._info
 
     def _listed(self) -> dict[str, Info]:
-        """Return the entries of the directory by name, sorted. The store is asked once. Raises OSError."""
+        """Return the entries of the directory by name, sorted. The store is asked once. Raise
+        OSError if the store cannot be asked.
+        """
         if self._listing is None:
             store, place = self.store()
             try:

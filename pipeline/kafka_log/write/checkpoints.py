@@ -34,8 +34,8 @@ QUORUM_STATE = "quorum-state"
 
 
 def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
-    """Copy the snapshots of a metadata log, and return a report row for each snapshot. Raise
-    OSError.
+    """Copy the snapshots of a metadata log from directory ``source`` to ``out``, and return a
+    report row for each snapshot. Raise OSError if a file cannot be read or written.
 
     Older snapshots are copied too: records before the first segment are in no other file. The
     quorum state of the node, which holds its vote, is not copied; a row says so.

@@ -251,7 +251,9 @@ def write_segment(
     batch_bytes: int = 16384,
     **constants: object,
 ) -> int:
-    """Write a log segment: what :func:`encode` gives, as a file. How many bytes it has.
+    """Write a log segment with the rows of ``data`` to a file, and return its size in bytes. Raise
+    FileExistsError if the file exists and ``overwrite`` is False; ValueError, RowRefused or
+    TypeError as :func:`encode`; OSError if it cannot be written.
 
     Offsets ascend in a segment: RowRefused is raised for a row whose offset is not above that of the row before.
 

@@ -155,7 +155,9 @@ class LogWriter:
         return self.segments[-1][1] if self.segments else -1
 
     def begin(self, base_offset: int) -> None:
-        """End the current segment, and begin one with a base offset. Raises OSError."""
+        """End the current segment, and begin one with a base offset. Raise OSError if a file cannot
+        be written.
+        """
         self._close(whole=True)
         path = self.directory / f"{base_offset:020d}.log"
         self._file = open_output(path, "x")
@@ -383,7 +385,9 @@ def _write_anew(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> RewrittenBatch:
-    """Encode the records of a damaged batch, and write them. Records with wrong checksums are left out unless `keep_damaged`."""
+    """Encode the records of a damaged batch, write them, and return what was written and left out.
+    Records with wrong checksums are left out unless ``keep_damaged``.
+    """
     there = sum(rows.num_rows for rows in given)
     if not keep_damaged:
         given = [rows.filter(_fill_true(rows.column("crc_ok"))) for rows in given]
@@ -405,7 +409,9 @@ def _fill_true(column: pa.Array) -> pa.Array:
 def _encode_rows(
     given: Iterator[pa.RecordBatch], constants: dict[str, Any]
 ) -> Iterator[memoryview]:
-    """Return the encoded bytes of rows, with `constants` in place of columns."""
+    """Return the encoded bytes of rows, with ``constants`` in place of columns. Raise RowRefused
+    for a row that no batch can hold.
+    """
     columns = [name for name in _COLUMNS if name not in _TOLD and name not in constants]
     first = next(given, None)
     if first is None:

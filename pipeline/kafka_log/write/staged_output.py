@@ -33,8 +33,8 @@ def find_log_start(starts: LogStarts, partition: Partition) -> int | None:
 
 
 def clip_log_start(start: int | None, directory: Path) -> int | None:
-    """Return `start` if it lies inside of the log that was written to `directory`, else None. Raise
-    OSError.
+    """Return ``start`` if it lies inside of the log that was written to ``directory``, else None.
+    Raise OSError if the directory cannot be read.
 
     A broker starts a log at the first offset of its first segment without a checkpoint, and
     deletes a log that ends before its log start offset.
@@ -62,8 +62,8 @@ class OutputError(DirectoryError):
 
 @contextmanager
 def open_staged_file(path: Path) -> Iterator[OutputFile]:
-    """Open a file under a temporary name for a ``with`` block, and rename it to `path` at the end.
-    Raise OSError.
+    """Open a file under a temporary name for a ``with`` block, and rename it to ``path`` at the
+    end. Raise OSError if that fails; if the block raises, the file is removed.
 
     If the block raises, the file is removed. An OSError then names `path`.
     """
@@ -247,7 +247,7 @@ def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
     if not (isinstance(before, dict) and before.keys() >= {"directory", "log", "segments"}):
         return "nobody knows of what"
     if before["log"] != now["log"]:
-        return f"of the log in {before['directory']}; {now['directory']} {_unlike(before['log'], now['log'])}"
+        return f"of the log in {before['directory']}; {now['directory']} {_describe_identity_difference(before['log'], now['log'])}"
     if before["segments"] != now["segments"]:
         sizes = _segments(before["segments"])
         if sizes == _segments(now["segments"]):
@@ -262,7 +262,7 @@ def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
     return f"its log started elsewhere: {before.get('log_start')}, and now {now.get('log_start')}"
 
 
-def _unlike(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def _describe_identity_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Return in words how one log differs from another one by its identity."""
     names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if "path" in names and "topic_id" not in names:

@@ -59,7 +59,9 @@ def _given_offset(offsets: Bound | None, log: Log, none: int) -> int | None:
 
 
 def _offset_at_time(times: Bound, log: Log, options: Options, starts: LogStarts) -> int | None:
-    """Return the first offset with a timestamp not before the given time of a log, None if there is none."""
+    """Return the first offset with a timestamp not before the given time of a log; None if there is
+    none. Raise CodecError for damage before the record, if damage is an error.
+    """
     from kafka_log.read.offsets_by_time import offset_at
 
     begin = None if options.selection.deleted_records else starts.get(log)

@@ -85,7 +85,9 @@ class LogStream:
         return self._retry_listing(self._initial)
 
     def _initial(self) -> dict[str, Any]:
-        """Return the start offsets by the options, from one listing. Raises OptionError if the options name other partitions than there are."""
+        """Return the start offsets by the options, from one listing, as JSON. Raise OptionError if
+        the options name other partitions than there are.
+        """
         self._starts = LogStarts()
         logs = {log.key: log for log in select_logs(self._find_logs(), self._reading)}
         wanted = self._options.starting
@@ -126,7 +128,10 @@ class LogStream:
         return self._retry_listing(lambda: self._latest(start, limited=limited))
 
     def _latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
-        """Return the end of the micro-batch after ``start``, from one listing. Raises what :meth:`latest` raises."""
+        """Return the end of the micro-batch after ``start``, from one listing; ``start`` if there
+        is nothing to read. Raise DataLossError if records are gone and ``failOnDataLoss`` is set;
+        CodecError for damage.
+        """
         if start is None:
             self._last = self._find_ends(self._matching_logs({}), {})[0]
             return to_json(self._last)
@@ -169,7 +174,9 @@ class LogStream:
         return to_json(self._last) if self._last else None
 
     def lag_metrics(self, consumed: Any) -> dict[str, str]:
-        """Return by how many offsets ``consumed`` is behind the last poll, as Spark's metrics. Empty before the first micro-batch or poll."""
+        """Return by how many offsets ``consumed`` is behind the last poll, as Spark's metrics;
+        ``{}`` before the first micro-batch or poll.
+        """
         if consumed is None or not self._last:
             return {}
         there = {key: position.offset for key, position in from_json(consumed).items()}
@@ -185,7 +192,9 @@ class LogStream:
         return self._retry_listing(lambda: self._tasks(start, end))
 
     def _tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
-        """Return the splits of each task of a micro-batch, from one listing. Raises DataLossError as :meth:`tasks` does."""
+        """Return the splits of each task of a micro-batch, from one listing. Raise DataLossError if
+        records of the micro-batch are gone and ``failOnDataLoss`` is set.
+        """
         before, after = from_json(start), from_json(end)
         logs = self._matching_logs(after)
         losses = [
@@ -332,7 +341,9 @@ class LogStream:
         )
 
     def _offset_at_time(self, log: Log, timestamp: int) -> int:
-        """Return the first offset not before a timestamp; LATEST if there is none and the strategy allows it, else raise OptionError."""
+        """Return the first offset not before a timestamp; LATEST if there is none and the strategy
+        allows it, else raise OptionError. Raise CodecError for damage before the record.
+        """
         first = self._log_start(log)
         reading = self._reading
         found = read_steadily(
@@ -406,7 +417,9 @@ def plan_micro_batch(
 
 
 def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Split]:
-    """Yield what to read of each segment for the offsets ``start`` to ``end``: from the batch with the first to the last batch before the end."""
+    """Yield the byte range to read of each segment for the offsets ``start`` (included) to ``end``
+    (excluded). Raise CodecError for damage in transactions.
+    """
     # Where the log starts, the range says.
     wanted = options.selection.but(offsets=(start, end), deleted_records=True)
     near = replace(

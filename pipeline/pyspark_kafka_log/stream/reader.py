@@ -117,7 +117,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return [Task(splits) for splits in self._stream.tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a task, then warn of lost ranges. Missing files are dropped unless ``failOnDataLoss`` is set."""
+        """Yield the rows of a task, then warn of lost ranges. Missing files are dropped unless
+        ``failOnDataLoss`` is set. Raise CodecError for damage that is an error.
+        """
         losses = Losses()
         splits = partition.splits if isinstance(partition, Task) else ()
         there = Task(locate_splits(splits, self._options.reading, fails=self._options.fails))

@@ -373,7 +373,9 @@ class IndexFile:
 
 
 def read_index(path: Path, kind: Any, most: int) -> IndexFile | None:
-    """Read at most ``most`` entries of an index file; None if it does not exist. Raise OSError."""
+    """Read at most ``most`` entries of an index file; None if it does not exist. Raise OSError if
+    it cannot be read.
+    """
     try:
         with open_regular(path, -1) as file:
             size = file.seek(0, 2)

@@ -86,7 +86,9 @@ class MissingRecords:
             self._add_keys(rows.filter(pa.array(data)))
 
     def settle(self) -> Settled:
-        """Count the added records as cleaned or missing. Reads the keys of the side that lacks them again. Raise OSError."""
+        """Return how many of the added records are cleaned and how many are missing, by reading the
+        keys of the side that lacks them again. Raise OSError if a segment cannot be read.
+        """
         self._merge()
         self._settle_keys()
         if self._markers:

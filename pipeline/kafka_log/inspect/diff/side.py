@@ -114,7 +114,9 @@ class Side:
         return max(known, default=None)
 
     def load(self) -> None:
-        """Read some more batches, or find that there are none. Raises OSError."""
+        """Read and append the next batches of the log, or record that there are none. Raise OSError
+        if a segment cannot be read.
+        """
         rows = next(self._parts, None)
         if rows is None:
             self.done = True

@@ -257,7 +257,7 @@ Pair = tuple[Partition | None, Partition | None]
 
 def diff_table(pairs: Sequence[Pair], advance: Advance = lambda _: None) -> pa.Table:
     """Compare pairs of partitions and return a row for each, in the columns of :data:`DIFFERENCES`.
-    Raise OSError.
+    Raise OSError if a segment cannot be read.
     """
     rows = []
     for a, b in pairs:

@@ -120,7 +120,9 @@ def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
 
 
 def newest_commits(found: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """Return the selected rows of the view ``offsets`` that are in force: the last one of each key, unless it is a deletion."""
+    """Return the selected rows of the view ``offsets`` that are in force: the last one of each key,
+    unless it is a deletion. Raise CodecError for damage, unless ``wanted.salvage``.
+    """
     columns = ("group", "topic", "partition", *_READ)
     newest = last_rows(found, "offsets", columns, KEYS, wanted)
     keep = pc.invert(newest.column("is_deleted"))
@@ -141,7 +143,10 @@ def last_rows(
     keys: Sequence[str],
     wanted: Groups,
 ) -> pa.Table:
-    """Return the last selected row of each key (``keys``) of a view, with ``record_offset`` and ``record_partition``. Memory holds one row per key."""
+    """Return the last selected row of each key (``keys``) of a view, with ``record_offset`` and
+    ``record_partition``. Memory holds one row per key. Raise CodecError for damage, unless
+    ``wanted.salvage``.
+    """
     names = [*columns, "record_offset", "record_partition"]
     parts: list[pa.Table] = []
     rows = kept = 0
@@ -286,7 +291,9 @@ _Key = tuple[str, int]
 
 
 def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """Return one row per group that exists or has committed offsets, in the columns of :data:`GROUPS`, by name.
+    """Return one row per group that exists or has committed offsets, in the columns of
+    :data:`GROUPS`, by name. Raise NotFoundError if no partition of ``__consumer_offsets`` is there;
+    CodecError if it is damaged, unless ``wanted.salvage``.
 
     ``lag`` is the sum over the partitions whose logs are there, null if there are none. Raises the errors of :func:`commit_table`.
     """

@@ -65,7 +65,8 @@ Note = Callable[[str], None]
 
 
 def hashes_of(keys: Any) -> tuple[Any, Any]:
-    """Return the hashes of an Arrow array of keys.
+    """Return two arrays for an Arrow array of keys: for each key the index of its hash, and the
+    128-bit hashes of the distinct keys.
 
     Returns:
         For each key the index of its hash, and the 128-bit hash of each distinct key (NumPy ``V16``).
@@ -157,7 +158,9 @@ def key_table(
 
 
 def _count_keys(partition: Partition, selection: Selection) -> dict[str, Any]:
-    """Count the keys of one partition; count anew around damage."""
+    """Return the row of key counts of one partition. After damage, count again from the start
+    without the damaged records. Raise OSError if a file cannot be read.
+    """
     problems: list[str] = []
     newest, counts = NewestSizes(), dict.fromkeys(("records", "no_key", "tombstones", "bytes"), 0)
     for batch in _scan_again_on_damage(partition, ["key", "value"], selection, problems.append):
@@ -218,7 +221,9 @@ def records_of_keys(
 
 
 def _list_records(partition: Partition, selection: Selection, note: Note | None) -> pa.Table:
-    """List the records of one partition that have a selected key; the newest one of each key is ``latest``."""
+    """Return a table of the records of one partition that have a selected key; the newest one of
+    each key is ``latest``. Raise CodecError for damage if ``note`` is None.
+    """
     rows: list[dict[str, Any]] = []
     columns = ["offset", "timestamp", "key", "value", "segment"]
     for batch in _scan_again_on_damage(partition, columns, selection, note):
@@ -253,7 +258,9 @@ def _list_records(partition: Partition, selection: Selection, note: Note | None)
 def _scan_again_on_damage(
     partition: Partition, columns: list[str], selection: Selection, note: Note | None
 ) -> Iterator[pa.RecordBatch | None]:
-    """Yield the selected data records of a partition. Raise CodecError instead if ``note`` is None.
+    """Yield the selected data records of a partition. At damage call ``note``, yield None, and
+    yield all undamaged records again from the first one; raise CodecError instead if ``note`` is
+    None.
 
     At damage, call ``note``, yield None, and then yield all records again from the first one,
     without the damaged ones: the caller has to forget what came before.

@@ -130,7 +130,9 @@ def answer_metadata(
 def _answer_from(
     replica: Partition, views: Sequence[str], rows: Rows, wanted: int, asked: int | None
 ) -> Answer:
-    """Return the answer of one replica; at an unreadable record or snapshot, leave it out and try again. Raise CodecError if that is impossible."""
+    """Return the answer of one replica; at an unreadable record or snapshot, leave it out and try
+    again. Raise CodecError or DirectoryError if the replica has no readable state.
+    """
     unread = Unread()
     while True:
         log = plan_metadata_log(replica, wanted, unread)

@@ -139,7 +139,8 @@ def plan_metadata_log(partition: Partition, as_of: int, unread: Unread) -> Metad
 
 
 def plan_salvage(partition: Partition, as_of: int, found: MetadataLog | None) -> MetadataLog:
-    """Choose the snapshot and all segments after it, to be read with unreadable records skipped.
+    """Return the newest snapshot with all segments after it, to be read with unreadable records
+    skipped. Raise OSError if the directory cannot be listed.
 
     The snapshot is that of ``found`` if its readable records reach the newest snapshot, and else the newest one.
     """

@@ -100,8 +100,8 @@ def find_append_position(directory: Path, start: int) -> AppendPosition:
 
 def read_log_starts(target: Path) -> Mapping[tuple[str, int], int]:
     """Return the log start offsets in the checkpoint of a broker's directory, by topic and
-    partition; empty without a checkpoint. Raise DirectoryError if the checkpoint cannot be parsed,
-    OSError.
+    partition; ``{}`` without a checkpoint. Raise DirectoryError if the checkpoint cannot be parsed;
+    OSError if it cannot be read.
     """
     path = target / LOG_START
     if not path.is_file():
@@ -205,8 +205,8 @@ def new_job(
     overwrite: bool = False,
     passed: Iterable[str] = (),
 ) -> WriteJob:
-    """Return a job that writes to a log directory. Raise DirectoryError if `target` holds segments
-    itself or is a file. Raise OSError.
+    """Return a job that writes to a log directory. Raise DirectoryError if ``target`` holds
+    segments itself or is a file; OSError if it cannot be listed.
     """
     path = Path(target).absolute()
     counts: dict[str, int] = {}
@@ -227,7 +227,10 @@ def make_batch_job(job: WriteJob, batch: int) -> WriteJob:
 
 
 def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | None = None) -> None:
-    """Make what the tasks of a job wrote part of the logs, lowest task first. A ``micro`` batch that is there already is dropped.
+    """Make the segments that the tasks of a job wrote part of the logs, lowest task first; drop a
+    ``micro`` batch that was committed before. Raise SinkError for offsets that do not ascend;
+    DirectoryError for logs that cannot be appended to, and while a broker runs; OSError. Call
+    :func:`abort` then.
 
     Raises :class:`~kafka_log.write.sink.rows.SinkError` for offsets that do not rise, DirectoryError for logs that nothing can be added
     to and while a broker runs there, OSError. Then :func:`abort` is to be called.
@@ -259,7 +262,9 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
 
 
 def abort(job: WriteJob) -> None:
-    """Remove what a job wrote. One that was committed, and ended before everything had its place, is finished. Raises DirectoryError, OSError."""
+    """Remove what a job wrote; complete a job that was committed but interrupted. Raise
+    DirectoryError if a broker runs in the directory; OSError if a file cannot be moved.
+    """
     target = Path(job.target)
     place = job_directory(job)
     if not (place / DECIDED).exists():
@@ -300,7 +305,9 @@ class _Commit:
         """Files and directories that are to be on the disk before all is decided."""
 
     def moves(self, staged: Sequence[Staged]) -> list[Move]:
-        """Return the moves that make staged segments part of the logs."""
+        """Return the moves that make staged segments part of the logs. Raise SinkError, FormatError
+        or DirectoryError if they cannot follow the existing segments.
+        """
         by_partition = {
             key: sorted(found, key=_by_offset)
             for key, found in groupby(sorted(staged, key=_key), key=_key)
@@ -350,7 +357,9 @@ class _Commit:
         return sorted(wanted)
 
     def _build_partition(self, topic: str, number: int, staged: Sequence[Staged]) -> list[Move]:
-        """Build a partition that is new or replaces another one, and return its move."""
+        """Build a partition that is new or replaces another one, and return its move. Raise OSError
+        if a file cannot be written; SinkError if given offsets do not ascend.
+        """
         directory = self._place / "new" / f"{topic}-{number}"
         directory.mkdir(parents=True)
         at = AppendPosition(
@@ -372,7 +381,10 @@ class _Commit:
         return [Move(_relative_path(self._target, directory), directory.name)]
 
     def _build_segments(self, old: Path, staged: Sequence[Staged]) -> list[Move]:
-        """Build segments that follow those of an existing partition, and return their moves."""
+        """Build segments that follow those of an existing partition, and return their moves. Raise
+        DirectoryError if the log does not end with a complete batch; SinkError if given offsets do
+        not follow it.
+        """
         if not staged:
             return []
         name = parse_live_partition_name(old)

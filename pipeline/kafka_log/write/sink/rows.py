@@ -55,7 +55,9 @@ class PartitionRows(NamedTuple):
 
 
 def check_columns(schema: pa.Schema, job: WriteJob) -> None:
-    """Refuse columns that cannot be written, and tables that lack one. Raises :class:`SinkError`."""
+    """Raise SinkError if a column is unknown, repeated or of a wrong type, or if ``value`` or the
+    topic is missing.
+    """
     names = schema.names
     known = (*COLUMNS, *_TYPE_COLUMNS)
     for name in names:
@@ -128,7 +130,9 @@ class SinkRows:
         self._sticky = StickyPartitioner(task, job.format.batch_bytes)
 
     def of(self, batch: pa.RecordBatch) -> Iterator[PartitionRows]:
-        """Yield the rows of a batch by partition. Raises :class:`SinkError`."""
+        """Yield the rows of a batch by partition. Raise SinkError for a row that cannot be written,
+        such as one without a topic.
+        """
         check_columns(batch.schema, self.job)
         given = {
             name: _decode_dictionary(column)
@@ -226,7 +230,9 @@ class SinkRows:
     def _encoded(
         self, given: dict[str, Any], first: int, key: pa.Array, value: pa.Array
     ) -> pa.RecordBatch:
-        """Return the columns of all rows that are encoded."""
+        """Return all rows in the columns that are encoded: key, value, headers, offset, timestamp
+        and its type. Raise SinkError for an offset or a timestamp that cannot be written.
+        """
         columns = {"key": key, "value": value}
         if "headers" in given:
             columns["headers"] = _headers(given["headers"])
