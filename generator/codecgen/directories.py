@@ -110,8 +110,9 @@ class _Loader:
         return self.known[here]
 
     def find(self, wanted: str, directory: Path, around: tuple[Path, ...]) -> UsedDirectory:
-        """Return the directory that ``uses`` names. ``around`` are the directories being loaded, the current
-        one last.
+        """Return the directory that ``uses`` names as ``wanted``: a path relative to ``directory``,
+        or an installed package. Raise CannotUse if it does not exist, has findings, or uses or
+        contains one of the directories ``around`` (those being loaded, the current one last).
         """
         installed = NAME.match(wanted) is not None
         found = shipped(wanted) if installed else directory / wanted

@@ -81,7 +81,11 @@ def write_tree(
     *,
     dry_run: bool = False,
 ) -> Summary:
-    """Write the files of a package's targets below ``out``, and remove the files that they wrote before and no longer do.
+    """Write the files of a package's targets below ``out``, and remove the files that they wrote
+    before and no longer do. Raise OutputError if a path leads out of the directory, if the
+    generator did not write a file that is in the way or wrote it for another package, if another
+    process writes to the directory, or if a file cannot be written; OSError if the directory cannot
+    be read or made.
 
     All files change or none does. New files are written to a directory of their own first and moved when all of them are
     there. If a move fails, the files that were moved before it are restored. Only a process that is killed between two moves
@@ -93,11 +97,6 @@ def write_tree(
         targets: The files of each target: path (with ``/``) -> text. Files of other packages, and of targets that are not
             named, stay.
         dry_run: Change nothing, and return what a run would change.
-
-    Raises:
-        OutputError: if a path leads out of the directory, if the generator did not write a file that is in the way or wrote
-            it for another package, if another process writes to the directory, or if a file cannot be written.
-        OSError: if the directory cannot be read or made.
     """
     if out.exists() and not out.is_dir():
         raise OutputError(f"{out} is not a directory")
@@ -111,11 +110,8 @@ def write_tree(
 
 
 def _merged(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]:
-    """Return the files of all targets by their paths.
-
-    Raises:
-        OutputError: if a path leads out of the directory, or two files have one path on systems that do not tell upper from
-            lower case.
+    """Return the files of all targets by their paths. Raise OutputError if a path leads out of the
+    directory, or two files have one path on systems that do not tell upper from lower case.
     """
     files: dict[str, bytes] = {}
     seen: dict[str, str] = {}
@@ -274,7 +270,10 @@ def _lock(out: Path) -> int | None:
 
 
 def _apply(out: Path, changes: _Changes, paths: Iterable[str]) -> None:
-    """Write and remove files, all or none. ``paths`` are those of all files that are to be there."""
+    """Write and remove the files of ``changes``, all or none. Raise OutputError if a file cannot be
+    written, after the old files are restored. ``paths`` are those of all files that are to exist at
+    the end.
+    """
     staging = out / STAGING
     _clear(staging)  # a run that was killed left it
     spelled = {path.lower(): path for path in paths}

@@ -20,9 +20,12 @@ class Placed(Protocol):
     """A part of the model that keeps the places of its keys."""
 
     @property
-    def span(self) -> Span: ...
+    def span(self) -> Span:
+        """Return where the declaration stands."""
+
     @property
-    def places(self) -> Mapping[str, Span]: ...
+    def places(self) -> Mapping[str, Span]:
+        """Return where each key of the declaration stands."""
 
 
 def hint(word: str, declared: Mapping[str, Span]) -> str:

@@ -89,10 +89,9 @@ def starter(name: str, uses: str | None) -> Mapping[str, str]:
 
 
 def _find_used(package: str | None) -> tuple[Find | None, Borrowed | None]:
-    """Return how to find the used package and what to borrow from it, ``(None, None)`` without a package.
-
-    Raises:
-        StarterError: If the package is not installed, has no schemas, or its schemas have findings.
+    """Return how to find the used package and what to borrow from it, ``(None, None)`` without a
+    package. Raise StarterError if the package is not installed, has no schemas, or its schemas have
+    findings.
     """
     if package is None:
         return None, None

@@ -107,7 +107,8 @@ class LogDirectory:
 
     @property
     def partitions(self) -> list[Partition]:
-        """The selected partitions, by topic and number.
+        """The selected partitions, by topic and number. Raise UnreadableError if the directory of a
+        partition cannot be read. It is an OSError.
 
         Raises:
             UnreadableError: If the directory of a partition cannot be read. It is an OSError.
@@ -141,7 +142,8 @@ class LogDirectory:
         return filter_by_topics(self._survey.skipped_paths, _add_internal_topics(self._topics))
 
     def refuse_duplicates(self, partitions: Sequence[Partition]) -> list[Partition]:
-        """Return ``partitions`` as a list.
+        """Return ``partitions`` as a list. Raise DirectoryError if two directories hold the same
+        partition and ``replicas`` is None.
 
         Raises:
             DirectoryError: If two directories hold the same partition and ``replicas`` is None.
@@ -178,7 +180,9 @@ class LogDirectory:
         now: Time | None = None,
         **options: Unpack[StatOptions],
     ) -> pa.Table:
-        """Count batches, records and bytes: one row per partition, or per value of ``by`` (:data:`kafka_log.inspect.statistics.columns.STAT`).
+        """Count batches, records and bytes: one row per partition, or per value of ``by``
+        (:data:`kafka_log.inspect.statistics.columns.STAT`). Raise ValueError if an argument is not
+        one of the documented values.
 
         Columns that have no meaning for several partitions are left out unless rows are by partition.
 
@@ -216,7 +220,9 @@ class LogDirectory:
         by: By | Iterable[By] | None = None,
         **options: Unpack[StatOptions],
     ) -> pa.Table:
-        """Return the largest batches (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`), largest first.
+        """Return the largest batches
+        (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`), largest first. Raise
+        ValueError if an argument is not one of the documented values.
 
         With ``deep=True`` return the largest records instead, by the bytes of their keys, values and headers
         (:data:`~kafka_log.inspect.statistics.largest.LARGEST_RECORDS`).
@@ -253,7 +259,9 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
         on_checked: Callable[[int], None] | None = None,
     ) -> pa.Table:
-        """Check the log for damage and contradictions: one row per finding, the most severe first. No file is changed.
+        """Check the log for damage and contradictions: one row per finding, the most severe first.
+        No file is changed. Raise ValueError if an argument is not one of the documented values.
+        Damage and unreadable files do not raise.
 
         Batch headers, checksums and the files beside the segments are checked. Damage and unreadable files are findings.
         Memory use is bounded by the batch headers of one segment. :data:`kafka_log.inspect.check.finding.FINDINGS` lists the columns:
@@ -309,7 +317,9 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Compare the replicas of this log directory (A) with those of another one (B): one row per partition.
+        """Compare the replicas of this log directory (A) with those of another one (B): one row per
+        partition. Raise DirectoryError if several directories of a side hold the same partition and
+        ``replicas`` is None; OSError if a partition cannot be read and ``on_damage`` is None.
 
         :data:`kafka_log.inspect.diff.table.DIFFERENCES` lists the columns. ``verdict`` is the worst of ``findings``. Differences are
         ``parted`` (other records at the same offsets), ``missing`` (records that no cleaner removes) and ``damaged``. The other
@@ -358,7 +368,10 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """List transactions: one row per transaction and partition, open ones first (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`).
+        """List transactions: one row per transaction and partition, open ones first
+        (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`). Raise CodecError if a batch is
+        damaged and ``on_damage`` is None; OSError if a file cannot be read; ValueError if a state
+        does not exist.
 
         ``state`` is open, committed or aborted. ``hanging`` is true for an open transaction that no producer or coordinator will end,
         and ``reason`` explains it (docs/tool/txn.md has the rule). ``transactional_id`` and ``coordinator_state`` come from the topic
@@ -425,7 +438,9 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """List idempotent and transactional producers: one row per partition, producer id and producer epoch.
+        """List idempotent and transactional producers: one row per partition, producer id and
+        producer epoch. Raise CodecError if a batch is damaged and ``on_damage`` is None; OSError if
+        a file cannot be read.
 
         :data:`kafka_log.inspect.producers.table.PRODUCERS` lists the columns. Sequence numbers, offsets and timestamps are the first and
         last ones of existing batches. ``gaps`` counts sequence numbers missing between batches, ``duplicates`` batches whose first
@@ -466,7 +481,11 @@ class LogDirectory:
         salvage: bool = False,
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
-        """Return committed offsets from ``__consumer_offsets``: one row per group and partition (:data:`kafka_log.inspect.groups.table.COMMITS`).
+        """Return committed offsets from ``__consumer_offsets``: one row per group and partition
+        (:data:`kafka_log.inspect.groups.table.COMMITS`). Raise CodecError if ``__consumer_offsets``
+        is damaged and ``salvage`` is False; NotFoundError if ``__consumer_offsets`` does not lie
+        below the path; OSError if a directory cannot be read and ``on_damage`` is None; ValueError
+        if a range is not a range.
 
         Commits in transactions count if the transaction was committed. The ``topics`` and ``partitions`` of this object select the
         partitions that were committed, not the partitions of ``__consumer_offsets``.
@@ -519,7 +538,11 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
         show_secrets: bool = False,
     ) -> pa.Table:
-        """Return the cluster metadata from ``__cluster_metadata``: one row per topic, partition, broker or other thing of a kind.
+        """Return the cluster metadata from ``__cluster_metadata``: one row per topic, partition,
+        broker or other thing of a kind. Raise CodecError if a record is damaged or unknown, and
+        neither ``salvage`` nor ``on_damage`` is given; DirectoryError if records are missing, and
+        neither ``salvage`` nor ``on_damage`` is given; ValueError if the kind or the offset does
+        not exist.
 
         Reading begins at the newest complete snapshot.
 
@@ -562,7 +585,9 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
         show_secrets: bool = False,
     ) -> pa.Table:
-        """Compare the cluster metadata after two offsets: one row per thing that was added, removed or changed.
+        """Compare the cluster metadata after two offsets: one row per thing that was added, removed
+        or changed. Raise CodecError or DirectoryError for damaged or missing records, unless
+        ``salvage`` or ``on_damage`` is given; ValueError if the kind or an offset does not exist.
 
         The columns identify the thing and continue with :data:`kafka_log.inspect.metadata.changes.DIFFERENCES`. If the metadata after
         ``first`` or ``last`` cannot be known, other offsets are compared, and ``on_damage`` is called with them. Sensitive configs
@@ -605,7 +630,9 @@ class LogDirectory:
         partitions: int | None = None,
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
-        """Return the partitions of internal topics that coordinate groups or transactional ids, with their directories.
+        """Return the partitions of internal topics that coordinate groups or transactional ids,
+        with their directories. Raise ValueError if a name is not valid UTF-8, or ``partitions`` is
+        below 1.
 
         :data:`kafka_log.inspect.groups.coordinators.COORDINATORS` lists the columns. Groups belong to ``__consumer_offsets``, transactional ids
         to ``__transaction_state``, share groups to ``__share_group_state``; the name of a share group's partition is
@@ -638,7 +665,9 @@ class LogDirectory:
         selection: Selection | None = None,
         **filters: Unpack[RowFilters],
     ) -> pa.Table:
-        """Count keys, tombstones, and records that compaction would remove: one row per partition (:data:`kafka_log.inspect.keys.table.KEYS`).
+        """Count keys, tombstones, and records that compaction would remove: one row per partition
+        (:data:`kafka_log.inspect.keys.table.KEYS`). Raise OSError if a file cannot be read;
+        ValueError if the selection has ``include`` or ``replicas``, which belong to LogDirectory.
 
         Bytes are those of uncompressed keys and values. ``problem`` is the first damage of a partition, whose other records are
         counted, or the reason why its directory cannot be read. Memory use is about 150 bytes per key of a partition.
@@ -671,7 +700,9 @@ class LogDirectory:
         selection: Selection | None = None,
         **filters: Unpack[OtherFilters],
     ) -> pa.Table:
-        """Return all records with a key: one row per record (:data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`).
+        """Return all records with a key: one row per record
+        (:data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`). Raise CodecError if a batch is
+        damaged and ``on_problem`` is None; OSError if a file cannot be read.
 
         A row has the offset, the timestamp (milliseconds), the bytes of the value, whether it is a tombstone, whether it is the latest
         record of its key in its partition, and the segment.
@@ -712,7 +743,10 @@ class LogDirectory:
         overwrite: bool = False,
         **filters: Unpack[RowFilters],
     ) -> Generator[ExportedFile, None, None]:
-        """Write the records of each partition into a file of its own, one file per step of the iteration.
+        """Write the records of each partition into a file of its own, one file per step of the
+        iteration. Raise ExportError if a file cannot be written; DirectoryError if several
+        directories hold the same partition and ``replicas`` is None; ValueError if an argument is
+        not one of the documented values.
 
         The output directory is locked until the iterator is exhausted or closed. Complete files stay when a later one fails.
         :func:`kafka_log.inspect.export.export` describes the files.
@@ -768,7 +802,10 @@ class LogDirectory:
         keep_damaged: bool = False,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Write all readable records into partition directories below ``out`` that a broker loads: one row per loss or exclusion.
+        """Write all readable records into partition directories below ``out`` that a broker loads:
+        one row per loss or exclusion. Raise OutputError if ``out`` lies inside a path that is read,
+        or holds anything else. It is a DirectoryError. Raise OSError if a file cannot be read or
+        written.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
@@ -805,7 +842,9 @@ class LogDirectory:
         *,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Write the batches of an offset range or timestamp range below ``out``, in partition directories that a broker loads.
+        """Write the batches of an offset range or timestamp range below ``out``, in partition
+        directories that a broker loads. Raise OutputError if ``out`` must not be written to;
+        OSError if a file cannot be read or written; ValueError if a range is not a range.
 
         A batch is written if one of its offsets and one of its timestamps are in the ranges. The table has a row per metadata
         snapshot, which is not written.
@@ -843,7 +882,9 @@ class LogDirectory:
         magic: int | None = None,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Write the partitions below ``out`` as current record batches, compressed with another codec: one row per segment.
+        """Write the partitions below ``out`` as current record batches, compressed with another
+        codec: one row per segment. Raise OutputError if ``out`` must not be written to; OSError if
+        a file cannot be read or written; ValueError if the codec, level or version does not exist.
 
         :data:`kafka_log.write.rewrite.conversion.CONVERTED` lists the columns, among them the bytes before and after. Messages of the legacy
         formats become record batches. Records and batch headers keep their values except for compression; batches that do not change
@@ -880,7 +921,10 @@ class LogDirectory:
         interval_bytes: int = 4096,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Rebuild the files that a broker keeps beside segments, below ``out``: offset, time and transaction indexes, producer snapshots.
+        """Rebuild the files that a broker keeps beside segments, below ``out``: offset, time and
+        transaction indexes, producer snapshots. Raise OutputError if ``out`` must not be written
+        to; OSError if a file cannot be read or written; ValueError if ``interval_bytes`` is
+        negative or above 2^31 - 1.
 
         The table (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) has a row per segment, per range that could not be read and has no entry, and per
         metadata snapshot, which is not written.
@@ -962,11 +1006,9 @@ class LogDirectory:
     def _select_partitions(
         self, partitions: Sequence[Partition], selection: Selection
     ) -> list[Partition]:
-        """Return the partitions with the topics and numbers of a selection.
-
-        Raises:
-            NotFoundError: If a topic or number does not exist.
-            ValueError: If the selection has ``include`` or ``replicas``, which belong to LogDirectory.
+        """Return the partitions with the topics and numbers of a selection. Raise NotFoundError if
+        a topic or number does not exist; ValueError if the selection has ``include`` or
+        ``replicas``, which belong to LogDirectory.
         """
         from kafka_log.read.selection import Selection
 
@@ -988,10 +1030,9 @@ def _only_row_filters(selection: Selection) -> Selection:
 def _drop_unreadable(
     partitions: Sequence[Partition], on_damage: OnDamage | None, topic: str
 ) -> list[Partition]:
-    """Report unreadable partitions, and return those without the unreadable ones of ``topic``, from which the answer comes.
-
-    Raises:
-        UnreadableError: If a partition is unreadable and ``on_damage`` is None, or if all partitions of ``topic`` are unreadable.
+    """Report unreadable partitions, and return those without the unreadable ones of ``topic``, from
+    which the answer comes. Raise UnreadableError if a partition is unreadable and ``on_damage`` is
+    None, or if all partitions of ``topic`` are unreadable.
     """
     closed = [p for p in partitions if p.error is not None and not p.segments]
     of_topic = [p for p in partitions if p.topic == topic]
@@ -1002,10 +1043,8 @@ def _drop_unreadable(
 
 
 def _report_unreadable(partitions: Iterable[Partition], on_damage: OnDamage | None) -> None:
-    """Call ``on_damage`` with the error of each unreadable partition, as a line.
-
-    Raises:
-        UnreadableError: The first error, if ``on_damage`` is None.
+    """Call ``on_damage`` with the error of each unreadable partition, as a line. If ``on_damage``
+    is None, raise the first error, an UnreadableError.
     """
     for partition in partitions:
         if partition.error is None:
@@ -1017,7 +1056,6 @@ def _report_unreadable(partitions: Iterable[Partition], on_damage: OnDamage | No
 
 def _add_internal_topics(topics: Iterable[str] | None) -> list[str] | None:
     """Return topics with the internal topics from which answers about any topic come. None (all topics) stays None."""
-
     from kafka_log.read.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 
     internal = (CONSUMER_OFFSETS, TRANSACTION_STATE, CLUSTER_METADATA)

@@ -107,7 +107,7 @@ METADATA_COLUMNS = tuple(COLUMNS)[8:]
 
 
 def schema(columns: Iterable[str] = DEFAULT_COLUMNS, *, timestamp_unit: Unit = "us") -> pa.Schema:
-    """Return the Arrow schema of columns, all nullable. Raises ValueError for an unknown column."""
+    """Return the Arrow schema of columns, all nullable. Raise ValueError for an unknown column."""
     fields = []
     for name in columns:
         if name not in COLUMNS:
@@ -127,7 +127,9 @@ def unread_row(place: Unread, wanted: pa.Schema, segment: Segment) -> pa.RecordB
 
 
 def _of_place(column: Column, place: Unread, segment: Segment) -> Any:
-    """Return the value of a column for a position without a readable record, None if the header does not state it."""
+    """Return the value of a column for a position without a readable record; None if the batch
+    header does not state it, or the header is unreadable.
+    """
     if column.once is not None:
         return column.once(segment)
     if column.name == "problem":
@@ -154,7 +156,9 @@ def view_schema(view: TopicView, unit: Unit) -> pa.Schema:
 
 
 def _spark_type(kind: pa.DataType, unit: Unit) -> pa.DataType:
-    """Return the type that Spark has in place of an Arrow type of a view."""
+    """Return the Arrow type that Spark uses for a type of a view: timestamps in ``unit`` and UTC,
+    signed integers for unsigned ones, others unchanged; also inside lists and structs.
+    """
     if pa.types.is_list(kind):
         return pa.list_(pa.field("element", _spark_type(kind.value_type, unit)))
     if pa.types.is_struct(kind):

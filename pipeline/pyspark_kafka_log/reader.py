@@ -77,14 +77,18 @@ class KafkaLogReader(DataSourceReader):
         return [Task(splits) for splits in planned]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a task, then warn of lost ranges."""
+        """Yield the rows of a task, then warn of lost ranges. Raise CodecError for damage that is
+        an error.
+        """
         losses = Losses()
         with freeze_loaded_objects():
             yield from self.read_rows(partition, losses)
         losses.warn()
 
     def read_rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a task, and count lost ranges in ``losses``."""
+        """Yield the rows of a task, and count lost ranges in ``losses``. Raise CodecError for
+        damage that is an error, and for files that cannot be read.
+        """
         # Spark makes one partition of its own when there is nothing to read.
         splits = partition.splits if isinstance(partition, Task) else ()
         from pyspark_kafka_log.moved_files import make_locator  # not needed to plan

@@ -61,7 +61,9 @@ Tables = Callable[[ReportRequest, tuple[str, ...]], pa.RecordBatchReader]
 
 
 def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row for each batch."""
+    """Return a row for each batch, as a stream. Reading it raises CodecError for damage that is an
+    error.
+    """
     from kafka_log.read.scanning import scan_batches
 
     wanted = Selection(
@@ -80,7 +82,9 @@ def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchRe
 
 
 def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row of statistics for each partition."""
+    """Return a row of statistics for each partition, as a stream. Raise OSError if a file cannot be
+    read.
+    """
     from kafka_log.inspect.statistics.options import Asked as AskedOfStat
     from kafka_log.inspect.statistics.table import stat_table
 
@@ -102,7 +106,7 @@ def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row for each transaction."""
+    """Return a row for each transaction, as a stream. Raise OSError if a file cannot be read."""
     from kafka_log.inspect.transactions.coordinator_states import read_coordinators
     from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
     from kafka_log.inspect.transactions.table import transaction_table
@@ -117,7 +121,9 @@ def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchRea
 
 
 def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row for each producer of a partition."""
+    """Return a row for each producer of a partition, as a stream. Raise OSError if a file cannot be
+    read.
+    """
     from kafka_log.inspect.producers.table import producer_table
 
     wanted = Selection(offsets=asked.offsets)
@@ -125,7 +131,9 @@ def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader
 
 
 def _keys(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row of key statistics for each partition."""
+    """Return a row of key statistics for each partition, as a stream. Raise OSError if a file
+    cannot be read.
+    """
     from kafka_log.inspect.keys.table import key_table
 
     wanted = Selection(
@@ -137,7 +145,9 @@ def _keys(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _findings(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row for each finding of ``check``."""
+    """Return a row for each finding of ``check``, as a stream. Damage and unreadable files are
+    findings, never errors.
+    """
     from kafka_log.inspect.check.table import check_table
 
     return check_table(
@@ -205,7 +215,10 @@ def report_schema(report: str) -> pa.Schema:
 def read_report(
     report: str, asked: ReportRequest, columns: tuple[str, ...], most: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a report with ``columns``, in batches of at most ``most`` rows. Timestamps that do not fit in microseconds become null."""
+    """Yield the rows of a report with ``columns``, in batches of at most ``most`` rows. Timestamps
+    that do not fit in microseconds become null. Raise OSError if a file cannot be read; CodecError
+    for damage that is an error.
+    """
     every = report_schema(report)
     schema = pa.schema([every.field(name) for name in columns])
     for batch in _TABLES[report](asked, columns):
@@ -222,7 +235,9 @@ _PLAIN = {
 
 
 def _spark_type(kind: pa.DataType) -> pa.DataType:
-    """Return the Arrow type that Spark has for a type."""
+    """Return the Arrow type that Spark uses for a type of a report: timestamps in microseconds, the
+    values of dictionaries, signed integers for unsigned ones; other types unchanged.
+    """
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC")
     if pa.types.is_dictionary(kind):

@@ -79,7 +79,10 @@ class ReportReader(DataSourceReader):
         self.report = options.report or ""
 
     def partitions(self) -> list[InputPartition]:
-        """Return the tasks, each with some partitions; a first one for log directories if the report is ``findings``."""
+        """Return the tasks, each with some partitions; a first one for log directories if the
+        report is ``findings``. Raise OptionError if a selected partition is missing;
+        UnreadableError if one cannot be read and the report is ``keys``.
+        """
         there = find_survey(self.options)
         found = there.partitions
         wanted = [p for p in select_logs(found, self.options) if self.query.may_contain(*p.key)]
@@ -98,7 +101,9 @@ class ReportReader(DataSourceReader):
         return [Task(task) for task in tasks]
 
     def _check_readable(self, partition: Partition) -> None:
-        """Raise the error of a partition that cannot be read for the report ``keys``, warn of it for reports without rows about it."""
+        """Raise UnreadableError for a partition that cannot be read if the report is ``keys``; warn
+        of it for reports without rows about it.
+        """
         if partition.error is None:
             return
         if self.report == "keys":

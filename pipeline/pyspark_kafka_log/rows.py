@@ -47,13 +47,12 @@ class SparkRows:
     def convert(
         self, item: pa.RecordBatch | Unread, segment: Segment
     ) -> Iterator[pa.RecordBatch | Lost]:
-        """Yield the next rows of a segment, in batches of at most ``batch_rows`` rows and about ``batch_bytes`` bytes.
+        """Yield the next rows of a segment, in batches of at most ``batch_rows`` rows and about
+        ``batch_bytes`` bytes. Raise ValueRefused, after the rows before it, for a timestamp that
+        the column cannot hold, if damage is an error.
 
         A place without a readable record is a row if damage is kept and the column ``problem`` is read. A timestamp that its column cannot
         hold becomes null if damage is kept; its record is yielded as Lost if damage is dropped.
-
-        Raises:
-            ValueRefused: For such a timestamp if damage is raised, after the rows before it.
         """
         if segment is not self._segment:
             self._segment, self._constant = segment, {}

@@ -126,7 +126,9 @@ class TaskReader:
         self._on_read = on_read
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split. Raises CodecError for damage that is an error."""
+        """Yield the rows of a split. Raise CodecError for damage that is an error, and for a file
+        that cannot be read.
+        """
         from kafka_log.read.reader import (
             LostRange,
             PlanReader,
@@ -148,10 +150,9 @@ class TaskReader:
                 self._on_read(reader.bytes_read, reader.batches_skipped)
 
     def read_located(self, split: Split, located: Located) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split wherever its file is when it is opened. The file may move between the lookup and the opening.
-
-        Raises:
-            UnreadableError: If the file was gone after each of MAX_LOOKUPS lookups, or is gone after its first rows.
+        """Yield the rows of a split wherever its file is when it is opened. The file may move
+        between the lookup and the opening. Raise UnreadableError if the file was gone after each of
+        MAX_LOOKUPS lookups, or is gone after its first rows.
         """
         for left in reversed(range(MAX_LOOKUPS)):
             begun = False
@@ -203,7 +204,9 @@ def read_splits(
     on_read: OnRead | None = None,
     located: Located | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of splits, with the rows of small files joined to record batches of at least ``batch_rows / ENOUGH`` rows.
+    """Yield the rows of splits, with the rows of small files joined to record batches of at least
+    ``batch_rows / ENOUGH`` rows. Raise CodecError for damage that is an error, and for files that
+    cannot be read.
 
     Args:
         splits: Read in this order. Their bytes together decide whether kernels read.
@@ -211,9 +214,6 @@ def read_splits(
         on_lost: Called for each lost range and each dropped batch, if damage is no error.
         on_read: Called for each split with what was read of it.
         located: Returns where the file of a split is when its turn comes. None: where the split says.
-
-    Raises:
-        CodecError: For damage that is an error, and for files that cannot be read.
     """
     from pyspark_kafka_log.rows import rows_bytes  # numpy is needed from here on
 

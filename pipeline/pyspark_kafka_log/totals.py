@@ -72,16 +72,15 @@ def can_total(scan: Scan) -> bool:
 def totals_of(
     parts: Iterable[Split], scan: Scan, columns: Iterable[str], on_read: OnRead | None = None
 ) -> dict[tuple[str, int], Totals]:
-    """Return the totals of splits by topic and partition, with minimum and maximum of ``columns`` (of :data:`EXTREMES`).
+    """Return the totals of splits by topic and partition, with minimum and maximum of ``columns``
+    (of :data:`EXTREMES`). Raise CodecError for damage that is an error. Errors inside batches with
+    a valid checksum are found only if the batch is read.
 
     Args:
         parts: Splits to count.
         scan: How rows would be read. Its columns decide which timestamps must fit into microseconds.
         columns: Columns whose extremes are needed.
         on_read: As for :func:`~pyspark_kafka_log.task_reader.read_splits`.
-
-    Raises:
-        CodecError: As reading all rows does. Errors inside batches with a valid checksum are found only if the batch is read.
     """
     parts = tuple(parts)
     wanted = frozenset(columns)
@@ -100,7 +99,9 @@ def totals_of(
 def _by_rows(
     part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
-    """Yield the totals of each batch of rows of a split. Raises CodecError."""
+    """Yield the totals of each batch of rows of a split. Raise CodecError for damage that is an
+    error.
+    """
     for batch in read_split(part, scan, on_read=on_read):
         if batch.num_rows:
             yield Totals(
@@ -121,7 +122,9 @@ def _extremes(values: Any) -> tuple[int, int] | None:
 def _by_headers(
     part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
-    """Yield totals of a split from batch headers, and from rows for batches whose headers do not suffice. Raises CodecError."""
+    """Yield totals of a split from batch headers, and from rows for batches whose headers do not
+    suffice. Raise CodecError for damage that is an error.
+    """
     from kafka_log.segment.block_reader import BlockScanner
     from kafka_log.segment.blocks import COUNTED, Block
 

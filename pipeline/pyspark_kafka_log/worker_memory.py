@@ -35,7 +35,9 @@ class WorkerMemoryError(MemoryError):
 
 
 def apply_memory_limit(environment: Mapping[str, str] = os.environ) -> None:
-    """Limit the address space of this process to the MiB in ``environment``, and keep allocators and threads from reserving addresses.
+    """Limit the address space of this process to the MiB that ``environment`` sets, and keep
+    allocators and threads from reserving addresses; do nothing without a limit. Raise
+    :class:`WorkerMemoryError` if the limit is too low.
 
     Without a limit, or on systems without such limits, nothing happens. Raise :class:`WorkerMemoryError` if the limit is too low.
     """

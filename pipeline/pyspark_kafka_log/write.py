@@ -36,18 +36,15 @@ BATCH_ID = "streaming.sql.batchId"
 def make_job(
     options: Mapping[str, str], schema: StructType, overwrite: bool, query: str | None = None
 ) -> WriteJob:
-    """Return the job that writes rows of ``schema``, and warn of options without effect.
+    """Return the job that writes rows of ``schema``, and warn of options without effect. Raise
+    OptionError for an invalid option; SinkError for a column that is missing, unknown or has
+    another type; DirectoryError if the log directory cannot be used.
 
     Args:
         options: The options of the write.
         schema: The schema of the rows.
         overwrite: Replace the partitions that are there.
         query: The id of a streaming query, which becomes the id of the job: a restarted query continues in the same place.
-
-    Raises:
-        OptionError: For an invalid option.
-        SinkError: For a column that is missing, unknown or has another type.
-        DirectoryError: If the log directory cannot be used.
     """
     wanted = parse_write(options)
     if wanted.ignored:
@@ -68,7 +65,10 @@ def make_job(
 
 
 def write_rows(job: WriteJob, task: int, batch: int | None, rows: Iterable[pa.RecordBatch]) -> str:
-    """Write the rows of a task, of micro-batch ``batch`` unless it is None. Return the JSON that the driver needs to commit them."""
+    """Write the rows of a task, of micro-batch ``batch`` unless it is None. Return the JSON that
+    the driver needs to commit them. Raise SinkError for a row that cannot be written; OSError if
+    writing fails.
+    """
     if batch is not None:
         job = replace(make_batch_job(job, batch), created_ms=now_ms())
     with explain_memory_errors(), freeze_loaded_objects():
@@ -128,7 +128,9 @@ class KafkaLogStreamWriter(DataSourceStreamArrowWriter):
         self.job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
-        """Stage the rows of a task of the current micro-batch. Return what the driver needs to commit them."""
+        """Stage the rows of a task of the current micro-batch. Return what the driver needs to
+        commit them. Raise SinkError for a row that cannot be written.
+        """
         context = _task_context()
         query = context.getLocalProperty(QUERY_ID)
         batch = int(context.getLocalProperty(BATCH_ID))

@@ -174,7 +174,7 @@ class Ends:
         return self.min_sizes[key]
 
     def least_element(self, element: Element, layout: LayoutPlan) -> int:
-        """The fewest bytes that an element of an array can take."""
+        """Return the minimum size in bytes of an element of an array."""
         if isinstance(element, Reference):
             return min((self.min_size(plan) for plan in self.plan.held(element, layout)), default=0)
         if isinstance(element, BytesType):
@@ -184,7 +184,9 @@ class Ends:
         return scalar_bounds(element.name)[0]
 
     def least_bytes(self, type_: BytesType) -> int:
-        """The fewest bytes that bytes or text take."""
+        """Return the minimum size in bytes of a value of a bytes or text type, with its length
+        prefix.
+        """
         if type_.prefix is not None:
             return scalar_bounds(type_.prefix)[0]
         return type_.length if isinstance(type_.length, int) else int(type_.length != "rest")

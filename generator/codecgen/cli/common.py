@@ -26,10 +26,8 @@ def say(text: str) -> None:
 
 
 def load(directory: Path) -> tuple[Model | None, list[Diagnostic], Mapping[str, str]]:
-    """Return the model of a schema directory (None if unusable), its diagnostics, and its files' text.
-
-    Raises:
-        UsageError: If the directory does not exist.
+    """Return the model of a schema directory (None if unusable), its diagnostics, and its files'
+    text. Raise UsageError if the directory does not exist.
     """
     if not directory.is_dir():
         what = "is not a directory" if directory.exists() else "does not exist"

@@ -12,7 +12,9 @@ from codecgen.schema.uses import within
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen explain``. Return the exit code."""
+    """Run ``codecgen explain``. Return the exit code: 1 if the schemas have findings. Raise
+    UsageError for an unknown name.
+    """
     from codecgen.explain import declarations, programs
 
     advice = None if arguments.program else declarations.explain_diagnostic(arguments.name)
@@ -31,7 +33,9 @@ def explain(arguments: argparse.Namespace) -> int:
 
 
 def diff(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen diff``. Return the exit code."""
+    """Run ``codecgen diff``. Return the exit code: 1 if the schemas have findings. Raise UsageError
+    for an unknown layout, version or release, or if a version is compared with a release.
+    """
     from codecgen import diff as differences
 
     model = sound(arguments.schemas)

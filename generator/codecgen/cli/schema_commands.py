@@ -164,7 +164,9 @@ def _would_change(summary: output.Summary, out: Path) -> int:
 
 
 def init(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen init``. Return the exit code."""
+    """Run ``codecgen init``. Return the exit code, 0. Raise UsageError if the directory cannot be
+    made (StarterError).
+    """
     from codecgen import starter
 
     directory = arguments.dir or Path(arguments.name)
@@ -180,7 +182,10 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def import_kafka_json(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen import kafka-json``. Write nothing if a definition is invalid. Return the exit code."""
+    """Run ``codecgen import kafka-json``. Write nothing if a definition is invalid. Return the exit
+    code: 1 if there are findings. Raise UsageError if the source has no definitions, or a file in
+    the way differs and ``--force`` is not given.
+    """
     from codecgen.importers import kafka_json as kafka
 
     begin = time.perf_counter()
@@ -232,10 +237,8 @@ def _declared(model: Model) -> frozenset[str]:
 
 
 def _select_changed_files(out: Path, files: Mapping[str, str], *, force: bool) -> dict[str, str]:
-    """Return the files that are missing or differ below ``out``.
-
-    Raises:
-        UsageError: If a file differs and ``force`` is False, or something that is not a file has its path.
+    """Return the files that are missing or differ below ``out``. Raise UsageError if a file differs
+    and ``force`` is False, or something that is not a file has its path.
     """
     new = {}
     blocked = []

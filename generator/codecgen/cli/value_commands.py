@@ -19,7 +19,9 @@ from codecgen.values import documents, dump, named_codec, reading
 
 
 def parse(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen parse``. Return the exit code."""
+    """Run ``codecgen parse``. Return the exit code: 1 if the schemas have findings or the bytes do
+    not parse. Raise UsageError if the input cannot be read or no codec has this name.
+    """
     what = _find_codec(arguments)
     if what is None:
         return FINDINGS
@@ -42,7 +44,9 @@ def parse(arguments: argparse.Namespace) -> int:
 
 
 def _find_codec(arguments: argparse.Namespace) -> named_codec.NamedCodec | None:
-    """Return the codec that the arguments name, or None after printing the findings of the schemas."""
+    """Return the codec that the arguments name, or None after printing the findings of the schemas.
+    Raise UsageError if no codec has this name.
+    """
     model = sound(arguments.schemas)
     if model is None:
         return None
@@ -118,7 +122,10 @@ def _show(
 
 
 def build(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen build``. Return the exit code."""
+    """Run ``codecgen build``. Return the exit code: 1 if the schemas have findings or the values
+    cannot be built. Raise UsageError if options exclude each other, the input cannot be read, or
+    the output must not be replaced.
+    """
     out: Path | None = arguments.out
     if out is None and not arguments.hex and sys.stdout.isatty():
         raise UsageError("bytes are nothing for a terminal: name a file with --out, or say --hex")

@@ -77,7 +77,9 @@ def _run_example(codec: Any, text: Text, example: TextExample) -> TriedText:
 
 
 def _as_built(text: Text, given: object) -> dict[str, object]:
-    """Return the values of an example as the codec takes them: uuids as UUID objects."""
+    """Return the values of an example of a text as its builder takes them: uuids as UUID objects.
+    Raise _Mismatch if they are no mapping, or a value has the wrong type.
+    """
     if not isinstance(given, Mapping):
         raise _Mismatch("the values of an example are a mapping", "")
     kinds = {value.name: value for value in text.properties}
@@ -107,7 +109,9 @@ def _require_list(value: object, path: str) -> list[object]:
 
 
 def _convert_line(line: EachLine, item: object, path: str) -> object:
-    """Return the values of one of repeated lines as the codec takes them."""
+    """Return the values of one of repeated lines as the builder takes them. Raise _Mismatch, which
+    names ``path``, if ``item`` is no mapping or a value has the wrong type.
+    """
     if not isinstance(item, Mapping):
         raise _Mismatch(f"{path}: a mapping is needed, not {item!r}", path)
     kinds = {value.name: value for value in line.values}

@@ -162,10 +162,9 @@ class _Meant:
     def layout(
         self, plan: LayoutPlan, given: object, path: str = "", fills: tuple[Fill, ...] = ()
     ) -> dict[str, object]:
-        """Return the values of a layout as its builder takes them. ``fills`` say what builders take in the place of its fields.
-
-        Raises:
-            Mismatch: If a value is none that its field can have, or has a name that is no field.
+        """Return the values of a layout as its builder takes them. ``fills`` say what builders take
+        in the place of its fields. Raise Mismatch if a value is none that its field can have, or
+        has a name that is no field.
         """
         if not isinstance(given, Mapping):
             raise Mismatch(
@@ -214,7 +213,10 @@ class _Meant:
         fields: Mapping[Any, object],
         path: str,
     ) -> object:
-        """Return the value of a field as its builder takes it."""
+        """Return the value of a field as its builder takes it, such as a UUID object for the text
+        of a uuid; None stays None. Raise Mismatch, which names ``path``, if the value has the wrong
+        type.
+        """
         if given is None:
             return None
         match type_:

@@ -64,7 +64,9 @@ class _Explainer:
         self.model = plan.model
 
     def explain_name(self, name: str) -> Iterator[str]:
-        """Yield the explanation of a name."""
+        """Yield the lines of the explanation of a name such as ``layout``, ``layout@2.field`` or
+        ``enum.value``. Raise UnknownName if the schemas declare no such name.
+        """
         head, *rest = name.split(".")
         layout_name, at, number = head.partition("@")
         model = self.model
@@ -104,8 +106,9 @@ class _Explainer:
     def in_layout(
         self, layout: Layout, version: int | None, names: list[str], whole: str
     ) -> Iterator[str]:
-        """Yield the explanation of a layout, or of the field, bit or derived value inside it that ``names``
-        leads to.
+        """Yield the lines of the explanation of a layout, or of the field, bit or derived value
+        inside it that ``names`` leads to. Raise UnknownName if there is no such field, bit or
+        value.
         """
         plans = self.plans(layout, version)
         if not names:
@@ -369,7 +372,9 @@ class _Explainer:
                 )
 
     def enum_value(self, name: str, value: str) -> Iterator[str]:
-        """Yield the explanation of the value of an enum with a name."""
+        """Yield the lines of the explanation of the value ``value`` of the enum ``name``. Raise
+        UnknownName if the enum has no such value.
+        """
         enum = self.model.enums[name]
         v = next((v for v in enum.values if v.name == value), None)
         if v is None:
@@ -399,7 +404,9 @@ class _Explainer:
             yield from row(str(key), inner or str(ref))
 
     def text(self, text: Text, path: str) -> Iterator[str]:
-        """Yield the explanation of a text, or of the value at ``path``."""
+        """Yield the lines of the explanation of a text, or of the value at ``path`` in it. Raise
+        UnknownName if there is no such value.
+        """
         if not path:
             return text_lines(text, self.since_rows)
         found = value_lines(text, path, self.since_rows)

@@ -34,13 +34,11 @@ _VERB, _NAME = 10, 24
 
 
 def explain_program(model: Model, name: str) -> str:
-    """Return the programs of a layout or a view as text.
+    """Return the programs of a layout or a view as text. Raise UnknownName if no layout or view has
+    this name.
 
     For a layout (``message``, ``message@0``) these are the read programs of its versions, for a view its write
     programs, and for a view of payloads the rows of each combination.
-
-    Raises:
-        UnknownName: If no layout or view has this name.
     """
     model, name = within(model, name)
     plan = make_plan(model)
@@ -93,7 +91,9 @@ def _format_operation(depth: int, verb: str, name: str, *words: str) -> str:
 
 
 def _explain_reads(plan: Plan, name: str) -> Iterator[str]:
-    """Yield the read programs of a layout, or of one version."""
+    """Yield the lines of the read programs of a layout, or of one version (``layout@2``). Raise
+    UnknownName if there is no such layout or version.
+    """
     head, at, version = name.partition("@")
     plans = plan.versions.get(head, ())
     if at:

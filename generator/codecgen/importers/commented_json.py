@@ -38,6 +38,8 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Array:
+    """An array with its elements."""
+
     items: tuple[Node, ...]
     span: Span
 
@@ -56,6 +58,8 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Object:
+    """An object with its members. ``comments`` has the lines before it, for objects in arrays."""
+
     members: tuple[Member, ...]
     span: Span
     comments: tuple[str, ...] = ()

@@ -43,10 +43,8 @@ class Sources:
 
 
 def column_sources(view: ViewPlan, case: CasePlan) -> Sources:
-    """Return where the columns of a case come from.
-
-    Raises:
-        SourceError: If a column of bytes, structs or lists is not a field of the row, or two columns show one field.
+    """Return where the columns of a case come from. Raise SourceError if a column of bytes, structs
+    or lists is not a field of the row, or two columns show one field.
     """
     fields: dict[str, Leaf] = {}
     numbers: list[tuple[Leaf, Value]] = []

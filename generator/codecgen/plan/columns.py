@@ -87,7 +87,8 @@ class Leaf:
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
     """A view, with the entries that it is made of by the number of the field ``by`` that tells them apart: None for those of one
-    layout, in one version."""
+    layout, in one version.
+    """
 
     view: View
     by: str | None
@@ -96,7 +97,7 @@ class ViewPlan:
     leaves: tuple[Leaf, ...]
 
     def layouts(self) -> list[tuple[LayoutPlan, list[int]]]:
-        """The layouts of entries, each with the numbers that stand for it."""
+        """Return the layouts of entries, each with the discriminator values that select it."""
         out: list[tuple[LayoutPlan, list[int]]] = []
         for key, entry in self.entries:
             same = next((keys for p, keys in out if p is entry), None)
@@ -107,7 +108,7 @@ class ViewPlan:
         return out
 
     def inside(self, leaf: Leaf) -> tuple[Leaf, ...]:
-        """What a column of structs or lists is made of."""
+        """Return the members of a column of structs or lists; ``()`` for any other column."""
         return tuple(other for other in self.leaves if other.inside is leaf)
 
     def cases_of(self, entry: LayoutPlan) -> tuple[CasePlan, ...]:

@@ -53,12 +53,10 @@ def length_size(name: str, length: int) -> int:
 
 
 def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
-    """Return the encoded size in bytes of ``value`` in a layout.
+    """Return the encoded size in bytes of ``value`` in a layout. Raise SizeError if the size cannot
+    be computed.
 
     ``value`` is what a builder takes: a mapping of fields, without those that the builder computes.
-
-    Raises:
-        SizeError: If the size cannot be computed.
     """
     return _Sizer(plan, layout, value).total()
 
@@ -149,7 +147,9 @@ class _Sizer:
         return null if value is None and said and null is not None else len(_as_items(value))
 
     def size_scalar(self, type_: object, value: object) -> int:
-        """Return the size of a number of variable length. Enum values can be given by name."""
+        """Return the encoded size in bytes of a number of variable length. Enum values can be given
+        by name. Raise SizeError if the value is no integer.
+        """
         assert isinstance(type_, ScalarType)
         if type_.enum is not None:
             value = self.enum_number(type_.enum, value)
@@ -172,7 +172,10 @@ class _Sizer:
         return out
 
     def size_bytes(self, type_: BytesType, value: object) -> int:
-        """Return the size of bytes or text with its length prefix or its zero byte."""
+        """Return the encoded size in bytes of bytes or text with its length prefix or its zero
+        byte. Raise SizeError for a null that the type does not allow, or a value that is neither
+        bytes nor text.
+        """
         if isinstance(type_.length, int):
             return type_.length
         if value is None:
@@ -188,7 +191,10 @@ class _Sizer:
         return len(value) + (type_.length == ZERO_TERMINATED)
 
     def size_array(self, array: ArrayType, value: object, fp: FieldPlan) -> int:
-        """Return the size of an array with its count and its length."""
+        """Return the encoded size in bytes of an array with its count and its length. Raise
+        SizeError if it has the wrong number of elements, is compressed, or an element cannot be
+        sized.
+        """
         prefix = array.count or array.length
         if value is None and fp.name in self.this and array.null is not None:
             return (
@@ -271,7 +277,10 @@ class _Sizer:
         return all(holds_default(f, value[f.name]) for f in fields if f.name in value)
 
     def size_held(self, ref: Reference, value: object, version: Value | None = None) -> int:
-        """Return the size of the layout that a field holds. ``version`` selects its version if given."""
+        """Return the encoded size in bytes of the layout that a field holds. ``version`` selects
+        its version if given. Raise SizeError if the value is no mapping, or has a value that cannot
+        be sized.
+        """
         if not isinstance(value, Mapping):
             raise SizeError(f"{ref.layout}: a mapping is needed, not {value!r}")
         if version is not None:

@@ -38,7 +38,8 @@ class Padding:
 @dataclass(frozen=True, slots=True)
 class Elements:
     """Read the elements of an array, one after the other (a loop). ``any_version``: each says which version it is of, and
-    that may be another one than ``element``."""
+    that may be another one than ``element``.
+    """
 
     field: FieldPlan
     type: ArrayType
@@ -58,7 +59,8 @@ class Struct:
 class Choose:
     """Read one of several layouts in the place of a field: by the number that ``given`` of the field gives or, without it, that
     the field ``by`` of a choice holds, in the version that ``held_version`` gives. ``cases`` has them by number (None: any), and
-    ``steps`` has, of each, the choices among the cases that lead to it."""
+    ``steps`` has, of each, the choices among the cases that lead to it.
+    """
 
     field: FieldPlan
     type: ChoiceType | StructType
@@ -70,7 +72,8 @@ class Choose:
 class Tags:
     """Read a section of tagged fields: their number, and tag, size and bytes of each; tags ascend. ``known`` has what reads
     each tagged field of the layout where it is there, by its tag; others are passed over, but those of ``other`` versions
-    are refused."""
+    are refused.
+    """
 
     field: FieldPlan
     known: tuple[tuple[FieldPlan, tuple[ReadOp, ...]], ...]
@@ -80,7 +83,8 @@ class Tags:
 @dataclass(frozen=True, slots=True)
 class Open:
     """From here on bytes are those that ``length`` measures (less its own), up to ``last`` (None: the end of the layout). With ``when``
-    the length may not be there; ``after`` is then what follows the last field."""
+    the length may not be there; ``after`` is then what follows the last field.
+    """
 
     length: FieldPlan
     first: FieldPlan

@@ -168,7 +168,9 @@ class Resolver:
         return one.or_null(other.nullable)
 
     def resolve_comparison(self, operator: str, left: Node, right: Node) -> Value:
-        """Return a comparison. A word beside a field with an enum is a value of that enum."""
+        """Return a comparison with resolved sides. A word next to a field with an enum is a value
+        of that enum. Raise Stop after a finding if the sides cannot be compared.
+        """
         for path, word, first in ((left, right, True), (right, left, False)):
             if isinstance(path, Path) and isinstance(word, Path) and len(word.names) == 1:
                 enum = self.find_enum(path)
@@ -217,8 +219,7 @@ class Resolver:
 
     def find_enum_word(self, path: Path, enum: str) -> nodes.Word | None:
         """Return a path of one word as a value of ``enum``, or None if the enum has no such value.
-
-        Raises Stop if a field of the same enum has the same name.
+        Raise Stop after a finding if a field of the same enum has the same name.
         """
         declared = self.scope.model.enums.get(enum)
         if declared is None or len(path.names) != 1:
@@ -316,7 +317,8 @@ class Resolver:
         path: Path,
         nullable: bool = False,
     ) -> nodes.FieldValue | nodes.BitValue:
-        """Return a field, or the value inside it that ``names`` leads to.
+        """Return a field, or the value inside it that ``names`` leads to. Raise Stop after a
+        finding if nothing has this name, or the field is padding.
 
         ``versions`` are those that the layout of the field can have. ``nullable`` says that a holder of the field can be
         null.
@@ -397,7 +399,9 @@ class Resolver:
     def resolve_element(
         self, element: Element, names: tuple[str, ...], owner: nodes.Owner, path: Path
     ) -> nodes.FieldValue | nodes.BitValue | nodes.ElementValue:
-        """Return an element of an array, or the value inside it that ``names`` leads to."""
+        """Return an element of an array, or the value inside it that ``names`` leads to. Raise Stop
+        after a finding if nothing has this name.
+        """
         if isinstance(element, Reference) and names:
             f = self.find_held_field(element, names, path, owner)
             versions = self.facts.filter_versions(owner, self.scope.versions_of(element))

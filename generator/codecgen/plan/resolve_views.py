@@ -166,7 +166,9 @@ class ViewResolver(Resolver):
         path: Path,
         nullable: bool = False,
     ) -> nodes.FieldValue | nodes.BitValue:
-        """Return a field, or the value inside it that ``names`` leads to, also in a case of a choice.
+        """Return a field, or the value inside it that ``names`` leads to, also in a case of a
+        choice. Raise Stop after a finding if nothing has this name, or a case lies inside another
+        layout.
 
         A case is null if the choice holds another case.
         """
@@ -237,8 +239,8 @@ class ViewResolver(Resolver):
         return self.fail("C032", message, path, help)
 
     def resolve_part_field(self, name: str, part: PartScope, layout: Layout, path: Path) -> Value:
-        """Return a field of a part. For a null part it is the field of the last version that has it, as
-        nullable.
+        """Return a field of a part of a payload. If the part may be null, return the field of the
+        last version that has it, as nullable. Raise Stop after a finding if no version has it.
         """
         inner = Path(path.names[1:], path.column + len(name) + 1)
         versions = [part.version] if not part.null else [*reversed(versions_of(layout, None))]
@@ -270,7 +272,9 @@ class ViewResolver(Resolver):
         return Facts(present)
 
     def resolve_comparison(self, operator: str, left: Node, right: Node) -> Value:
-        """Return a comparison. A comparison of a part with null becomes a literal."""
+        """Return a comparison with resolved sides. A comparison of a part with null becomes a
+        literal. Raise Stop after a finding if the sides cannot be compared.
+        """
         if (
             isinstance(right, Null)
             and operator in ("==", "!=")

@@ -237,7 +237,9 @@ class _Programmer:
         raise WriteError("not written by the kernels", f)
 
     def make_constant_op(self, fp: FieldPlan, layout: LayoutPlan) -> Constant | None:
-        """Return the operation for a constant or a version field, or None for other fields."""
+        """Return the operation that writes a constant or a version field; None for other fields.
+        Raise WriteError if the constant is bytes or text.
+        """
         f = fp.field
         if f.const is not None:
             if not isinstance(f.const, int):
@@ -305,7 +307,9 @@ class _Programmer:
         members: tuple[BitMember, ...],
         given: Mapping[str, Value],
     ) -> Constant | Bits:
-        """Return the operation for a word of bits: a constant if all members are constants."""
+        """Return the operation for a word of bits: a constant if all members are constants. Raise
+        WriteError if a member changes with the rows, or a constant does not fit its bits.
+        """
         found = []
         for m in members:
             own = given.get(f"{fp.name}.{m.name}")
@@ -397,7 +401,10 @@ class _Programmer:
     def make_element_op(
         self, fp: FieldPlan, element: LayoutPlan, members: Mapping[str, Leaf]
     ) -> Constant | Bytes:
-        """Return the operation for a field of an element: bytes of a column, or a constant."""
+        """Return the operation for a field of an element: bytes of a column, or a constant. Raise
+        WriteError if kernels cannot write such a field there, or it has neither a value nor a
+        default.
+        """
         f = fp.field
         require_writable(f)
         rejected = fp.when is not None or fp.measures is not None or f.checksum is not None

@@ -179,11 +179,9 @@ class Array(Codec):
             section.session.depth -= 1
 
     def number(self, source: Source, this: Any) -> int | None:
-        """Read and return the number of elements; None if only the end of the section tells.
-
-        Raises:
-            LengthError: if the number is negative, too small, or more than the bytes that are left can hold.
-            LimitError: if it is above the limit of the session.
+        """Read and return the number of elements; None if only the end of the section tells. Raise
+        LengthError if the number is negative, too small, or more than the bytes that are left can
+        hold; LimitError if it is above the limit of the session.
         """
         start = source.pos
         if self.fixed is not None:
@@ -215,7 +213,10 @@ class Array(Codec):
         return int(number)
 
     def section(self, source: Source, this: Any, number: int | None) -> Source | None:
-        """Return the bytes of the elements, decompressed, or None if there are no elements."""
+        """Return the bytes of the elements, decompressed, or None if there are no elements. Raise
+        CodecError if the length is negative or too large, arrays nest too deep, or the bytes cannot
+        be decompressed.
+        """
         start = source.pos
         if number == 0 and self.closes and self.length is None:
             self.refuse_left_bytes(source, "0")
@@ -240,8 +241,9 @@ class Array(Codec):
         return self.nesting is not None and session.nesting >= self.nesting
 
     def elements(self, section: Source, this: Any, number: int | None) -> Iterator[Any]:
-        """Yield ``number`` elements of a section, or, if it is None, all of them; check what follows before the last
-        one.
+        """Yield ``number`` elements of a section, or all of them if it is None; check what follows
+        before the last one is yielded. Raise CodecError if an element cannot be read, there are too
+        few or too many, or bytes follow the last one.
         """
         session = section.session
         i = 0
@@ -345,7 +347,9 @@ class Array(Codec):
             section.session.tolerate(error)
 
     def check_version(self, item: Any, session: Session) -> None:
-        """Raise BuildError if an element to build has another version than the array."""
+        """Raise BuildError if an element to build has another version than the array, unless the
+        array accepts ``mixed_versions`` and the session is not strict.
+        """
         if self.version is None or not isinstance(item, dict):
             return
         by = getattr(self.element, "by", "")
@@ -358,10 +362,8 @@ class Array(Codec):
             raise BuildError(reason).located(path=by)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a list, with its count, length and compression.
-
-        Raises:
-            BuildError: if the value is no list, has the wrong number of elements, or an element cannot be written.
+        """Return the bytes of a list, with its count, length and compression. Raise BuildError if
+        the value is no list, has the wrong number of elements, or an element cannot be written.
         """
         if value is None and self.null is not None:
             return self.write_null(self.null, this, session)
@@ -393,7 +395,9 @@ class Array(Codec):
         return data
 
     def write_null(self, null: int, this: Any, session: Session) -> bytes:
-        """Return the bytes of null."""
+        """Return the bytes of a null array: its count or length, or ``b""`` if another field counts
+        it. Raise BuildError if that field does not have the number for null.
+        """
         if self.counted_by is None:
             codec = self.count or self.length
             assert codec is not None
@@ -408,7 +412,9 @@ class Array(Codec):
             raise BuildError(f"{number} {what} cannot be written: that number means null")
 
     def element_bytes(self, value: Sequence[Any], this: Any, session: Session) -> Iterator[bytes]:
-        """Yield the bytes of each element."""
+        """Yield the bytes of each element. Raise BuildError, whose path begins with the index, if
+        an element cannot be written or has another version.
+        """
         session.depth += 1
         session.nesting += self.nesting is not None
         try:

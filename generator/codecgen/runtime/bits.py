@@ -64,7 +64,10 @@ class Bits(Codec):
         self.by_name = {bit.name: bit for bit in bits}
 
     def read(self, source: Source, this: Any) -> Parsed:
-        """Return the bits of the integer at the head of ``source`` by name."""
+        """Return the bits of the integer at the head of ``source`` by name. Raise ValueRefused for
+        a number that is not in the enum of a bit field, and for set reserved bits in a strict
+        session; TruncatedError if the bytes end before.
+        """
         pos = source.pos
         raw = self.base.read(source, this) & self.all
         out = Parsed()
@@ -88,7 +91,9 @@ class Bits(Codec):
         return out
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the integer of a mapping of bits; raise BuildError for reserved bits in a strict session."""
+        """Return the bytes of the integer for a mapping of bits. Raise BuildError for an unknown
+        name, a value that does not fit, and for set reserved bits in a strict session.
+        """
         number = self.number(value, this)
         for bit in self.bits if session.strict else ():
             if bit.reserved and number >> bit.low & bit.mask:
@@ -99,7 +104,9 @@ class Bits(Codec):
         return self.base.write(number, this, session)
 
     def number(self, value: Any, this: Any = None) -> int:
-        """Return the integer that a mapping of bits is written as; missing bits get their defaults."""
+        """Return the integer that a mapping of bits is written as; missing bits get their defaults.
+        Raise BuildError for an unknown name or a value that does not fit.
+        """
         given = self.check_names(value)
         raw = 0
         for bit in self.bits:

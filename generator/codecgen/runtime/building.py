@@ -99,10 +99,8 @@ class Build:
         )
 
     def copy_values(self, value: Any) -> Any:
-        """Return a copy of the given values, with missing arrays added and elements filled.
-
-        Raises:
-            BuildError: if the value is no mapping or has an unknown name.
+        """Return a copy of the given values, with missing arrays added and elements filled. Raise
+        BuildError if the value is no mapping or has an unknown name.
         """
         if not isinstance(value, dict):
             raise BuildError(f"a mapping with the fields of {self.name} is needed, not {value!r}")
@@ -129,7 +127,9 @@ class Build:
         return obj
 
     def fill_elements(self, f: Field, items: list[Any], obj: Any) -> None:
-        """Put into the elements of an array the values that they lack."""
+        """Put into the elements of an array the values that they lack, such as their index. Raise
+        BuildError, whose path names the element, if a given value contradicts another.
+        """
         elements = [(i, item) for i, item in enumerate(items) if isinstance(item, dict)]
         for fill in f.fills:
             base = obj.get(fill.base)
@@ -167,8 +167,9 @@ class Build:
         return b""
 
     def value_bytes(self, f: Field) -> bytes:
-        """Return the bytes of the value of a field, ``b""`` if it is absent, and zero bytes for a length or a
-        checksum.
+        """Return the bytes of the value of a field: ``b""`` if it is absent, and zero bytes for a
+        length or a checksum. Raise BuildError if the value is missing, cannot be written, breaks a
+        rule, or is given for an absent field.
         """
         if not self.is_there(f):
             if self.obj.get(f.name) is not None and f.measures is None:
@@ -264,7 +265,9 @@ class Build:
         return f.when is None or bool(f.when(self.obj))
 
     def write(self, f: Field, value: int, parts: list[bytes]) -> None:
-        """Put a value that was worked out into the place that was left for it."""
+        """Store a computed length, count or checksum as the value of ``f``, and put its bytes into
+        ``parts`` at the index of the field. Raise BuildError if the field cannot hold the value.
+        """
         self.obj[f.name] = value
         try:
             parts[self.fields.names.index(f.name)] = f.codec.write(value, self.obj, self.session)

@@ -36,10 +36,8 @@ class Bytes(Codec):
             self.size = length
 
     def read(self, source: Source, this: Any) -> Any:
-        """Return the value at the head of ``source``, or None for null.
-
-        Raises:
-            LengthError: if the length is negative or larger than the bytes that are left.
+        """Return the value at the head of ``source``, or None for null. Raise LengthError if the
+        length is negative or larger than the bytes that are left.
         """
         length = self.length
         if length is None:

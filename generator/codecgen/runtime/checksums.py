@@ -72,9 +72,7 @@ def masked(function: Callable[[Buffer], int], mask: int | None) -> Callable[[Buf
 
 def checksum(name: str) -> Callable[[Buffer], int]:
     """Return the function that computes the checksum ``name`` over bytes, as an unsigned number.
-
-    Raises:
-        UnsupportedCodec: if the name is unknown or a library is missing.
+    Raise UnsupportedCodec if the name is unknown or a library is missing.
     """
     if name == "crc32":
         return zlib.crc32

@@ -114,7 +114,9 @@ class Chosen(Codec):
     # ------------------------------------------------------------ parsing
 
     def read(self, source: Source, this: Any) -> Any:
-        """Return the layout at the head of ``source``, or None for null."""
+        """Return the layout at the head of ``source``, or None for null. Raise CodecError if its
+        length is negative or too large, no case matches, or the case does not parse.
+        """
         if self.length is None:
             return self.read_case(source, this)
         start = source.pos
@@ -135,8 +137,9 @@ class Chosen(Codec):
         return self.read_case(source.window(n, "length"), this, whole=True)
 
     def read_case(self, source: Source, this: Any, *, whole: bool = False) -> Any:
-        """Return the layout at the head of ``source``; ``whole``: bytes after it are an error, or a finding if it
-        allows them.
+        """Return the layout at the head of ``source``. Raise ValueRefused if no case matches and
+        unknown cases are not kept; TrailingError if ``whole`` is set, bytes follow the layout, and
+        it does not allow that.
         """
         start = source.pos
         case = self.case(this, lambda choice: choice.peek(source))
@@ -172,7 +175,9 @@ class Chosen(Codec):
         return self.length.write(len(data), this, session) + data
 
     def case_bytes(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a value without its length."""
+        """Return the bytes of a value without its length. Raise BuildError if the value is neither
+        bytes nor a mapping, or no case matches.
+        """
         if isinstance(value, bytes | bytearray | memoryview):
             return self.raw(bytes(value), this)
         if not isinstance(value, dict):

@@ -38,11 +38,8 @@ class Compressed:
         self.variants = variants or {}
 
     def codec(self, this: Any) -> str | None:
-        """Return the name of the codec, or None for no compression.
-
-        Raises:
-            ValueRefused: if the field is absent or its number unknown.
-            UnsupportedCodec: if the format does not use the codec.
+        """Return the name of the codec, or None for no compression. Raise ValueRefused if the field
+        is absent or its number unknown; UnsupportedCodec if the format does not use the codec.
         """
         number = self.by(this)
         if number is None:

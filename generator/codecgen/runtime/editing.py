@@ -23,7 +23,10 @@ from codecgen.runtime.parsing import Parse
 def edit(
     layout: Layout, source: Source, changes: Mapping[str, Any], *, recompress: bool = False
 ) -> bytes:
-    """Return the bytes of the entry that ``source`` holds, with other values for some fields.
+    """Return the bytes of the entry that ``source`` holds, with other values for some fields. Raise
+    ParseError if the entry cannot be parsed, or a checksum in it is wrong: an edit never makes
+    damage look valid; BuildError if a value cannot be written, or decides whether another field is
+    there.
 
     Args:
         layout: The layout of the entry.
@@ -31,10 +34,6 @@ def edit(
         changes: Values by the paths of fields (``base_offset``, ``attributes.compression``).
         recompress: Decompress the array that ends the layout with the codec that the entry names, and compress it with the
             codec, and the level of the session, that it names after the changes.
-
-    Raises:
-        ParseError: if the entry cannot be parsed, or a checksum in it is wrong: an edit never makes damage look valid.
-        BuildError: if a value cannot be written, or decides whether another field is there.
     """
     session = source.session
     noticed = len(session.findings)
@@ -105,7 +104,9 @@ def _changed_field_bytes(f: Field, build: Build) -> bytes:
 
 
 def _recompressed(f: Field, parse: Parse, build: Build) -> bytes:
-    """Return the bytes of the array that ends a layout, with its elements compressed again."""
+    """Return the bytes of the array that ends a layout, with its elements compressed again. Raise
+    BuildError if the array is not compressed; CodecError if its bytes cannot be decompressed whole.
+    """
     codec, body, session = f.codec, parse.source, build.session
     if not isinstance(codec, Array) or codec.compressed is None:
         raise BuildError("nothing of it can be compressed").located(path=f.name)

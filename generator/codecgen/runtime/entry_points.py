@@ -65,7 +65,8 @@ class EntryPoint(Declared, Generic[P, L]):
         findings: list[ParseError] | None = None,
         trace: Trace | None = None,
     ) -> Any:
-        """Parse bytes that are one whole layout or text.
+        """Parse bytes that are one whole layout or text. Raise ParseError if the bytes are not such
+        a value.
 
         Args:
             data: The bytes.
@@ -86,7 +87,9 @@ class EntryPoint(Declared, Generic[P, L]):
         return self.parse_whole(data, position, session)
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Any:
-        """Return the value that the bytes at ``position`` are in full, in an existing session."""
+        """Return the value that all of ``data`` encodes, parsed in an existing session;
+        ``position`` is where ``data`` begins in its file. Subclasses implement it.
+        """
         raise NotImplementedError
 
 

@@ -55,10 +55,8 @@ class Fill:
     otherwise: int | None = None
 
     def apply(self, item: dict[str, Any], index: int, base: Any) -> None:
-        """Put the value into an element.
-
-        Raises:
-            BuildError: if a number is missing, or if the element has two values that contradict each other.
+        """Put the value into an element. Raise BuildError if a number is missing, or if the element
+        has two values that contradict each other.
         """
         given, value = item.pop(self.given, None), item.get(self.field)
         for name, number in ((self.given, given), (self.field, value)):

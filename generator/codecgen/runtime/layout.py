@@ -174,7 +174,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self
 
     def frame(self, source: Source) -> int | None:
-        """Return the length of the layout at the head of ``source``, or None if too few bytes are there to know it.
+        """Return the length of the layout at the head of ``source``, or None if too few bytes are
+        there to know it. Raise LengthError if the length is smaller than any such layout; TypeError
+        if the layout is not :attr:`framed`.
 
         Raises:
             LengthError: if the length is smaller than any such layout.
@@ -233,7 +235,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     # ------------------------------------------------------------ building
 
     def build(self, obj: B, *, level: int | None = None, strict: bool = True) -> bytes:
-        """Build bytes from a mapping with the layout's fields. Lengths, counts, checksums and compression are worked out.
+        """Build bytes from a mapping with the layout's fields. Lengths, counts, checksums and
+        compression are worked out. Raise BuildError if a value is missing, is not one that the
+        field can have, or breaks a rule.
 
         Args:
             obj: The values by the names of the fields. Fields with a default may be left out.
@@ -344,8 +348,8 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return frames(self)
 
     def peek(self, source: Source) -> int:
-        """Return the value that decides, for the bytes at the head of ``source``; leave the position and the findings
-        unchanged.
+        """Return the number that selects the layout of the bytes at the head of ``source``, without
+        moving ``source`` or adding findings. Raise CodecError if the bytes end before it.
         """
         at = Source(
             source.data,

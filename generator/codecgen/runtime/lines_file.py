@@ -101,7 +101,8 @@ class LinesFile(TextFile[P]):
         return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
-        """Return the bytes for a mapping with a value for each line; counts and constants are worked out.
+        """Return the bytes for a mapping with a value for each line; counts and constants are
+        worked out. Raise BuildError if a value is missing or cannot be written.
 
         Raises:
             BuildError: if a value is missing or cannot be written.
@@ -172,7 +173,9 @@ class _Reading:
         return self.source.add_path(error, name, yaml_line)
 
     def read_line(self, f: TextLine) -> None:
-        """Read a line with one value."""
+        """Read a line with one value into ``obj``. Raise CodecError if there is no further line, or
+        its label or value is not as the schema says.
+        """
         line = next(self.lines, None)
         if line is None:
             error = self.ended(f.name, f.line)
@@ -199,7 +202,9 @@ class _Reading:
         self.judge(f, value, self.obj, at, f.name)
 
     def read_lines(self, f: EachLine) -> None:
-        """Read lines with the same values: the counted ones, or all that are left."""
+        """Read lines with the same values into a list in ``obj``: as many as their count says, or
+        all that are left. Raise CodecError if lines are missing or do not parse.
+        """
         items = construct.ListContainer()
         self.obj[f.name] = items
         wanted = None if f.counted_by is None else self.obj[f.counted_by]
@@ -236,8 +241,9 @@ class _Reading:
         self.source.session.tolerate(error)
 
     def split_values(self, f: TextLine | EachLine, line: Line, count: int, path: str) -> list[Span]:
-        """Return the pieces of a line between separators: ``count``, the last with the rest of the line if its kind
-        allows blanks.
+        """Return the pieces of a line between separators: ``count``, the last with the rest of the
+        line if its kind allows blanks. Raise ValueRefused if another number of values is there, or
+        a value contains a blank and ``extra_blanks`` is not accepted.
 
         Raises:
             ValueRefused: if another number of values is there, or a value contains a blank and ``extra_blanks`` is
@@ -290,7 +296,9 @@ def _split(line: Line, pattern: str, most: int) -> Iterator[Span]:
 
 
 def _built_line(f: TextLine, values: Any) -> str:
-    """Return the text of a line with one value, and store a worked-out count or constant in ``values``."""
+    """Return the text of a line with one value, and store a computed count or constant in
+    ``values``. Raise BuildError if the value cannot be written, or contradicts the constant.
+    """
     if f.counts is not None:
         items = values[f.counts]
         if not isinstance(items, list | tuple):
@@ -305,7 +313,9 @@ def _built_line(f: TextLine, values: Any) -> str:
 
 
 def _built_lines(f: EachLine, values: Any) -> Iterator[str]:
-    """Yield the text of each line of a list."""
+    """Yield the text of each line of a list of values. Raise BuildError if the value is no list, or
+    an item is no mapping with values that can be written.
+    """
     items = values[f.name]
     if not isinstance(items, list | tuple):
         raise BuildError(f"a list is needed, not {items!r}")
@@ -321,7 +331,9 @@ def _built_lines(f: EachLine, values: Any) -> Iterator[str]:
 
 
 def _value_texts(f: EachLine, item: Any) -> Iterator[str]:
-    """Yield the text of each value of a line; raise BuildError if one contains the separator."""
+    """Yield the text of each value of a line. Raise BuildError if a value cannot be written, or one
+    before the last contains the separator.
+    """
     for i, value in enumerate(f.values):
         try:
             text = _one_line(_value_text(value, item))

@@ -167,10 +167,10 @@ class Source:
         return LengthError(reason, self.where(pos)) if self.pending is None else self.pending
 
     def window(self, n: int, what: str) -> Source:
-        """Return a source of the next ``n`` bytes, and continue after them.
+        """Return a source of the next ``n`` bytes, and continue after them. Raise LengthError if
+        ``n`` is negative or larger than the bytes that are left.
 
-        ``what`` names the length in errors. Raise LengthError if ``n`` is negative or larger than the bytes that
-        are left.
+        ``what`` names the length in errors.
         """
         if n < 0:
             raise LengthError(f"{what} is {n}: a length cannot be negative", self.where())

@@ -130,7 +130,10 @@ class Parse:
         return any(last is None for _, last in self.windows)
 
     def section(self, f: Field, codec: Array) -> Source | None:
-        """Return the bytes of the elements of an array, decompressed; errors name the field."""
+        """Return the bytes of the elements of an array, decompressed; None without elements. Raise
+        CodecError, which names the field, if the count or length is invalid or the bytes cannot be
+        decompressed.
+        """
         try:
             return codec.section(self.source, self.obj, codec.number(self.source, self.obj))
         except CodecError as error:
@@ -143,7 +146,9 @@ class Parse:
         )
 
     def elements(self, f: Field, codec: Array, array: LastArray) -> Iterator[Any]:
-        """Yield the elements of the last array, then verify the rest of the layout."""
+        """Yield the elements of the last array, then verify the rest of the layout. Raise
+        CodecError, which names the field, if an element, checksum or rule is invalid.
+        """
         session = self.source.session
         findings = session.findings
         ruled = (session.strict or session.rules) and any(
@@ -205,7 +210,9 @@ class Parse:
         self.parse_value(f)
 
     def parse_value(self, f: Field) -> None:
-        """Parse the value of a field whose windows are open, and check its constant and rules."""
+        """Parse the value of a field whose windows are open, and check its constant and rules.
+        Raise CodecError, which names the field, if it does not parse or breaks a rule.
+        """
         source, obj = self.source, self.obj
         if f.in_layout and isinstance(f.codec, Tags):
             start = source.pos
@@ -255,7 +262,9 @@ class Parse:
         self.close_windows(f)
 
     def open_windows(self, f: Field) -> None:
-        """Open the windows that begin with a field, and verify the checksums over them if their end is known."""
+        """Open the windows that begin with a field, and verify the checksums over them if their end
+        is known. Raise LengthError if a window ends after the bytes that are left.
+        """
         for measure in f.opened_by:
             n = self.obj[measure.name]
             if n is None:
@@ -281,7 +290,9 @@ class Parse:
             self.leave_window()
 
     def leave_window(self) -> None:
-        """Close the innermost window; bytes left in it are an error, or a finding with ``trailing``."""
+        """Close the innermost window. Raise TrailingError if bytes are left in it, unless the
+        layout allows ``trailing``: then this is a finding.
+        """
         window = self.source
         around, last = self.windows.pop()
         if window.left:
@@ -353,7 +364,9 @@ class Parse:
         return bytes(zeroed)
 
     def read_rest(self, f: Field) -> Any:
-        """Return a value that takes all bytes to the end of its field range, less the fixed fields after it."""
+        """Return a value that takes all bytes to the end of its window, except those of the fixed
+        fields after it. Raise TruncatedError if there are too few bytes for these fields.
+        """
         source = self.source
         after = 0
         last = self.windows[-1][1] if self.windows else None

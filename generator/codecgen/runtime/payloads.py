@@ -109,7 +109,8 @@ class PayloadRows(Declared):
         limits: Limits | None = None,
         findings: list[ParseError] | None = None,
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of one payload, whose parts are bytes or None (null).
+        """Yield the rows of one payload, whose parts are bytes or None (null). Raise PartError if a
+        part does not parse; Unknown if nothing says what the payload is.
 
         Args:
             payload: Bytes or None of each part, by name.
@@ -119,10 +120,6 @@ class PayloadRows(Declared):
                 ``findings``.
             limits: Limits of the parse.
             findings: Receives what a lenient reader tolerated.
-
-        Raises:
-            PartError: if a part does not parse.
-            Unknown: if nothing says what the payload is.
         """
         number = self._number(payload)
         looked_at = self.looks.get(number)
@@ -165,11 +162,8 @@ class PayloadRows(Declared):
         return () if items is None else items
 
     def _number(self, payload: Mapping[str, bytes | memoryview | None]) -> int | None:
-        """Return the number that decides, or None if no part decides.
-
-        Raises:
-            Unknown: if the deciding part is null or has no case.
-            PartError: if it is cut off.
+        """Return the number that decides, or None if no part decides. Raise Unknown if the deciding
+        part is null or has no case; PartError if it is cut off.
         """
         if self.decider is None:
             return None

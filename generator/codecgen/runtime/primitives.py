@@ -34,17 +34,13 @@ class Codec(construct.Construct):
 
     def read(self, source: Source, this: Any) -> Any:
         """Return the value at the head of ``source``; ``this`` has the fields parsed before it.
-
-        Raises:
-            ParseError: if the bytes are not a value of this codec.
+        Raise ParseError if the bytes are not a value of this codec.
         """
         raise NotImplementedError
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a value; ``this`` has the fields of the layout.
-
-        Raises:
-            BuildError: if the value cannot be written.
+        """Return the bytes of a value; ``this`` has the fields of the layout. Raise BuildError if
+        the value cannot be written.
         """
         raise NotImplementedError
 
@@ -93,7 +89,9 @@ class Integer(Codec):
         self.label = f"{'' if signed else 'u'}int{8 * size}"
 
     def read(self, source: Source, this: Any) -> int:
-        """Return the number at the head of ``source``."""
+        """Return the number at the head of ``source``. Raise TruncatedError if fewer bytes are left
+        than it takes.
+        """
         pos = source.pos
         after = pos + self.size
         if after > source.end:
@@ -298,10 +296,8 @@ class EnumField(Codec):
         return self.base.write(self.number(value), this, session)
 
     def number(self, value: Any) -> int:
-        """Return the number of a member that is given as a member, a number or a name.
-
-        Raises:
-            BuildError: if there is no such member or it is not allowed here.
+        """Return the number of a member that is given as a member, a number or a name. Raise
+        BuildError if there is no such member or it is not allowed here.
         """
         member = self.enum.find(value)
         if member is not None:

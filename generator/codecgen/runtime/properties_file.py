@@ -73,7 +73,8 @@ class PropertiesFile(TextFile[P]):
         return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
-        """Return the bytes for a mapping with a value for each key; keys whose value is None are left out.
+        """Return the bytes for a mapping with a value for each key; keys whose value is None are
+        left out. Raise BuildError if a value cannot be written, or a key is not known.
 
         Lines follow ``order``, then the other keys: those of the schema in its order, then unknown ones. Without
         ``order``, comments come first.
@@ -104,7 +105,10 @@ class PropertiesFile(TextFile[P]):
         return "".join(f"{line}\n" for line in out).encode("utf-8")
 
     def texts(self, values: Any) -> dict[str, str]:
-        """Return the text of each key that has a value: those of the schema in its order, then unknown ones."""
+        """Return the text of each key that has a value: those of the schema in its order, then
+        unknown ones. Raise BuildError if a value cannot be written or breaks a rule, or an unknown
+        key is not allowed.
+        """
         for p in self.properties:
             if p.name not in values:
                 values[p.name] = None if p.default is None else p.default(values)
@@ -137,7 +141,9 @@ class PropertiesFile(TextFile[P]):
         return out
 
     def ordered(self, order: Any, texts: Mapping[str, str]) -> Iterator[str | None]:
-        """Yield the keys that have a value in the order of the lines, and None for each comment."""
+        """Yield the keys that have a value in the order of the lines, and None for each comment.
+        Raise BuildError if ``order`` has a key twice.
+        """
         done: set[str] = set()
         for key in order:
             if key is not None and key in done:
@@ -198,7 +204,9 @@ class _Reading:
         self.source.tolerate_freedom("loose_properties", error)
 
     def join_continued_lines(self, line: Line, text: str) -> tuple[str, Line]:
-        """Return a line joined with the lines that it continues in, and the last of these lines."""
+        """Return a line joined with the lines that it continues in, and the last of these lines.
+        Raise LimitError if they have more characters than the session allows.
+        """
         limit = self.source.session.limits.line
         parts: list[str] = []
         size = 0
@@ -314,7 +322,9 @@ def escaped(text: str, *, key: bool = False) -> str:
 
 
 def _comment(text: Any) -> str:
-    """Return the line of a comment; raise BuildError if it is no single line of text."""
+    """Return the line of a comment, with its ``#``. Raise BuildError if the comment is no text, or
+    has several lines.
+    """
     if not isinstance(text, str) or "\n" in text or "\r" in text:
         raise BuildError(f"a line of text is needed, not {text!r}").located(path=COMMENTS)
     return "#" + write_text(_TEXT, text)

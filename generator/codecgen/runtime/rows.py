@@ -155,7 +155,9 @@ class _HeadCase:
         return head if head.fields.issuperset(f.name for f, _, _ in self.places) else None
 
     def fields_of(self, source: Source) -> construct.Container:
-        """Return the needed fields of the entry at the head of ``source``; raise TruncatedError if it is cut off."""
+        """Return the needed fields of the entry at the head of ``source``, without moving
+        ``source``. Raise TruncatedError if the entry ends before them.
+        """
         entry = construct.Container()
         start = source.pos
         for f, offset, size in self.places:
@@ -209,7 +211,9 @@ def bits_of(layout: Layout, fields: Any, name: str) -> int:
 
 
 def case_of(layout: Layout, fields: Any, name: str, case: str) -> Any:
-    """Return the value of a choice if it is the case ``case``; None if it is another case, bytes, or absent."""
+    """Return the value of a choice if it is the case ``case``; None if it is another case, bytes,
+    or absent. Raise TypeError if the field ``name`` is no choice.
+    """
     value = None if fields is None else fields.get(name)
     if not isinstance(value, dict):
         return None

@@ -84,7 +84,9 @@ class Tags(Codec):
         source.session.tolerate(error)
 
     def read_known(self, f: Field, size: int, source: Source, this: Any) -> Any:
-        """Return the value of a field of the layout from the ``size`` bytes after its tag and size."""
+        """Return the value of a field of the layout from the ``size`` bytes after its tag and size.
+        Raise CodecError if it does not parse, or does not take exactly ``size`` bytes.
+        """
         start = source.pos
         if self.loose and not source.session.strict:  # the field says itself where it ends
             value = f.codec.read(source, this)
@@ -103,7 +105,9 @@ class Tags(Codec):
         return value
 
     def read_unknown(self, tag: int, source: Source) -> TaggedField:
-        """Return a tagged field that the layout does not know, from its size and bytes."""
+        """Return a tagged field that the layout does not know, with its tag and bytes. Raise
+        LengthError if its size exceeds the bytes that are left.
+        """
         start = source.pos
         size = self.number.read(source, None)
         if size > source.left:
@@ -112,15 +116,13 @@ class Tags(Codec):
         return TaggedField(tag=tag, data=source.take(size))
 
     def section_bytes(self, known: Mapping[int, bytes], unknown: Any, fields: Fields) -> bytes:
-        """Return the bytes of the section.
+        """Return the bytes of the section. Raise BuildError if an unknown tag is that of a field,
+        or tags do not ascend.
 
         Args:
             known: Bytes of fields of the layout, by tag.
             unknown: Tagged fields that the layout does not know.
             fields: The fields of the layout.
-
-        Raises:
-            BuildError: if an unknown tag is that of a field, or tags do not ascend.
         """
         taken = {f.tag for f in fields.tagged} | set(self.other)
         parts = dict(known)
@@ -204,7 +206,9 @@ class SectionReader:
 
     @contextmanager
     def locate_errors(self, f: Field, source: Source) -> Iterator[None]:
-        """Add the path of a field to errors and findings inside the ``with`` block."""
+        """Add the path of a field to CodecErrors and findings inside the ``with`` block; errors are
+        raised again.
+        """
         findings = source.session.findings
         noticed = len(findings)
         try:
@@ -250,7 +254,9 @@ def _default(f: Field) -> Any:
 
 
 def _pairs(unknown: Any) -> Iterator[tuple[int, bytes]]:
-    """Yield tag and bytes of each tagged field in a list; raise BuildError for an item that has others than these."""
+    """Yield tag and bytes of each tagged field in a list. Raise BuildError if the value is no list,
+    or an item has not exactly a valid ``tag`` and ``data``.
+    """
     if not isinstance(unknown, list | tuple):
         raise BuildError(f"a list of tagged fields is needed, not {unknown!r}")
     for i, item in enumerate(unknown):

@@ -97,7 +97,10 @@ class TextSource:
         self.session.tolerate(error)
 
     def lines(self) -> Iterator[Line]:
-        """Yield the lines. LF ends a line; lenient readers may also take CR and CR LF."""
+        """Yield the lines. LF ends a line; lenient readers may also take CR and CR LF. Raise
+        LimitError if a line is too long or there are too many; ValueRefused for another line end in
+        a strict session.
+        """
         limits: Limits = self.session.limits
         start, number = 0, 0
         feed, carriage = self.data.find(b"\n"), self.data.find(b"\r")
@@ -156,7 +159,10 @@ class TextSource:
         accepts: Collection[str],
         raw: str | None = None,
     ) -> Any:
-        """Return the value of a piece of a line, and trace it. ``raw`` is the piece with its escapes, if it has any."""
+        """Return the value of a piece of a line, and trace it. ``raw`` is the piece with its
+        escapes, if it has any. Raise ValueRefused if the text is no such value, or is spelled
+        unusually and that is not accepted.
+        """
         try:
             found = kind.read(at.text)
         except Unreadable as unreadable:
@@ -212,7 +218,9 @@ class TextFile(EntryPoint[P, P]):
         return self.read(source)
 
     def read(self, source: TextSource) -> Parsed:
-        """Return the values of a whole text."""
+        """Return the values of a whole text. Subclasses implement it, and raise CodecError if the
+        text does not parse.
+        """
         raise NotImplementedError
 
 

@@ -47,7 +47,9 @@ class Decimal:
     high: int
 
     def read(self, text: str) -> Spelled:
-        """Return the number; leading zeros and a plus sign are unusual spellings."""
+        """Return the number; leading zeros and a plus sign are unusual spellings. Raise Unreadable
+        if the text is no decimal number, or out of range.
+        """
         found = _NUMBER.fullmatch(text)
         if found is None:
             raise Unreadable(f"{_short(text)} is no decimal number")
@@ -59,7 +61,9 @@ class Decimal:
         return Spelled(number, _PLAIN.fullmatch(text) is not None)
 
     def write(self, value: Any) -> str:
-        """Return the digits of a number."""
+        """Return the digits of a number. Raise Unreadable if the value is no integer, or out of
+        range.
+        """
         if not isinstance(value, int) or isinstance(value, bool):
             raise Unreadable(f"a number is needed, not {value!r}")
         self.fit(value)
@@ -111,7 +115,9 @@ class Base64Uuid:
     """A uuid as 22 characters of URL-safe Base64 (``-`` and ``_``) without padding."""
 
     def read(self, text: str) -> Spelled:
-        """Return the uuid; padding and unused bits that are set are unusual spellings."""
+        """Return the uuid; padding and unused bits that are set are unusual spellings. Raise
+        Unreadable if the text is not a uuid in Base64.
+        """
         bare = text[:-2] if len(text) == 24 and text.endswith("==") else text
         try:
             if len(bare) != 22 or not re.fullmatch("[A-Za-z0-9_-]*", bare):
@@ -123,7 +129,7 @@ class Base64Uuid:
         return Spelled(found, self.write(found) == text)
 
     def write(self, value: Any) -> str:
-        """Return the 22 characters of a uuid."""
+        """Return the 22 characters of a uuid. Raise Unreadable if the value is no UUID object."""
         if not isinstance(value, uuid.UUID):
             raise Unreadable(f"a uuid is needed, not {value!r}")
         return base64.urlsafe_b64encode(value.bytes).decode("ascii").rstrip("=")

@@ -50,9 +50,7 @@ def made_for(module: str, *, language: int, runtime: tuple[int, int], release: s
 
 def version_of(package: str) -> str:
     """Return the version of the installed distribution that has the name of a generated package.
-
-    Raises:
-        AttributeError: if no distribution of that name is installed.
+    Raise AttributeError if no distribution of that name is installed.
     """
     from importlib.metadata import PackageNotFoundError, version
 

@@ -60,7 +60,9 @@ class ZeroFilled(Codec):
         self.size: int = size
 
     def read(self, source: Source, this: Any) -> Any:
-        """Return the value without the zero bytes at its end."""
+        """Return the value at the head of ``source`` without the zero bytes at its end. Raise
+        TruncatedError if fewer bytes are left than its fixed size.
+        """
         window = source.window(self.size, "length") if source.left >= self.size else None
         if window is None:
             raise source.truncated_error(self.size)

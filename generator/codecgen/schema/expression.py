@@ -64,7 +64,8 @@ class Path:
 @dataclass(frozen=True, slots=True)
 class EndOf:
     """``first(array).path``, ``last(array).path``, ``max(array).path`` or ``min(array).path``. Of the rows that are written the
-    array is a column, without a path."""
+    array is a column, without a path.
+    """
 
     end: str
     array: Path
@@ -207,7 +208,9 @@ class _Parser:
             raise ExpressionError(f"{wanted!r} is expected, not {token!r}", column, len(token))
 
     def parse_expression(self) -> Node:
-        """Parse ``if .. then .. else ..`` or a disjunction."""
+        """Parse ``if .. then .. else ..`` or a disjunction. Raise ExpressionError at the first
+        token that does not fit, or if expressions nest too deep.
+        """
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise ExpressionError(f"nested more than {MAX_DEPTH} deep", 0)
@@ -240,7 +243,9 @@ class _Parser:
         return node
 
     def parse_negation(self) -> Node:
-        """Parse a comparison, after any number of ``not``."""
+        """Parse a comparison, after any number of ``not``. Raise ExpressionError at the first token
+        that does not fit, or if there are too many ``not``.
+        """
         if self.peek() != "not":
             return self.parse_comparison()
         self.depth += 1
@@ -268,7 +273,9 @@ class _Parser:
         return node
 
     def parse_atom(self) -> Node:
-        """Parse a number, a constant, a path, ``first(..)`` and the like, or an expression in parentheses."""
+        """Parse a number, a constant, a path, ``first(..)`` and the like, or an expression in
+        parentheses. Raise ExpressionError at the first token that does not fit.
+        """
         token, column = self.take()
         if token == "(":
             node = self.parse_expression()

@@ -45,7 +45,9 @@ from codecgen.schema.types import ZERO_TERMINATED
 
 
 def _versioned(*kinds: Kind) -> Either:
-    """A value, or one for each range of versions."""
+    """Return the grammar of a value of one of ``kinds``, or of a mapping with one for each range of
+    versions.
+    """
     return Either((*kinds, ByVersion(kinds[0] if len(kinds) == 1 else Either(kinds))))
 
 

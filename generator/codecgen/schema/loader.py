@@ -27,7 +27,8 @@ _NOWHERE = Span(MANIFEST, 1, 1, 1)
 
 
 def read_files(directory: Path) -> dict[str, str]:
-    """The text of every YAML file below a directory, by its path relative to it (with ``/``).
+    """Return the text of every YAML file below a directory, by its path relative to the directory
+    (with ``/``). Raise OSError if a file cannot be read.
 
     Hidden files are passed over. Bytes that are not UTF-8 become lone surrogates, which :func:`load` reports; of
     a file that is too large no more is read than it takes to see that.

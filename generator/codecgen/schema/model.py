@@ -141,7 +141,8 @@ class Derived:
 class Rule:
     """What all fields of a layout together have to meet: strict readers and builders refuse the rest, lenient readers do not
     look. ``about`` is the field that errors name. Either ``condition`` has to hold, or each element of an array has a larger
-    number than the element before it (``ascending``: the path ``array.field``)."""
+    number than the element before it (``ascending``: the path ``array.field``).
+    """
 
     name: str
     about: str
@@ -163,7 +164,8 @@ class Rule:
 class Fill:
     """What builders put into the field ``target`` of the elements of an ``array``: the value that the element has under the name
     ``given``, less the field ``base`` of the layout. An element with neither gets ``otherwise`` (None: its index). Without a
-    ``base`` it is what the first element has under ``given``, or else its default."""
+    ``base`` it is what the first element has under ``given``, or else its default.
+    """
 
     array: str
     target: str
@@ -265,7 +267,8 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One of several layouts: by a field that lies at the same byte in all (``by``), or by a value that the caller has: of an
-    enum (``given``), or of a type (``given_type``). ``named`` has the cases as written: choices, too."""
+    enum (``given``), or of a type (``given_type``). ``named`` has the cases as written: choices, too.
+    """
 
     name: str
     doc: str
@@ -281,6 +284,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class EnumValue:
+    """A value of an enum: its number, name and first release."""
+
     name: str
     value: int
     span: Span
@@ -326,7 +331,8 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Write:
     """How rows are written: expressions for the fields of the ``entry`` and of the ``item``, by name (bits as
-    ``attributes.codec``), in terms of the columns."""
+    ``attributes.codec``), in terms of the columns.
+    """
 
     entry: Mapping[str, Expression]
     item: Mapping[str, Expression]
@@ -340,7 +346,8 @@ class Rows:
 
     With ``header_only`` the row is made of the fields at fixed places of the layout, and nothing else is looked at.
     ``values`` has an expression for each column that has values here. Where ``full_check`` holds, a strict reader looks
-    at more than the columns show. ``parts`` has the layouts of those of payloads; ``each`` is ``part.array`` then."""
+    at more than the columns show. ``parts`` has the layouts of those of payloads; ``each`` is ``part.array`` then.
+    """
 
     layout: str
     each: str | None
@@ -358,7 +365,8 @@ class Rows:
 class View:
     """How layouts that stand one after the other, or the ``parts`` of payloads (without ``of``), become the rows of one table.
 
-    ``kernels`` is True if a view into payloads asks for compiled kernels; views of entries have them without asking."""
+    ``kernels`` is True if a view into payloads asks for compiled kernels; views of entries have them without asking.
+    """
 
     name: str
     doc: str
@@ -402,7 +410,8 @@ Declared = Enum | Layout | Text | Choice
 class Model:
     """Everything in a schema directory. ``broken`` has the names that are declared but do not fit their form, and so
     are left out. ``uses`` has the directories whose declarations it uses, by the names before the dots; the
-    declarations are then :class:`~codecgen.schema.declarations.Declarations`."""
+    declarations are then :class:`~codecgen.schema.declarations.Declarations`.
+    """
 
     manifest: Manifest
     layouts: Mapping[str, Layout]
@@ -442,7 +451,8 @@ class Model:
 @dataclass(frozen=True, slots=True)
 class UsedDirectory:
     """A schema directory that another one uses. ``path`` is where it is; ``place`` is what stands before the names of its
-    files: ``../weather/``, or ``weather_codecs:`` for that of an installed package."""
+    files: ``../weather/``, or ``weather_codecs:`` for that of an installed package.
+    """
 
     model: Model
     path: str

@@ -70,7 +70,8 @@ class Misprint:
 @dataclass(frozen=True, slots=True)
 class FieldRange:
     """Consecutive fields, both ends included; ``last`` None reaches to the end of the layout. Those of ``zero`` count as
-    zero bytes for a checksum."""
+    zero bytes for a checksum.
+    """
 
     first: str
     last: str | None

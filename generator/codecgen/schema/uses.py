@@ -41,7 +41,9 @@ class Used:
 
 
 def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnostic]]:
-    """Return the directories that a manifest uses, and diagnostics about those that cannot be used."""
+    """Return the directories that a manifest uses, and diagnostics about those that cannot be used.
+    ``find`` locates a directory by its name; without it each is reported as not found.
+    """
     findings = []
     direct: dict[str, UsedDirectory] = {}
     for name, wanted in manifest.uses.items():
@@ -63,10 +65,8 @@ def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnos
 
 
 def _with_inner(direct: Mapping[str, UsedDirectory], package: str) -> dict[str, UsedDirectory]:
-    """Return the directories with those that they use in turn (``kafka.base``), each once.
-
-    Raises:
-        CannotUse: If two of them generate a package of the same name.
+    """Return the directories with those that they use in turn (``kafka.base``), each once. Raise
+    CannotUse if two of them generate a package of the same name.
     """
     out = dict(direct)
     names = list(out)

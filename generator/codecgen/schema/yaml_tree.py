@@ -109,7 +109,9 @@ def _load_cached(
 
 
 def _not_utf8(file: str, text: str) -> Diagnostic | None:
-    """A finding for the first byte that is not UTF-8 (such bytes come as lone surrogates)."""
+    """Return a finding for the first line with bytes that are not UTF-8 (lone surrogates in
+    ``text``), or None.
+    """
     for number, line in enumerate(text.split("\n"), 1):
         try:
             line.encode("utf-8")

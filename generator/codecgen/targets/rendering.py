@@ -141,10 +141,8 @@ class Renderer:
         self._environment.filters.update(filters)
 
     def render(self, name: str, **values: object) -> str:
-        """Return the text that the template ``name`` makes of ``values``.
-
-        Raises:
-            RenderError: if the template is wrong, asks for an unknown value, or exceeds a limit.
+        """Return the text that the template ``name`` makes of ``values``. Raise RenderError if the
+        template is wrong, asks for an unknown value, or exceeds a limit.
         """
         self._environment.rounds = self._environment.made = 0
         parts = []
@@ -221,7 +219,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         self.finalize = finalize_counted
 
     def count_round(self, characters: int) -> None:
-        """Count a round of a loop or the call of a macro, and the text of the template in it."""
+        """Count a round of a loop or the call of a macro, and the ``characters`` of template text
+        in it. Raise TemplateRuntimeError above the limit of rounds or characters.
+        """
         self.rounds += 1
         self.made += characters
         self.check_size(0)

@@ -121,10 +121,8 @@ class BuildError(Exception):
 
 
 def build_all(named: NamedCodec, file: str, text: str) -> bytes:
-    """Return the encoded values of all documents of a YAML file, in order.
-
-    Raises:
-        BuildError: If the text is not YAML, or the values do not fit the layout.
+    """Return the encoded values of all documents of a YAML file, in order. Raise BuildError if the
+    text is not YAML, or the values do not fit the layout.
     """
     documents, found = yaml_tree.load(file, text, most=MAX_TEXT_BYTES, deepest=MAX_DEPTH)
     if not documents and not found:
@@ -135,7 +133,9 @@ def build_all(named: NamedCodec, file: str, text: str) -> bytes:
 
 
 def _build_documents(named: NamedCodec, documents: list[yaml_tree.Mapping]) -> Iterator[bytes]:
-    """Yield the bytes of each document. Raise BuildError if values do not fit."""
+    """Yield the bytes of each document. Raise BuildError, which has diagnostics, if values do not
+    fit the layout or break a rule.
+    """
     for document in documents:
         values = forms.to_python(document)
         try:

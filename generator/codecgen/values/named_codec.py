@@ -35,8 +35,8 @@ class NamedCodec:
         return self._plan_of(codec if isinstance(codec, LayoutCodec) else codec.case(source))
 
     def layout_of_values(self, values: Mapping[str, object]) -> tuple[LayoutPlan, LayoutCodec]:
-        """Return the layout of ``values`` and its codec. Raise CodecError if the discriminator is missing or
-        unknown.
+        """Return the layout of ``values`` and its codec. Raise CodecError if the discriminator is
+        missing or unknown.
         """
         codec: LayoutCodec | ChoiceCodec | None = self.codec
         while isinstance(codec, ChoiceCodec):
@@ -76,12 +76,10 @@ def format_layout(plan: LayoutPlan) -> str:
 
 
 def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> NamedCodec:
-    """Return the codec for ``layout``, ``layout@version`` or a choice.
+    """Return the codec for ``layout``, ``layout@version`` or a choice. Raise UnknownCodecError if
+    there is no such codec, or the version or ``given`` is missing or wrong.
 
     ``given`` is the discriminator of a choice whose bytes do not contain it.
-
-    Raises:
-        UnknownCodecError: If there is no such codec, or the version or ``given`` is missing or wrong.
     """
     name, at, version = text.partition("@")
     model = plan.model

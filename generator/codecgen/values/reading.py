@@ -120,13 +120,11 @@ class Input:
 
 
 def open_input(path: str, *, hex_text: bool = False) -> Input:
-    """Return the name and the bytes of a file, memory-mapped if possible, or of standard input (``-``).
+    """Return the name and the bytes of a file, memory-mapped if possible, or of standard input
+    (``-``). Raise InputError if the input is too large to read or not hexadecimal text; OSError if
+    the file cannot be read.
 
     With ``hex_text`` the bytes are those that the hexadecimal text of the input stands for.
-
-    Raises:
-        InputError: If the input is too large to read or not hexadecimal text.
-        OSError: If the file cannot be read.
     """
     if path == "-":
         name, data = "standard input", _read(sys.stdin.buffer, "standard input")

@@ -62,14 +62,16 @@ def say_left_out(segments: Sequence[Segment]) -> None:
 
 def say_passed_over(found: Sequence[SkippedPath]) -> None:
     """Print one line to stderr about skipped files and directories; print nothing if there are
-    none."""
+    none.
+    """
     if found:
         print_message(describe_skipped(found))
 
 
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
     """Print one line to stderr about records below the log start offsets that the selection skips,
-    if any."""
+    if any.
+    """
     if not selection.deleted_records and (places := list_before_log_start(partitions, selection)):
         print_message(
             f"records left out that lie before the start of their log: {places}; --deleted-records takes them in"
@@ -77,10 +79,9 @@ def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
 
 
 def find_partitions(options: argparse.Namespace) -> list[Partition]:
-    """Return the partitions that the options select, and print what is skipped.
-
-    Raises:
-        NotFoundError: No partition matches.
+    """Return the partitions that the options select, and print what is skipped to stderr. Raise
+    NotFoundError if no partition matches; DirectoryError if a path holds no log, or two directories
+    hold the same partition and the options forbid that.
     """
     there = survey(options.paths, options.include, unreadable_raises=False)
     partitions = select_partitions(
@@ -102,7 +103,8 @@ def add_common(
     choose: Sequence[str] = PLACES,
 ) -> None:
     """Add the paths, the options named by ``choose``, ``--format`` and the options of
-    :func:`add_reading`."""
+    :func:`add_reading`.
+    """
     command.add_argument(
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
@@ -170,10 +172,8 @@ Open = Callable[[Segment], Batches]
 
 
 def make_opener(options: argparse.Namespace, partitions: list[Partition], records: bool) -> Open:
-    """Return the function that opens a segment, with the engine that suits the total size.
-
-    Raises:
-        EngineError: The engine is arrow, and its dependencies are missing.
+    """Return the function that opens a segment, with the engine that suits the total size. Raise
+    EngineError if the engine is arrow, and its dependencies are missing.
     """
     limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
     size = sum(segment.size for p in partitions for segment in p.segments)
@@ -283,7 +283,8 @@ def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 def screen_width() -> int | None:
     """Return the width for text output, at least 60; None if the output is not a terminal and
-    COLUMNS is unset."""
+    COLUMNS is unset.
+    """
     if "COLUMNS" in os.environ or sys.stdout.isatty():
         return max(shutil.get_terminal_size((80, 24)).columns, 60)
     return None

@@ -27,7 +27,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
+    """Write the selected batches, and return the exit code: 1 if anything was lost or refused, 2 if
+    writing failed.
+    """
     if options.offsets is None and options.time is None:
         print_message("cut where? --offsets A:B or --time A:B says it")
         return COULD_NOT_RUN

@@ -89,14 +89,18 @@ class DamageReporter:
         self.say(error_line(error))
 
     def batch(self, batch: Batch) -> None:
-        """Report the problems of a batch."""
+        """Write lines about the problems of a batch, and set ``found`` to 1 if a consumer would
+        reject the batch.
+        """
         if damage(batch) or not batch.is_valid:
             self.found = PROBLEMS
         for line in batch_lines(batch):
             self.say(line)
 
     def end(self, segment: Segment, end: End | None) -> None:
-        """Report lost ranges at the end of a segment, and count it as done."""
+        """Write lines about the lost ranges at the end of a segment, set ``found`` to 1 if there
+        are any, and advance the progress by the size of the segment.
+        """
         self.advance(segment.size)
         if end is None:
             return

@@ -125,8 +125,9 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _export_files(options: argparse.Namespace) -> int:
-    """Write one file per partition, and print each. Return the exit code: 1 if rows were lost or damaged, 2 if the export
-    could not run.
+    """Write one file per partition, and print each. Return the exit code: 1 if rows were lost or
+    damaged, 2 if the export could not run. Raise Interrupted on Ctrl-C; OSError if standard output
+    fails, or before the output directory exists.
     """
     from codecgen.runtime.errors import CodecError
     from kafka_log.inspect.export import ExportError, export

@@ -12,7 +12,9 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def describe_on_interrupt(describe_done: Callable[[], str]) -> Iterator[None]:
-    """Turn Ctrl-C in the body into Interrupted with the text of ``describe_done``. An Interrupted from the body passes unchanged."""
+    """Turn a KeyboardInterrupt in the ``with`` block into Interrupted with the text of
+    ``describe_done``. An Interrupted from the block passes unchanged.
+    """
     try:
         yield
     except Interrupted:

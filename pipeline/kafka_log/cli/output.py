@@ -10,7 +10,8 @@ from typing import Any, BinaryIO, TextIO, cast
 
 class _BytesOfText(io.RawIOBase):
     """Binary stream of UTF-8 that writes to a text stream, for callers that replaced
-    ``sys.stdout``."""
+    ``sys.stdout``.
+    """
 
     def __init__(self, text: TextIO) -> None:
         self._text = text

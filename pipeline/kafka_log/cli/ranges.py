@@ -19,16 +19,14 @@ _OPTION = re.compile(r"--[a-z-]+\Z")
 
 
 def parse_time_range(text: str, now: int | None = None) -> Range:
-    """Parse ``A:B``, ``A:`` or ``:B`` into milliseconds; a missing bound is None.
+    """Parse ``A:B``, ``A:`` or ``:B`` into milliseconds; a missing bound is None. Raise ValueError
+    if there is no such colon or more than one, or A is after B.
 
     Times contain colons too: the range is split at the colon that leaves a time on both sides.
 
     Args:
         text: The range.
         now: Present in milliseconds that relative times refer to; None: the clock.
-
-    Raises:
-        ValueError: If there is no such colon or more than one, or A is after B.
     """
     found = []
     why: RangeError | None = None
@@ -76,9 +74,9 @@ class TimeRange:
 
 
 def parse_offset_range(text: str) -> Range:
-    """Parse ``A:B``, ``A:`` or ``:B``; a missing bound is None, a negative bound counts from the end of the log.
-
-    Raises ValueError for other text, and if A is after B and both count from the same end.
+    """Parse ``A:B``, ``A:`` or ``:B``; a missing bound is None, a negative bound counts from the
+    end of the log. Raise ValueError for other text, and if A is after B and both count from the
+    same end.
     """
     low, colon, high = text.partition(":")
     if not colon:

@@ -17,15 +17,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_writing_arguments(command)
     command.add_argument(
         "--index-interval",
-        type=_positive,
+        type=_parse_nonnegative,
         default=4096,
         metavar="BYTES",
         help="the topic's index.interval.bytes (default %(default)s)",
     )
 
 
-def _positive(text: str) -> int:
-    """Parse an integer. Raise ArgumentTypeError if it is negative."""
+def _parse_nonnegative(text: str) -> int:
+    """Return the integer in a text. Raise ArgumentTypeError if it is negative; ValueError if the
+    text is no integer.
+    """
     found = int(text)
     if found < 0:
         raise argparse.ArgumentTypeError("it must not be below 0")
@@ -33,7 +35,9 @@ def _positive(text: str) -> int:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
+    """Rebuild indexes, and return the exit code: 1 if anything was lost or refused, 2 if writing
+    failed.
+    """
     return run_writing(
         options,
         "indexing",

@@ -29,7 +29,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
+    """Write the readable records, and return the exit code: 1 if anything was lost or refused, 2 if
+    writing failed.
+    """
     return run_writing(
         options,
         "salvaging",

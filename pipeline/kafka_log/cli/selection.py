@@ -60,7 +60,8 @@ _MAX_LOGS = 5
 @dataclass(frozen=True)
 class _Option:
     """Command-line option of a filter: the attribute of :class:`Selection`, its help and argparse
-    settings."""
+    settings.
+    """
 
     filter: str
     help: str
@@ -95,7 +96,8 @@ def add_selection(
 
 def selection_of(options: argparse.Namespace) -> Selection:
     """Return the selection that the options of a command describe; missing options select
-    everything."""
+    everything.
+    """
     found = {
         option.filter: value
         for name, option in _OPTIONS.items()
@@ -179,12 +181,15 @@ def _flag_name(name: str) -> str:
 
 def parse_key(text: str) -> bytes | None:
     """Parse a key as :func:`parse_bytes` does; ``null:`` is None, for records without a key. Raise
-    ValueError."""
+    ValueError.
+    """
     return None if text == "null:" else parse_bytes(text)
 
 
 def parse_bytes(text: str) -> bytes:
-    """Parse bytes written as text, or after ``hex:``, ``base64:`` or ``text:``. Raise ValueError."""
+    """Return the bytes of a text, or the bytes written after ``hex:``, ``base64:`` or ``text:``.
+    Raise ValueError if the text after ``hex:`` or ``base64:`` is invalid.
+    """
     kind, colon, rest = text.partition(":")
     if colon and kind == "hex":
         try:
@@ -217,8 +222,9 @@ def _parse_producer(text: str) -> int:
 
 
 def _parse_number(text: str, low: int, high: int, what: str) -> int:
-    """Parse a decimal number from ``low`` to ``high`` (included). Raise ValueError that names
-    ``what``."""
+    """Return the decimal number in a text. Raise ValueError, which names ``what``, if it is no
+    number from ``low`` to ``high`` (both included).
+    """
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
         raise ValueError(f"{text!r} is no {what}")

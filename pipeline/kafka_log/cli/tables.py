@@ -96,7 +96,8 @@ def show(
     has_bar: bool = False,
     filtered: Sequence[str] | None = (),
 ) -> int:
-    """Compute a table with ``answer`` and print it. Return exit code 0.
+    """Compute a table with ``answer`` and print it in ``--format``, or the text ``empty`` if it has
+    no rows. Return exit code 0.
 
     Args:
         options: Arguments of the command: paths, selection and ``--format``.

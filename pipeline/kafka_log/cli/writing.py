@@ -48,7 +48,8 @@ def _format_rewrite_report(table: pa.Table, width: int | None) -> str:
 def run_writing(
     options: argparse.Namespace, what: str, job: Job, text: Text | None = _format_rewrite_report
 ) -> int:
-    """Run a job with a progress bar and print its report.
+    """Run a job with a progress bar and print its report. Return the exit code: 1 if anything was
+    lost or refused, 2 if writing failed.
 
     Args:
         options: Arguments of the command.

@@ -79,6 +79,8 @@ def export(
     **filters: Unpack[RowFilters],
 ) -> Generator[ExportedFile, None, None]:
     """Write one file per partition, ``TOPIC-PARTITION.KIND``, and yield each when it is complete.
+    Raise ExportError, OutputError or OutputLockedError if the output directory must not be written
+    to; CodecError at damage unless the policy is ``salvage``; ValueError for an invalid argument.
 
     Each file is written under a temporary name and renamed when it is complete. Complete files stay after an error. A file
     is kept if it was made of the same log (:mod:`kafka_log.logs.log_identity`) with the same segments, start and options.
@@ -203,7 +205,8 @@ def _write_rows(
     selection: Selection,
     lost: list[str],
 ) -> Generator[tuple[int, int], None, None]:
-    """Write the rows of a partition to ``file``.
+    """Write the rows of a partition to ``file``. Yield the numbers of rows and of damaged rows so
+    far: zeros, then after each batch. Raise CodecError at damage, unless the policy is ``salvage``.
 
     Adds a message to ``lost`` for each range that could not be read.
 
@@ -316,7 +319,9 @@ def record_begin(out: Path, asked: Mapping[str, Any], time: int) -> None:
 
 
 def remove_begin(out: Path, asked: Mapping[str, Any]) -> None:
-    """Remove the record of a request whose export is finished, if there is one. Raise OSError."""
+    """Remove the record of a request whose export is finished; do nothing if there is none. Raise
+    OSError if the file cannot be changed.
+    """
     before = _read_notes(out)
     rest = _other_notes(out, asked)
     if len(rest) < len(before):
@@ -343,7 +348,9 @@ def _read_notes(out: Path) -> list[_Note]:
 
 
 def _write_notes(out: Path, notes: list[_Note]) -> None:
-    """Replace the recorded requests; without any, remove the file. Raise OSError."""
+    """Replace the recorded requests by ``notes``; if there are none, remove the file. Raise OSError
+    if the file cannot be written.
+    """
     path = out / NOTES
     if not notes:
         path.unlink(missing_ok=True)

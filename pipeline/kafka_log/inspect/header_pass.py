@@ -50,7 +50,8 @@ class Piece:
     """Consecutive batches of a segment, in file order.
 
     ``arrays`` are their columns, ``noted`` the notes on batches that the reference codecs decoded, ``done`` the number of bytes read
-    since the previous piece. The last piece of a segment has ``is_last``, and ``end`` or the ``error`` that stopped reading."""
+    since the previous piece. The last piece of a segment has ``is_last``, and ``end`` or the ``error`` that stopped reading.
+    """
 
     segment: Segment
     arrays: Arrays
@@ -198,7 +199,8 @@ class HeaderPass:
     ) -> None:
         """Put the columns of the undamaged files ``low`` (included) to ``high`` (excluded) into ``found``, by index.
 
-        If the files do not decode together, halve the range until the damaged files are isolated and left out."""
+        If the files do not decode together, halve the range until the damaged files are isolated and left out.
+        """
         if low == high:
             return
         arrays = self._columns(decoder, edges[low : high + 1])
@@ -214,7 +216,9 @@ class HeaderPass:
             self._decode(decoder, edges, middle, high, found)
 
     def _columns(self, decoder: BlockDecoder, edges: Sequence[int]) -> Arrays | None:
-        """Return the columns of adjacent files in the chunk; None if a file has anything but whole, valid batches."""
+        """Return the columns of the files between the byte positions ``edges`` of the chunk; None
+        if a file has anything but whole, valid batches.
+        """
         assert self.chunk is not None
         start, stop = edges[0], edges[-1]
         at, parts = start, []

@@ -9,10 +9,8 @@ DEFAULT_PARTITIONS = 50
 
 
 def java_hash(text: str) -> int:
-    """Return Java's ``String.hashCode`` of a text, a signed 32-bit number.
-
-    Raises:
-        NotFoundError: If the text has unpaired surrogates, which stand for bytes that are not UTF-8.
+    """Return Java's ``String.hashCode`` of a text, a signed 32-bit number. Raise NotFoundError if
+    the text has unpaired surrogates, which stand for bytes that are not UTF-8.
     """
     try:
         units = text.encode("utf-16-be")  # Java hashes UTF-16 code units
@@ -25,12 +23,10 @@ def java_hash(text: str) -> int:
 
 
 def coordinator_partition(key: str, partitions: int = DEFAULT_PARTITIONS) -> int:
-    """Return the partition that coordinates a key in a topic with ``partitions`` partitions.
+    """Return the partition that coordinates a key in a topic with ``partitions`` partitions. Raise
+    NotFoundError if the key is not valid UTF-8, or ``partitions`` is below 1.
 
     The smallest hash has no absolute value in 32 bits; Kafka uses 0 for it.
-
-    Raises:
-        NotFoundError: If the key is not valid UTF-8, or ``partitions`` is below 1.
     """
     if partitions < 1:
         raise NotFoundError(f"a topic has at least one partition, not {partitions}")

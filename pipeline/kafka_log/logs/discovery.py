@@ -83,7 +83,9 @@ class Survey(NamedTuple):
 def discover(
     paths: Paths, include: Include = (), *, unreadable_raises: bool = True
 ) -> list[Partition]:
-    """Return the partitions below log directories, partition directories and single segments, by topic and number.
+    """Return the partitions below log directories, partition directories and single segments, by
+    topic and number. Raise DirectoryError if a path does not exist or holds no log; OSError if a
+    directory cannot be listed; ValueError if a state does not exist.
 
     A directory may be empty, like a new disk of a broker, if another path holds a log.
 
@@ -105,7 +107,10 @@ def discover(
 
 
 def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = True) -> Survey:
-    """Return the partitions below paths, and what is not read there. The arguments and errors are those of :func:`discover`."""
+    """Return the partitions below paths, and what is skipped there. Raise DirectoryError if a path
+    does not exist or holds no log; OSError if a directory cannot be listed; ValueError if a state
+    does not exist.
+    """
     included = {"live", *parse_include(include)}
     given = list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
     partitions: list[Partition] = []
@@ -148,11 +153,9 @@ def warn_if_all_excluded(
 def _find_partitions(
     paths: Sequence[Path], unreadable_raises: bool
 ) -> tuple[list[Partition], Layout]:
-    """Return the partitions below paths in every state, sorted, and the layout of all paths together.
-
-    Raises:
-        DirectoryError: If no path holds a log, or one of them does not exist.
-        OSError: If a directory cannot be listed. For a partition directory: if ``unreadable_raises``.
+    """Return the partitions below paths in every state, sorted, and the layout of all paths
+    together. Raise DirectoryError if no path holds a log, or one does not exist; OSError if a
+    directory cannot be listed (a partition directory only if ``unreadable_raises``).
     """
     found: dict[tuple[Path, str], Partition] = {}
     parents: dict[Path, Path] = {}
@@ -317,10 +320,9 @@ def _skip_nested_segments(directories: Iterable[Path]) -> Iterator[SkippedPath]:
 
 
 def _read_file(path: Path) -> Partition:
-    """Return a single file as a partition of one segment, named by its directory.
-
-    Raises:
-        DirectoryError: If its name or its first bytes show that it is not a segment.
+    """Return the partition that consists of a single segment file; topic and number come from the
+    name of its directory, else the topic is the name of the file. Raise DirectoryError if the name
+    of the file, its first bytes or a too large base offset show that it is not a segment.
     """
     name = parse_segment_name(path.name)
     if name is None:
@@ -412,7 +414,9 @@ class Layout:
 
 
 def search_directory(path: Path, name: PartitionName | None, read: _ReadPartition) -> Layout:
-    """Return what lies in and below a directory.
+    """Return what lies in and below a directory. Raise DirectoryError if segments lie below
+    ``path`` and none of them is read, or if there are too many directories; OSError if ``path``
+    cannot be listed.
 
     A directory with partitions that have segments, or with ``meta.properties``, is a log directory. A directory without these is
     one above log directories if any lie at most :data:`MAX_LEVELS` levels below it: all of them are read.
@@ -421,10 +425,6 @@ def search_directory(path: Path, name: PartitionName | None, read: _ReadPartitio
         path: A directory.
         name: Its parsed name.
         read: Lists a partition directory.
-
-    Raises:
-        DirectoryError: If segments lie below ``path`` and none of them is read, or if there are too many directories.
-        OSError: If ``path`` cannot be listed.
     """
     found = _Search(path, read).search(path, name, 0)
     is_read = found.tiers or any(p.segments or p.error is not None for p in found.partitions)

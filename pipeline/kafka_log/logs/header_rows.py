@@ -51,6 +51,8 @@ def read_header_rows(
     start: int = 0,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield values of each batch whose column ``where`` is true. Timestamps are in milliseconds.
+    Raise CodecError if a batch is damaged and ``damage`` is RAISE; UnreadableError if the file
+    cannot be read.
 
     Args:
         segment: The segment.
@@ -60,10 +62,6 @@ def read_header_rows(
         columnar: Whether to use the kernels.
         engine: Which kernels to use.
         start: Position of the first batch to read.
-
-    Raises:
-        CodecError: If a batch is damaged and ``damage`` is RAISE.
-        UnreadableError: If the file cannot be read.
     """
     if columnar:
         return _read_with_kernels(segment, columns, where, damage, engine, start)

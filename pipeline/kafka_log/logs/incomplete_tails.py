@@ -18,7 +18,8 @@ _FIRST_AND_LAST = ("base_offset", "last_offset")
 
 
 def find_incomplete_tail(segment: Segment, position: int) -> Lost | None:
-    """Return the range from ``position`` to the end of a segment if it is an incomplete tail, None otherwise.
+    """Return the byte range from ``position`` to the end of a segment if it is an incomplete tail;
+    None if it is damage, or empty.
 
     A reader that accepts no damage decides it. If the bytes begin with a batch header, its offsets must belong to this segment.
     """
@@ -52,7 +53,9 @@ def separate_incomplete_tail(
 
 
 def _is_plausible_header(segment: Segment, position: int) -> bool:
-    """Return whether the bytes at ``position`` may begin a batch whose offsets are not below the segment's base offset."""
+    """Return whether the bytes at ``position`` may begin a batch whose offsets are not below the
+    segment's base offset. Raise UnreadableError if they cannot be read.
+    """
     name = os.fspath(segment.path)
     with open_segment(segment.path, is_listed=True) as file:
         size = min(segment.size, size_of(file))

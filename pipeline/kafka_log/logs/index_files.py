@@ -73,7 +73,8 @@ def read_index_entries(path: Path, kind: Any) -> Any:
 def find_position_by_index(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:
-    """Return the position of a batch, or the end of the batches, before which no record has ``offset`` or a later one.
+    """Return the byte position of a batch, or of the end of the batches, before which no record has
+    ``offset`` or a later one. Return 0 if the index says nothing that batch headers confirm.
 
     With ``timestamp``, no record before the position has this timestamp or a later one. With both, either holds. Return 0 if the index says
     nothing that batch headers confirm.
@@ -91,7 +92,8 @@ def find_position_by_index(
 def find_start_position(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:
-    """Return the position of the first batch that may have a record with ``offset`` or later and with ``timestamp`` or later.
+    """Return the byte position of the first batch that may have a record with ``offset`` or later
+    and with ``timestamp`` or later; the end of the batches if there is none.
 
     All batch headers before it are read, because an index does not show that a header contradicts itself. For a file in an object store the
     indexes are trusted, because each header takes a request. Return the end of the batch headers if there is no such batch.
@@ -117,12 +119,10 @@ class IndexedBatches:
         self._columns = HeaderColumns(("base_offset", "last_offset"), os.fspath(segment.path))
 
     def find_batch(self, position: int) -> int | None:
-        """Return the first position at or after ``position`` at which the index has a batch, None without one.
+        """Return the first byte position at or after ``position`` at which the index has a batch;
+        None if there is none. Raise CodecError if one of these batches is damaged.
 
         The batches from the entry before it must lead to this position; None if they do not.
-
-        Raises:
-            CodecError: If one of these batches is damaged.
         """
         i = int(np.searchsorted(self._positions, position))
         if not 0 < i < len(self._positions):
@@ -138,7 +138,9 @@ class IndexedBatches:
 
 
 def _find_offset(segment: Segment, offset: int, engine: Engine) -> int:
-    """Return the position of the last entry at or below an offset, 0 if the entry before it does not lead there."""
+    """Return the byte position in the last index entry at or below an offset; 0 if the entry before
+    it does not lead there.
+    """
     index = read_index_entries(segment.path.with_suffix(".index"), OFFSET_ENTRY_DTYPE)
     relative = offset - segment.base_offset
     i = int(np.searchsorted(index["relative_offset"].astype(np.int64), relative, "right")) - 1
@@ -158,7 +160,9 @@ def _find_offset(segment: Segment, offset: int, engine: Engine) -> int:
 
 
 def _find_timestamp(segment: Segment, timestamp: int, engine: Engine) -> int:
-    """Return the position of the first batch with a timestamp or a later one, after the last index entry below it. 0 if headers contradict the entry."""
+    """Return the byte position of the first batch with a timestamp or a later one, after the last
+    index entry below it; 0 if headers contradict the entry.
+    """
     index = read_index_entries(segment.path.with_suffix(".timeindex"), TIME_ENTRY_DTYPE)
     i = int(np.searchsorted(index["timestamp"].astype(np.int64), timestamp, "right")) - 1
     if i < 0:

@@ -22,15 +22,24 @@ class Log(Protocol):
     """A partition in its directory."""
 
     @property
-    def topic(self) -> str: ...
+    def topic(self) -> str:
+        """Return the name of the topic."""
+
     @property
-    def partition(self) -> int: ...
+    def partition(self) -> int:
+        """Return the partition number."""
+
     @property
-    def directory(self) -> Path: ...
+    def directory(self) -> Path:
+        """Return the partition directory."""
+
     @property
-    def state(self) -> State: ...
+    def state(self) -> State:
+        """Return the state of the partition directory."""
+
     @property
-    def segments(self) -> tuple[Segment, ...]: ...
+    def segments(self) -> tuple[Segment, ...]:
+        """Return the segments, lowest base offset first."""
 
 
 class LogStarts:
@@ -43,7 +52,8 @@ class LogStarts:
         self._read: dict[Path, Mapping[tuple[str, int], int] | None] = {}
 
     def get(self, partition: Log) -> int | None:
-        """Return the log start offset of a partition.
+        """Return the log start offset of a partition. Return None if no file states it, or if it is
+        not above the first base offset.
 
         Return None if no file has one, or if it is not above the first base offset. Segments in tiered storage are part of the log if the
         partition has them.

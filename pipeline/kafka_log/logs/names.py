@@ -169,7 +169,8 @@ def parse_live_partition_name(directory: Path) -> tuple[str, int] | None:
 
 
 def parse_partition_name(directory: Path) -> PartitionName | None:
-    """Return topic, partition and state in the name of a directory.
+    """Return topic, partition and state in the name of a directory; None if the name has another
+    form, or its partition number exceeds 2^31 - 1.
 
     Return None if the name has another form or its partition number exceeds 2^31 - 1.
     """

@@ -174,16 +174,14 @@ def select_partitions(
     partitions: int | Iterable[int] | None,
     excluded: Iterable[Segment] = (),
 ) -> list[Partition]:
-    """Return the partitions of some topics and with some numbers, in the given order.
+    """Return the partitions of some topics and with some numbers, in the given order. Raise
+    NotFoundError if a topic or number does not exist.
 
     Args:
         found: All partitions.
         topics: Topics. None: all.
         partitions: Partition numbers. None: all.
         excluded: Segments that are not read; if one of them has a missing topic or number, the error names its state.
-
-    Raises:
-        NotFoundError: If a topic or number does not exist.
     """
     out, hidden = list(found), list(excluded)
     if topics is not None:

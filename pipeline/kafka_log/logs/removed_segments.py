@@ -29,13 +29,12 @@ def history_options(segment: Segment) -> dict[str, Any]:
 
 
 def read_history(segments: Sequence[Segment], read: Callable[[Sequence[Segment]], T]) -> T:
-    """Return ``read(segments)``, which interprets segments of a partition by the segments before them, such as transactions.
+    """Return ``read(segments)``, which interprets segments of a partition by the segments before
+    them, such as transactions. Raise UnreadableError if a segment cannot be read, or is gone and
+    retention does not explain it.
 
     If retention deletes a segment meanwhile, call ``read`` again with the segments after it. Retention deletes earlier segments too, and
     transactions that began in them would seem to continue.
-
-    Raises:
-        UnreadableError: If a segment cannot be read, or is gone and retention does not explain it.
     """
     left = list(segments)
     while True:

@@ -29,11 +29,16 @@ class Log(Protocol):
     """A partition of a topic."""
 
     @property
-    def topic(self) -> str: ...
+    def topic(self) -> str:
+        """Return the name of the topic."""
+
     @property
-    def partition(self) -> int: ...
+    def partition(self) -> int:
+        """Return the partition number."""
+
     @property
-    def segments(self) -> Sequence[Segment]: ...
+    def segments(self) -> Sequence[Segment]:
+        """Return the segments, lowest base offset first."""
 
 
 class LogEnd(NamedTuple):
@@ -49,13 +54,11 @@ class LogEnd(NamedTuple):
 
 
 def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
-    """Return the end of a partition's log, from the header of its last batch, or from its records if the header contradicts itself.
+    """Return the end of a partition's log, from the header of its last batch, or from its records
+    if the header contradicts itself. Raise OSError if a file cannot be read.
 
     An incomplete batch at the end does not count, as for a broker that starts. Return None if there is no segment, if the last batches are
     damaged, or if there is no batch and no base offset in the file name.
-
-    Raises:
-        OSError: If a file cannot be read.
     """
     if not segments:
         return None
@@ -73,13 +76,11 @@ def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
 
 
 def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) -> int:
-    """Return the offset after the last readable record of a partition's segments, 0 if nothing is known.
+    """Return the offset after the last readable record of a partition's segments, 0 if nothing is
+    known. Raise OSError if a file cannot be read.
 
     Segments that are not part of the log, such as deleted ones, count too. Under ``salvage``, records of torn batches count, but not offsets
     that contradict the name of their segment.
-
-    Raises:
-        OSError: If a file cannot be read.
     """
     chains: dict[State, list[Segment]] = {}
     for segment in segments:
@@ -89,7 +90,9 @@ def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) 
 
 
 def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
-    """Return the offset after the last readable record of consecutive segments, 0 if nothing is known."""
+    """Return the offset after the last readable record of consecutive segments; their largest base
+    offset if no record is readable, or 0. Raise OSError if a file cannot be read.
+    """
     named = max(
         (segment.base_offset for segment in segments if segment.has_canonical_name), default=0
     )
@@ -129,11 +132,9 @@ def _read_salvaged_end(segment: Segment) -> int | None:
 def read_segment_end(
     segment: Segment, policy: Policy = Policy.KAFKA, on_damage: OnDamage = "raise"
 ) -> LogEnd | None:
-    """Return the end of a segment, None if it has no batch.
-
-    Raises:
-        CodecError: If a batch is damaged and ``on_damage`` is ``raise``, or if the last offset is the largest possible one.
-        OSError: If the file cannot be read.
+    """Return the end of a segment; None if it has no batch. Raise CodecError if a batch is damaged
+    and ``on_damage`` is ``raise``, or if the last offset is the largest possible one; OSError if
+    the file cannot be read.
     """
     if not segment.size:
         return None
@@ -166,12 +167,10 @@ def read_segment_end(
 
 
 def select_newest_replicas(partitions: Iterable[T]) -> list[T]:
-    """Return one replica of each partition: the one with the furthest end, which Kafka would make the leader.
+    """Return one replica of each partition: the one with the furthest end, which Kafka would make
+    the leader. Raise OSError if a file cannot be read.
 
     Of replicas with equal or unknown ends the first is returned.
-
-    Raises:
-        OSError: If a file cannot be read.
     """
     replicas: dict[tuple[str, int], list[T]] = {}
     for partition in partitions:
@@ -184,12 +183,10 @@ def select_newest_replicas(partitions: Iterable[T]) -> list[T]:
 
 def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list[Partition]:
     """Return the partitions to read when several directories hold the same one, in the given order.
+    Raise DirectoryError if two directories hold the same partition and ``replicas`` is ``error``;
+    OSError if a file cannot be read to choose the newest replica.
 
     Only partitions in the same state in directories named like a partition compete. ``newest`` chooses among live ones only.
-
-    Raises:
-        DirectoryError: If two directories hold the same partition and ``replicas`` is ``error``.
-        OSError: If a file cannot be read to choose the newest replica.
     """
     if replicas == "keep":
         return list(partitions)

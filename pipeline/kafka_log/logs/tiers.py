@@ -18,7 +18,8 @@ Ends = MutableMapping[Segment, int]
 def merge_tiered_segments(
     partitions: Iterable[Partition], known: Ends | None = None
 ) -> list[Partition]:
-    """Return the partitions, with the remote segments before the first live segment of each live partition added to it.
+    """Return the partitions, with the remote segments before the first live segment of each live
+    partition added to it. Raise OSError if a file cannot be read.
 
     Each offset is read once: :attr:`Segment.offsets` limits overlapping remote segments. Of copies with the same base offset the longest is
     read. Remote partitions without a live partition stay, other partitions are returned unchanged.
@@ -26,9 +27,6 @@ def merge_tiered_segments(
     Args:
         partitions: Live and remote partitions, and any others.
         known: Cache of end offsets, which is extended. An end is read from a file only if another copy begins before it.
-
-    Raises:
-        OSError: If a file cannot be read.
     """
     known = {} if known is None else known
     found = list(partitions)

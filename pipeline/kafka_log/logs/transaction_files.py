@@ -62,7 +62,9 @@ class _UntrustedFiles(Exception):
 def read_transactions_from_files(
     segments: Sequence[Segment], engine: Engine = "auto"
 ) -> Transactions | None:
-    """Return the transactions in the segments of one partition from the files of its broker.
+    """Return the transactions of one partition from the transaction indexes and producer snapshots
+    of its broker; None if batch headers have to be read instead. Errors of these files are not
+    raised.
 
     Return None if headers have to be read instead: if the files say too little or contradict batches, if a sampled batch is damaged, or if
     all segments are small files in an object store.
@@ -135,9 +137,11 @@ class _TransactionFiles:
         )
 
     def _find_newest_snapshot(self, walked: Sequence[Segment]) -> tuple[int, int | None]:
-        """Return the newest offset at which the producers are known, and its position if it lies inside the last segment (None otherwise).
+        """Return the newest offset at which the producers are known, and its byte position if it
+        lies inside the last segment (None otherwise). Raise _UntrustedFiles if there is no such
+        offset.
 
-        Snapshots inside the segments ``walked``, whose headers are read anyway, are ignored. Raise _UntrustedFiles without such an offset.
+        Snapshots inside the segments ``walked``, whose headers are read anyway, are ignored.
         """
         bases = {segment.base_offset for segment in self.segments}
         last = self.segments[-1]
@@ -166,7 +170,11 @@ class _TransactionFiles:
         return self.snapshots[offset]
 
     def _read_aborted(self, segment: Segment, end: int) -> list[AbortedTransaction]:
-        """Return the transactions aborted by markers in a segment, which ends before offset ``end``. Without an index its headers are read."""
+        """Return the transactions aborted by markers in a segment, which ends before offset
+        ``end``, from its transaction index, or from its headers without an index. Raise
+        _UntrustedFiles if the index is invalid, or if there is no index and no producer snapshot at
+        its start.
+        """
         base = segment.base_offset
         # The last segment may have grown since the newest snapshot.
         is_last = segment is self.segments[-1]
@@ -279,15 +287,13 @@ def _small_at_end(segments: Sequence[Segment]) -> Sequence[Segment]:
 
 
 def _read_index(path: Path, base: int, end: int | None) -> list[AbortedTransaction] | None:
-    """Return the entries of a transaction index, None if the file does not exist.
+    """Return the entries of a transaction index, None if the file does not exist. Raise
+    _UntrustedFiles if the file is incomplete or has impossible offsets.
 
     Args:
         path: The index.
         base: Base offset of its segment.
         end: First offset after the segment. None: unknown.
-
-    Raises:
-        _UntrustedFiles: If the file is incomplete or has impossible offsets.
     """
     try:
         data = read_small_file(path)

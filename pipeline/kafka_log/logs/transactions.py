@@ -76,14 +76,18 @@ class MarkerReader:
     def read_kind(
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> ControlRecordType | None:
-        """Return COMMIT or ABORT for the control batch with these columns of the view ``batches``, None for any other control batch."""
+        """Return COMMIT or ABORT for the control batch with these columns of the view ``batches``;
+        None for any other control batch. Raise UnreadableError if the bytes cannot be read.
+        """
         found = self.read_marker(position, size, magic, codec, record_count)
         return None if found is None else found.kind
 
     def read_marker(
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> Marker | None:
-        """Return the marker in the control batch with these columns of the view ``batches``, None for any other control batch. A value that cannot be read has coordinator epoch -1."""
+        """Return the marker in the control batch with these columns of the view ``batches``; None
+        for any other control batch. Raise UnreadableError if the bytes cannot be read.
+        """
         head = framing.layout_of(magic).head_size
         if not 0 <= size - head <= MAX_CACHED_BODY_BYTES:
             return self._decode(position)
@@ -97,7 +101,10 @@ class MarkerReader:
         return self._known[body]
 
     def _decode(self, position: int) -> Marker | None:
-        """Decode the control batch at a position with the reference codec. Return None if it is no marker."""
+        """Return the transaction marker in the control batch at a byte position, decoded with the
+        reference codec; None if it is no marker or damaged. Raise UnreadableError if the bytes
+        cannot be read.
+        """
         segment, end = self._segment, position + 1
         reader = SegmentReader(segment.path, start=position, stop=end, size=segment.size)
         for batch in reader:
@@ -295,7 +302,9 @@ def read_transactions(
     damage_raises: bool = True,
     engine: Engine = "auto",
 ) -> Transactions:
-    """Return the transactions in the segments of one partition.
+    """Return the transactions in the segments of one partition. Raise CodecError if a batch is
+    damaged and ``damage_raises``; UnreadableError if a segment cannot be read, or retention deletes
+    it meanwhile.
 
     Only batch headers and markers are read, and the producer snapshot beside the first segment, which has transactions that began before it.
     A transaction whose marker is lost by damage counts as open.
@@ -306,10 +315,6 @@ def read_transactions(
             Otherwise no checksum is verified.
         damage_raises: Raise for bytes that are not a batch. If False, skip them.
         engine: Reader of batch headers.
-
-    Raises:
-        CodecError: If a batch is damaged and ``damage_raises``.
-        UnreadableError: If a segment cannot be read, or retention deletes it meanwhile.
     """
     segments = list(segments)
     lenient = DamageHandling.VERIFY if policy is Policy.SALVAGE else DamageHandling.RESYNCHRONIZE
@@ -327,7 +332,8 @@ def observe_transactions(
     start: int = 0,
     stop: int | None = None,
 ) -> Iterator[ObservedTransaction]:
-    """Yield the transactions in segments, as :func:`track_transactions` does.
+    """Yield each transaction in ``segments`` when it ends, then the open ones. Raise CodecError if
+    a batch is damaged and ``damage`` is RAISE; UnreadableError if a segment cannot be read.
 
     Args:
         segments: Segments in offset order.
@@ -385,7 +391,9 @@ def get_open_transactions(entries: Iterable[Any], offset: int) -> dict[int, Obse
 def _steps(
     segments: Sequence[Segment], damage: DamageHandling, engine: Engine, start: int = 0
 ) -> Iterator[Step]:
-    """Yield all transactional batches of segments in order, markers with their kind."""
+    """Yield all transactional batches of segments in order, markers with their kind, other batches
+    with None. Raise CodecError if a batch is damaged and ``damage`` is RAISE.
+    """
     known: MarkerCache = {}
     columnar = should_use_kernels(sum(segment.size for segment in segments), engine)
     for segment in segments:

@@ -14,7 +14,9 @@ OFFSET_BITS = (1 << 63) - 1
 
 
 def tuple_of(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> Any:
-    """Return a check that applies ``check`` to one value of type ``kind``, or to each value of an iterable.
+    """Return a function that applies ``check`` to one value of type ``kind``, or to each value of
+    an iterable, and returns a tuple without duplicates; None stays None. It raises ValueError if
+    ``check`` does.
 
     The check returns a tuple without duplicates, or None for None.
     """
@@ -35,7 +37,9 @@ def tuple_of(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> A
 
 
 def text_of(what: str) -> Callable[[str, Any], str]:
-    """Return a check that raises ValueError for what is no str. ``what`` describes the expected values."""
+    """Return a function that returns its value if it is a str, and else raises ValueError. ``what``
+    describes the expected values in the message.
+    """
 
     def check(name: str, value: Any) -> str:
         """Return ``value``. Raises ValueError if it is no str."""
@@ -47,7 +51,9 @@ def text_of(what: str) -> Callable[[str, Any], str]:
 
 
 def number(least: int, most: int, what: str) -> Callable[[str, Any], int]:
-    """Return a check that a number lies in ``least`` to ``most``, both included. Integers of other libraries become int."""
+    """Return a function that returns its value as an int, and raises ValueError if it is no integer
+    from ``least`` to ``most`` (both included), or a bool.
+    """
 
     def check(name: str, value: Any) -> int:
         """Return ``value`` as an int. Raises ValueError if it is no integer in the range, or a bool."""
@@ -70,7 +76,9 @@ def flag(name: str, value: Any) -> bool:
 
 
 def one_of(known: Collection[str]) -> Callable[[str, Any], Any]:
-    """Return a check that a value is one of ``known``, or None."""
+    """Return a function that returns its value if it is one of ``known`` or None, and else raises
+    ValueError.
+    """
 
     def check(name: str, value: Any) -> Any:
         """Return ``value``. Raises ValueError if it is neither None nor one of ``known``."""

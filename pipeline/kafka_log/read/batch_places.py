@@ -41,7 +41,9 @@ class BatchPosition(NamedTuple):
 
 
 def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[BatchPosition]:
-    """Yield the whole batches of a segment from byte ``start`` on, where one begins.
+    """Yield the position, size and offsets of whole batches of a segment from byte ``start`` on,
+    where a batch begins. At damage raise CodecError if damage is an error, else leave out damaged
+    batches.
 
     If damage is an error, it is raised as CodecError; checksums are not verified. Else damaged batches are left out: any
     number in them may be wrong.
@@ -76,7 +78,8 @@ def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[Ba
 
 
 def start_before(segment: Segment, offset: int) -> int:
-    """Return the position of a batch before which no offset from ``offset`` on lies.
+    """Return the byte position of a batch before which no offset from ``offset`` on lies; 0 if the
+    index does not lead to one.
 
     A batch with a smaller offset lies at the position, if the segment has one.
     """
@@ -86,7 +89,8 @@ def start_before(segment: Segment, offset: int) -> int:
 
 
 def split_positions(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
-    """Return the positions at which to begin reading from ``offset`` on, and to end reading what lies before ``offset``.
+    """Return two byte positions: where to begin reading from ``offset`` on, and where to end
+    reading what lies before ``offset``. They differ if the offset lies inside a batch.
 
     Bytes between two batches belong to the later one. Both positions are equal unless the offset lies in the middle of a batch. They stay the
     same when more is written. Damage before the offset is left to the reader of those bytes.
@@ -101,9 +105,10 @@ def split_positions(segment: Segment, offset: int, wanted: Selection) -> tuple[i
 def _split_positions(
     segment: Segment, offset: int, wanted: Selection, seen: list[int]
 ) -> tuple[int, int]:
-    """Return the positions of :func:`split_positions`.
+    """Return the byte positions of :func:`split_positions`. Raise CodecError for damage before
+    ``offset``, if damage is an error.
 
-    ``seen`` holds the start position, and gets the end of the last batch before the offset. Raises CodecError for damage.
+    ``seen`` holds the start position, and gets the end of the last batch before the offset.
     """
     at, before = seen[0], None
     both: tuple[int, int] | None = None
@@ -146,9 +151,8 @@ def last_before(
 def first_of_later_epoch(
     segments: Sequence[Segment], leader_epoch: int, wanted: Selection
 ) -> int | None:
-    """Return the first offset written under a leader epoch later than ``leader_epoch``, None if there is none.
-
-    Raises CodecError as :func:`last_before`.
+    """Return the first offset written under a leader epoch later than ``leader_epoch``, None if
+    there is none. Raise CodecError as :func:`last_before`.
     """
     start = 0
     for i, segment in enumerate(segments):
@@ -165,7 +169,8 @@ def first_of_later_epoch(
 def needed_segments(
     segments: Sequence[Segment], start: int, end: int, *, transactions: bool
 ) -> tuple[Segment, ...]:
-    """Return the segments that a reader of the offsets ``start`` to ``end`` (excluded) needs.
+    """Return the segments that a reader of the offsets ``start`` (included) to ``end`` (excluded)
+    needs; with ``transactions`` also earlier ones in which its transactions began.
 
     The last segment that begins before ``start`` is included. With ``transactions`` the segments begin where a producer snapshot states the open
     transactions, and end where a snapshot shows that none of the transactions before ``end`` is open.

@@ -18,7 +18,8 @@ PAUSE_S = 0.02
 
 
 def read_steadily(path: Path, read: Callable[[], T]) -> T:
-    """Return ``read()``, repeated while the file changes.
+    """Return ``read()``, repeated while the file changes. Raise CodecError if ``read`` raises it
+    again after the file did not change for a while, or at once if the file is gone.
 
     A batch that is being written over the zeros of a preallocated file looks like damage.
 

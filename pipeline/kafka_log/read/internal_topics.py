@@ -101,7 +101,9 @@ class _Bytes:
     show_secrets: bool
 
     def parse(self, codec: Layout | Choice, data: bytes, part: str) -> tuple[Layout, Any]:
-        """Return the layout of a key or value, and its fields. Raises CodecError."""
+        """Return the layout of a key or value, and its fields. Raise CodecError if it does not
+        parse, or if bytes follow it and the reader is strict or the layout allows none.
+        """
         session = Session(strict=self.strict, file=self.file)
         source = Source(data, session, inner=True, origin=self.position)
         try:

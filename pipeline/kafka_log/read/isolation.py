@@ -96,7 +96,9 @@ class PartitionFilters:
         return None if self._starts is None else self._starts.get(partition)
 
     def _count(self, partition: Log) -> None:
-        """Replace bounds that count from the end of ``partition`` by offsets."""
+        """Replace bounds of the selection that count from the end of ``partition`` by absolute
+        offsets. Raise CodecError or OSError if the end cannot be read.
+        """
         if partition is not self._counted:
             stable = None
             if counts_from_end(self._asked.offsets) and self._committed and not self._whole:
@@ -107,9 +109,10 @@ class PartitionFilters:
             )
 
     def _find(self, partition: Log) -> RowSelection:
-        """Return the row filter of a partition with its transactions: without aborted records and those from the last stable offset on.
+        """Return the row filter of a partition with its transactions: without aborted records and
+        those from the last stable offset on. Raise CodecError for damage that is an error.
 
-        For a view, records of open transactions are left out in place of the latter. Raises CodecError for damage that is an error.
+        For a view, records of open transactions are left out in place of the latter.
         """
         found = self._transactions_of(partition)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
@@ -129,7 +132,10 @@ class PartitionFilters:
         return found
 
     def _transactions(self, partition: Log) -> Transactions:
-        """Search the transactions of a partition. If a removed segment is allowed, note the first offset that is left."""
+        """Return the transactions of a partition, read anew. If a removed segment is allowed,
+        record the first offset that is left. Raise CodecError for damage that is an error;
+        UnreadableError if a segment cannot be read.
+        """
         if not self._lists_again:
             return self._transactions_in(partition.segments)
         from kafka_log.logs.removed_segments import read_history  # not for other scans

@@ -21,13 +21,12 @@ def offset_at(
     engine: Engine = "auto",
     first: int | None = None,
 ) -> int | None:
-    """Return the lowest offset, from ``first`` on, of a record whose timestamp is at least ``timestamp``. None if there is none.
+    """Return the lowest offset, from ``first`` on, of a record whose timestamp is at least
+    ``timestamp``. None if there is none. Raise CodecError for damage before the record, if damage
+    is an error.
 
     Control records count. ``timestamp`` is in milliseconds since 1970. Headers are read from where the time index says, and the records of
     one batch. ``selection`` says what is done about damage.
-
-    Raises:
-        CodecError: For damage before the record, if damage is an error.
     """
     from kafka_log.logs.index_files import (
         find_start_position,  # layouts of indexes: not for other scans

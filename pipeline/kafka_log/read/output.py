@@ -60,16 +60,14 @@ class Output:
         columns: Sequence[str] | None,
         binary_view: bool,
     ) -> None:
-        """Resolve the columns of rows of ``view``.
+        """Resolve the columns of rows of ``view``. Raise ValueError for unknown, repeated or no
+        ``columns``.
 
         Args:
             view: The view of records or batches.
             found: The partitions to read. More than one adds the columns ``topic`` and ``partition`` to the default.
             columns: Columns of the stream, or None for the default.
             binary_view: Use Arrow's view types for binaries and strings.
-
-        Raises:
-            ValueError: For unknown, repeated or no ``columns``.
         """
         told = ROW_DAMAGE if view is RECORDS else {}
         known = (*_PLACES, *told, *(column.name for column in view.columns))

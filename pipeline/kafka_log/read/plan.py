@@ -63,13 +63,12 @@ class RowFormat(Protocol):
     def convert(
         self, item: pa.RecordBatch | Unread, segment: Segment
     ) -> Iterable[pa.RecordBatch | Lost]:
-        """Convert the next rows of a segment, or a place where no record could be read.
+        """Convert the next rows of a segment, or a place where no record could be read. Raise
+        CodecError if damage is raised and the format cannot hold a record, after the rows before
+        it.
 
         Yields:
             Record batches, and a Lost for each record that is left out because the format cannot hold it.
-
-        Raises:
-            CodecError: If damage is raised and the format cannot hold a record, after the rows before it.
         """
 
 

@@ -80,13 +80,11 @@ class LogEnds:
         self._known: dict[Key, _Known] = {}
 
     def find_end(self, key: Key, log: Log) -> Position | None:
-        """Return the end of a log: after its last whole batch. None if its directory is gone.
+        """Return the end of a log: after its last whole batch. None if its directory is gone. Raise
+        CodecError for damage after the last entry of the index, if damage is an error, or if a file
+        is gone since it was listed; FileNotFoundError if a file is gone since it was listed.
 
         An incomplete tail of the active segment is not part of it.
-
-        Raises:
-            CodecError: For damage after the last entry of the index, if damage is an error, or if a file is gone since it was listed.
-            FileNotFoundError: If a file is gone since it was listed.
         """
         try:
             return read_steadily(log.segments[-1].path, lambda: self._refresh(key, log)).end
@@ -156,12 +154,9 @@ class LogEnds:
     # ------------------------------------------------------------ one partition
 
     def _refresh(self, key: Key, log: Log) -> _Known:
-        """Return the state of a partition, read again if its last file changed.
-
-        Raises:
-            CodecError: For damage that is an error.
-            ValueRefused: If the last offset is the largest possible one.
-            OSError: If a file is gone.
+        """Return the state of a partition, read again if its last file changed. Raise CodecError
+        for damage that is an error; ValueRefused if the last offset is the largest possible one;
+        OSError if a file is gone.
         """
         last = log.segments[-1]
         said = last.path.stat()

@@ -85,7 +85,9 @@ class PlanReader:
             yield from self.read(split)
 
     def read(self, split: Split) -> Generator[Event, None, None]:
-        """Yield the rows and events of one split. Raises what the iterator raises."""
+        """Yield the rows and events of one split, the last event a SplitEnd. Raise CodecError for
+        damage and unreadable files, unless the plan keeps or drops them.
+        """
         plan = self.plan
         columns = list(plan.rows.columns)
         validates = plan.policy is Policy.SALVAGE and not plan.of_batches and "damage" in columns

@@ -91,7 +91,9 @@ def scan(
     selection: Selection | None = None,
     **options: Unpack[ScanOptions],
 ) -> pa.RecordBatchReader:
-    """Return the records of logs as a stream of Arrow record batches, in bounded memory, partition by partition.
+    """Return the records of logs as a stream of Arrow record batches, in bounded memory, partition
+    by partition. Raise DirectoryError if there is no log; ValueError for unknown columns, views and
+    values of options.
 
     Under the policy ``kafka`` reading begins at the first batch that may hold selected rows, by the index and the headers, and ends
     after the last one, so damage outside the ranges may go unnoticed. Batches without selected records are not
@@ -208,7 +210,8 @@ def read_table(
     selection: Selection | None = None,
     **options: Unpack[ScanOptions],
 ) -> pa.Table:
-    """Return all records of logs as one table in memory.
+    """Return all records of logs as one table in memory. Raise DirectoryError if there is no log;
+    ValueError for unknown columns, views and values of options; CodecError for damage.
 
     The arguments are those of :func:`scan`, and what that raises is raised here too.
     """
@@ -223,7 +226,9 @@ def scan_batches(
     selection: Selection | None = None,
     **options: Unpack[BatchOptions],
 ) -> pa.RecordBatchReader:
-    """Return the batches and legacy messages of logs, one row each, by their headers alone.
+    """Return the batches and legacy messages of logs, one row each, by their headers alone. Raise
+    DirectoryError if there is no log; ValueError for unknown columns and options, and for filters
+    that headers cannot answer.
 
     A batch is returned if it may hold a record in the ranges, as far as its header says. Control batches are included.
 
@@ -279,10 +284,9 @@ def _pop_options(options: Any, *names: str) -> Any:
 
 
 def _find(path: Paths, wanted: Selection) -> list[Partition]:
-    """Return the selected partitions of the paths, with tiers merged and replicas selected. Warn about skipped paths.
-
-    Raises:
-        DirectoryError: If there is no log, or none is selected.
+    """Return the selected partitions of the paths, with tiers merged and replicas selected. Warn
+    about skipped paths. Raise DirectoryError if there is no log, or none is selected; OSError if a
+    directory cannot be read.
     """
     places = [path] if isinstance(path, str | os.PathLike) else list(path)
     found = [place for place in places if isinstance(place, Partition)]
@@ -300,7 +304,9 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
 
 
 def _check_partition(partition: Partition, wanted: Selection, on_lost: OnLost | None) -> None:
-    """Raise the error of a directory that cannot be read, or report the directory as lost if damage is no error."""
+    """Raise UnreadableError if the directory of a partition could not be read; if damage is no
+    error, report the directory as lost to ``on_lost`` instead.
+    """
     if partition.error is None:
         return
     if wanted.raises:
@@ -312,7 +318,10 @@ def _check_partition(partition: Partition, wanted: Selection, on_lost: OnLost | 
 def _stream(
     schema: pa.Schema, plan: ReadPlan, on_lost: OnLost | None, watch: Watch | None = None
 ) -> pa.RecordBatchReader:
-    """Return the rows of a plan as a stream, which reports what it meets to ``on_lost`` and ``watch``."""
+    """Return the rows of a plan as a stream that reports lost ranges to ``on_lost``, and damaged
+    batches and ends of files to ``watch``. Reading it raises CodecError for damage that is an
+    error.
+    """
     reader = PlanReader(plan)
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -136,10 +136,12 @@ class Selection:
         return self.damage == "raise"
 
     def resolve_offsets(self, segments: Sequence[Segment], stable: int | None = None) -> Selection:
-        """Return the selection for one partition, with negative offsets, which count from its end, replaced by absolute ones.
+        """Return the selection for one partition, with negative offsets, which count from its end,
+        replaced by absolute ones. Raise OSError if a file cannot be read to find the end.
 
-        The end is the offset after the last record of any of the segments, by index and headers. If ``stable``, the last stable offset for
-        consumers of committed records, is lower, it is the end. Raises OSError.
+        The end is the offset after the last record of any of the segments, by index and headers. If
+        ``stable``, the last stable offset for consumers of committed records, is lower, it is the
+        end.
         """
         if not counts_from_end(self.offsets):
             return self
@@ -152,7 +154,8 @@ class Selection:
         return self.but(offsets=offsets_before(self.offsets, end))
 
     def rows(self, end: int | None = None, aborted: Aborted | None = None) -> RowSelection:
-        """Return the row filter for one file.
+        """Return the row filter for one file. Raise ValueError if offsets count from the end of a
+        partition; :meth:`resolve_offsets` makes them absolute.
 
         Args:
             end: Offset from which on nothing is read. None: no limit.
@@ -176,7 +179,9 @@ class Selection:
         )
 
     def batches(self) -> RowSelection:
-        """Return the filter for the batches of a file by their headers, control batches and deleted ones included.
+        """Return the filter for the batches of a file by their headers, control batches and deleted
+        ones included. Raise ValueError if the selection has a filter that batch headers cannot
+        answer, such as ``keys``.
 
         Raises:
             ValueError: If the selection has a filter that batch headers cannot answer, such as ``keys``.
@@ -199,10 +204,8 @@ class Selection:
 def change_selection(
     selection: Selection | None, policy: Policy | str | None, filters: Any
 ) -> Selection:
-    """Return a selection with other values for some filters. None selects everything.
-
-    Raises:
-        ValueError: If ``selection`` is no Selection, or a filter has an impossible value.
+    """Return a selection with other values for some filters. None selects everything. Raise
+    ValueError if ``selection`` is no Selection, or a filter has an impossible value.
     """
     if not isinstance(selection, Selection | None):
         raise ValueError(f"selection is {selection!r}: a Selection is expected")

@@ -144,9 +144,7 @@ class ViewRows:
 
     def convert(self, item: pa.RecordBatch | Unread, segment: Segment) -> Iterator[pa.RecordBatch]:
         """Yield the rows of records of a segment. Places without a readable record have no row.
-
-        Raises:
-            RecordRefused: For a record that does not parse or is not known, unless damage is kept.
+        Raise RecordRefused for a record that does not parse or is not known, unless damage is kept.
         """
         if not isinstance(item, pa.RecordBatch):
             return
@@ -247,10 +245,8 @@ def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
 def topic_view(
     name: str, columns: Sequence[str] | None, *, show_secrets: bool = False
 ) -> TopicView:
-    """Return a view by its name, with ``columns``, or without them with its default columns. Secrets are hidden unless ``show_secrets``.
-
-    Raises:
-        ValueError: For an unknown view or column.
+    """Return a view by its name, with ``columns``, or without them with its default columns.
+    Secrets are hidden unless ``show_secrets``. Raise ValueError for an unknown view or column.
     """
     if name not in VIEWS:
         close = get_close_matches(name, VIEWS, 1)

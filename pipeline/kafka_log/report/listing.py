@@ -51,7 +51,9 @@ SEGMENTS = pa.schema(
 
 
 def partition_table(partitions: Sequence[Partition]) -> pa.Table:
-    """A row for each partition, and for each state of its segments, in the columns of :data:`PARTITIONS`. Raises OSError."""
+    """Return one row per partition and state of its segments, in the columns of
+    :data:`PARTITIONS`.
+    """
     rows = []
     for partition, state, segments in group_by_state(partitions):
         rows.append(
@@ -69,7 +71,9 @@ def partition_table(partitions: Sequence[Partition]) -> pa.Table:
 
 
 def segment_table(partitions: Sequence[Partition]) -> pa.Table:
-    """A row for each segment, in the columns of :data:`SEGMENTS`. Raises OSError."""
+    """Return one row per segment, in the columns of :data:`SEGMENTS`. Raise OSError if a segment is
+    gone.
+    """
     rows = [
         {
             "topic": utf8(segment.topic),

@@ -21,10 +21,9 @@ from kafka_log.segment.resynchronization import find_entry
 
 
 def entries(path: Path, tail: Tail = Tail.REFERENCE, start: int = 0) -> Iterator[Entry]:
-    """Yield each entry of a file from ``start`` on, where one begins.
-
-    Raises:
-        CodecError: For bytes that are no entry or cannot be read, and for an incomplete last entry if ``tail`` does not allow it.
+    """Yield each entry of a file from ``start`` on, where one begins. Raise CodecError for bytes
+    that are no entry or cannot be read, and for an incomplete last entry if ``tail`` does not allow
+    it.
     """
     name = os.fspath(path)
     with open_segment(path, is_listed=True) as file:
@@ -79,6 +78,9 @@ def _check_rest(
 def headers(
     path: Path, columns: Sequence[str], tail: Tail = Tail.REFERENCE, start: int = 0
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield ``columns`` of the view batches for each entry of a file. Raises what :func:`entries` raises."""
+    """Yield ``columns`` of the view ``batches`` for each entry of a file, as a tuple. Raise
+    CodecError for bytes that are no entry or cannot be read, and for an incomplete last entry if
+    ``tail`` does not allow it.
+    """
     wanted = HeaderColumns(columns, os.fspath(path))
     return map(wanted.read, entries(path, tail, start))

@@ -166,10 +166,8 @@ class BlockScanner:
         return self.cursor.bytes_read
 
     def items(self) -> Generator[Block | Batch, None, None]:
-        """Yield blocks, and batches that the reference codecs read, in the order of the file.
-
-        Raises:
-            CodecError: For damage under ``strict``. Else the caller judges the batches and ``end``.
+        """Yield blocks, and batches that the reference codecs read, in the order of the file. Raise
+        CodecError for damage under ``strict``. Else the caller judges the batches and ``end``.
         """
         items = self.cursor.items(
             self.decoder(), lambda file, _: WholeBytes(file, self.chunk_bytes)

@@ -25,9 +25,13 @@ class Loader(Protocol):
     """Source of chunks: copies the bytes of a file that a decoder needs into memory."""
 
     @property
-    def chunk(self) -> Chunk: ...
+    def chunk(self) -> Chunk:
+        """Return the chunk that :meth:`fill` fills."""
 
-    def fill(self, position: int, stop: int) -> None: ...
+    def fill(self, position: int, stop: int) -> None:
+        """Fill the chunk with bytes of the file from ``position`` (included) to at most ``stop``
+        (excluded).
+        """
 
 
 class WholeBytes:
@@ -46,7 +50,8 @@ class WholeBytes:
 class Source(Protocol):
     """Decoder of the entries of a chunk whose first byte lies at ``position`` in the file."""
 
-    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]: ...
+    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
+        """Yield decoded rows, and the entries that the decoder rejects, in file order."""
 
 
 class Cursor:
@@ -66,7 +71,8 @@ class Cursor:
     def items(
         self, decoder: Source | None, make_loader: Callable[[FileIO, int], Loader]
     ) -> Generator[Rows | Batch, None, None]:
-        """Yield runs of batches that ``decoder`` read, and batches that the reader read, in the order of the file.
+        """Yield runs of batches that ``decoder`` read, and batches that the reader read, in file
+        order. Raise CodecError for damage if the reader is strict.
 
         Without a decoder the reader reads all. Only a strict reader raises CodecError for damage.
         ``make_loader`` is called with the open file and its size.

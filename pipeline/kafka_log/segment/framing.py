@@ -21,7 +21,8 @@ _KNOWN = sorted(LOG_ENTRY.cases)
 
 def layout_of(magic: int) -> Layout:
     """Return the layout that Apache Kafka's file reader assumes for a magic byte, which it does not check: the newest version
-    up to the byte, and the second version for a byte below all versions."""
+    up to the byte, and the second version for a byte below all versions.
+    """
     return LOG_ENTRY.cases[_KNOWN[bisect(_KNOWN, magic) - 1 if magic >= _KNOWN[0] else 1]]
 
 
@@ -34,10 +35,8 @@ class Frame(NamedTuple):
 
 
 def frame_of(head: bytes | memoryview, position: int, file: str) -> Frame:
-    """Return the frame of the entry that begins with ``head``, which has at least :data:`HEADER_START` bytes.
-
-    Raises:
-        ParseError: If no entry can have the length.
+    """Return the frame of the entry that begins with ``head``, which has at least
+    :data:`HEADER_START` bytes. Raise ParseError if no entry can have the length.
     """
     found = LOG_ENTRY.plain_frame(head, 0)
     if found is not None:
@@ -71,11 +70,8 @@ class HeaderColumns:
         self.session = Session(strict=False, file=file)
 
     def read(self, entry: Entry) -> tuple[Any, ...]:
-        """Return the columns of one entry.
-
-        Raises:
-            ParseError: If its header is incomplete.
-            ValueRefused: If the entry is no batch.
+        """Return the columns of one entry. Raise ParseError if its header is incomplete;
+        ValueRefused if the entry is no batch.
         """
         size, data = entry.frame.size, entry.data
         source = Source(data, self.session, end=min(len(data), size), origin=entry.position)

@@ -76,7 +76,10 @@ def _escaped(pattern: str, at: int) -> str:
 
 
 def _bracket_expression(pattern: str, start: int) -> tuple[str, int]:
-    """Return the bracket expression at ``start`` as a regular expression, and the position after it."""
+    """Return the bracket expression whose content begins at index ``start`` of ``pattern`` as a
+    regular expression, and the index after its ``]``. Raise PatternError if it has no ``]`` or a
+    range in the wrong order.
+    """
     at = start
     negated = pattern[at : at + 1] in ("^", "!")
     at += negated
@@ -93,10 +96,8 @@ def _bracket_expression(pattern: str, start: int) -> tuple[str, int]:
 
 
 def _bracket_character(pattern: str, at: int) -> tuple[str, int]:
-    """Return the next character of a bracket expression at ``at`` without its escape, and the position after it.
-
-    Raises:
-        PatternError: If the pattern ends there.
+    """Return the character at index ``at`` of a bracket expression without its escape, and the
+    index after it. Raise PatternError if the pattern ends there.
     """
     if at >= len(pattern):
         raise PatternError(f"{pattern}: a [ has no ]")
@@ -106,12 +107,10 @@ def _bracket_character(pattern: str, at: int) -> tuple[str, int]:
 
 
 def find_matching_paths(top: P, pattern: str) -> list[P]:
-    """Return the paths below a directory that match a pattern of names with ``/`` between them, sorted.
+    """Return the paths below a directory that match a pattern of names with ``/`` between them,
+    sorted. Raise PatternError if the pattern is incomplete.
 
     A name that begins with a dot is matched only by a part that does. Directories that may not be listed are left out with a warning.
-
-    Raises:
-        PatternError: If the pattern is incomplete.
     """
     found: dict[P, None] = {}
     for one in _without_slashes_in_braces(pattern):

@@ -98,7 +98,8 @@ class DiskReadAhead:
 
     def request(self, position: int, stop: int) -> None:
         """Request the bytes from ``position`` to ``stop`` that were not requested yet, if the byte at ``position`` is not in memory or
-        another one was not."""
+        another one was not.
+        """
         if not self._can_ask or not (self.is_cold or self._waits_at(position)):
             return
         self.is_cold = True
@@ -135,7 +136,10 @@ class ReadHeaders:
         """Bytes of the next MOST batches, if they are as large as those before and near enough that the disk reads them in a row; else 0."""
 
     def fill(self, position: int, stop: int) -> None:
-        """Fill the chunk with the headers from ``position`` on, at most up to ``stop``; choose again how to read for the next call."""
+        """Fill the chunk with headers of batches from byte ``position`` (included) to at most
+        ``stop``, and choose how to read for the next call. Raise UnreadableError if the first bytes
+        cannot be read.
+        """
         if not self.far:
             self._read_all(position, stop)
         if self.far:
@@ -171,13 +175,11 @@ class ReadHeaders:
         self.most = MOST
 
     def _one_by_one(self, room: int, position: int) -> tuple[int, int, int]:
-        """Read headers one after the other into the chunk.
+        """Read headers one after the other into the chunk. Raise UnreadableError if the first
+        header cannot be read.
 
         Returns:
             The position in the chunk after the last complete batch, the number of batches, and the bytes of the next header that were read.
-
-        Raises:
-            UnreadableError: If the first header cannot be read.
         """
         view = self.chunk.view()
         at = count = 0

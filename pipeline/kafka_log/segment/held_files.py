@@ -59,9 +59,10 @@ class _HeldFile(RemoteFile):
         self._blocks = blocks
 
     def _block_at(self, position: int, wanted: int) -> Block:
-        """Return the block that holds the byte at ``position``: the current one, a cached one, or one from the store.
+        """Return the block that holds the byte at ``position``: the current one, a cached one, or
+        one from the store. Raise OSError as :class:`RemoteFile` does.
 
-        A file of at most BLOCK bytes is requested as a whole. Raises OSError as :class:`RemoteFile` does.
+        A file of at most BLOCK bytes is requested as a whole.
         """
         if self._block.start <= position < self._block.end:
             return self._block

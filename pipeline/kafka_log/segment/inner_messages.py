@@ -54,13 +54,12 @@ class Found:
 def find_messages(
     case: Case, opened: Opened, session: Session
 ) -> tuple[list[Found], CodecError | None]:
-    """Find the messages of a wrapper, and store their header fields in the fields of the wrapper.
+    """Return the messages of a wrapper, and the error that ended the search (None, or an error if
+    the session accepts torn entries). Store the header fields of the messages in the fields of the
+    wrapper. Raise CodecError if no message is found, or at any error otherwise.
 
     Returns:
         The messages, and the error that ended the search: always None unless the session accepts torn entries (``session.torn``).
-
-    Raises:
-        CodecError: If no message is found, or at any error if the session does not accept torn entries.
     """
     assert case.each is not None and opened.section is not None and opened.element is not None
     section = opened.section()
@@ -100,7 +99,9 @@ def has_relative_offsets(case: Case, entry: Container) -> bool:
 def read_messages(
     case: Case, opened: Opened, found: list[Found], session: Session
 ) -> Iterator[Container]:
-    """Yield the messages of a wrapper one after the other. Raises CodecError at the first that cannot be read."""
+    """Yield the messages of a wrapper one after the other. Raise CodecError at the first that
+    cannot be read, is a wrapper itself, or has another version than the wrapper.
+    """
     assert opened.element is not None
     session.depth += 1
     session.nesting += 1
@@ -138,7 +139,9 @@ def _version(case: Case, fields: Container) -> Any:
 
 
 def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Source]:
-    """Yield the bytes of each message, without an incomplete last one. Raises CodecError.
+    """Yield the bytes of each message of a decompressed wrapper, without an incomplete last one.
+    Raise LengthError if a length is too small or above Kafka's limit; CodecError if decompression
+    failed after the yielded messages.
 
     As in Kafka, an empty block of LZ4 ends the messages if it lies before or among the bytes up to the length, or if fewer than
     ``PASSES_PAUSE`` bytes of the message follow.
@@ -170,7 +173,9 @@ def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Sour
 
 
 def _find_message(array: Array, source: Source) -> Found:
-    """Return the message whose bytes are ``source``, with the fields that its layout has at fixed places."""
+    """Return the message whose bytes are ``source``, with the fields that its layout has at fixed
+    places. Raise CodecError if its version is unknown, or it ends before these fields.
+    """
     choice: Any = array.element
     cases = choice.cases
     layout = cases.get(choice.peek(source), cases[max(cases)])

@@ -42,10 +42,8 @@ class NotGeneratedError(ModuleNotFoundError):
 
 
 def load_view(name: str) -> Any:
-    """Return the description of a view of entries, for its kernels.
-
-    Raises:
-        NotGeneratedError: if the codecs were generated without target arrow.
+    """Return the description of a view of entries, for its kernels. Raise NotGeneratedError if the
+    codecs were generated without target arrow.
     """
     return getattr(_load_generated(name), name.upper())
 
@@ -79,14 +77,12 @@ def use_kernels(size: int, engine: str = "auto", min_bytes: int = KERNEL_MIN_BYT
 
 
 def load_decoder(name: str, engine: Engine, limits: Limits) -> ModuleType | None:
-    """Return the module that decodes runs of batches: compiled kernels, or the NumPy readers without a compiler.
+    """Return the module that decodes runs of batches: compiled kernels, or the NumPy readers
+    without a compiler. Raise ImportError if the engine is arrow and the module cannot be imported.
 
     Returns:
         None if the reference codecs read all: the engine is construct, or auto and the module cannot be imported, or ``limits``
         allow less nesting than the kernels need.
-
-    Raises:
-        ImportError: If the engine is arrow and the module cannot be imported.
     """
     if engine == "construct" or limits.depth < _NEEDED_DEPTH:
         return None

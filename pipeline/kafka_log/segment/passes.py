@@ -88,9 +88,10 @@ class PassOptions:
 
 
 class BatchParser(Protocol):
-    """Function that parses the entry of ``size`` bytes at ``position`` of the file of a pass. Raises CodecError."""
+    """Function that parses an entry of the file of a pass."""
 
-    def __call__(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch: ...
+    def __call__(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
+        """Return the entry of ``size`` bytes at byte ``position``. Raise CodecError if it cannot be parsed."""
 
 
 class SegmentPass:
@@ -142,10 +143,8 @@ class SegmentPass:
         return lambda position, n: read_what_there_is(file, position, min(n, size - position), fill)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all batches, then set ``end``, also if an error is raised.
-
-        Raises:
-            CodecError: For the first problem under ``strict``. Other policies put it into ``end``.
+        """Yield all batches, then set ``end``, also if an error is raised. Raise
+        CodecError for the first problem under ``strict``. Other policies put it into ``end``.
         """
         try:
             try:
@@ -162,7 +161,9 @@ class SegmentPass:
             self.finish(stop, None)
 
     def _read_batches(self) -> Generator[Batch, None, str]:
-        """Yield batches up to the end of the range, and return how the file ended: eof, partial or zeros. Raises CodecError."""
+        """Yield batches up to the end of the range, and return how the file ended: ``eof``,
+        ``partial`` or ``zeros``. Raise CodecError at damage, unless the policy skips it.
+        """
         options = self.options
         salvage = options.policy is Policy.SALVAGE
         stop = self.size if options.stop is None else min(options.stop, self.size)
@@ -249,7 +250,9 @@ class SegmentPass:
                 wanted = yield from plain_batches(held, self.position)
 
     def next_entry_size(self) -> int | None:
-        """Return the size of the next entry, None if the file ends before the entry does. Raises CodecError."""
+        """Return the size in bytes of the next entry; None if the file ends before the entry does.
+        Raise CodecError if no entry can begin there, or the bytes cannot be read.
+        """
         from kafka_log.segment import framing
 
         left = self.size - self.position
@@ -279,10 +282,8 @@ class SegmentPass:
         return "partial"
 
     def end_incomplete(self) -> str:
-        """Return how a file ends that has an incomplete entry at its end, partial or zeros.
-
-        Raises:
-            TrailingError: If a valid entry of an active file begins after the incomplete one.
+        """Return how a file ends that has an incomplete entry at its end: ``partial`` or ``zeros``.
+        Raise TrailingError if a valid entry of an active file begins after the incomplete one.
         """
         if self.options.tail is Tail.ACTIVE:
             ending = self.find_normal_end(None)
@@ -295,7 +296,9 @@ class SegmentPass:
         return "partial"
 
     def parse(self, data: bytes) -> Batch:
-        """Return the entry at this position, parsed from its bytes. Raises CodecError."""
+        """Return the entry at this position, parsed from its bytes ``data``. Raise CodecError if it
+        cannot be parsed.
+        """
         from kafka_log.segment.reference import construct_engine
 
         options = self.options
@@ -317,7 +320,8 @@ class SegmentPass:
             salvage.resolve_offsets(batch, self.offsets.last())
 
     def salvage(self, error: CodecError, batch: Batch | None) -> Batch | None:
-        """Return what can be read of an invalid entry, or skip it, note it as lost and return None.
+        """Return a batch with the readable records of an invalid entry; or skip the entry, add it
+        to the lost ranges and return None.
 
         ``batch`` is the whole entry, None if it could not be parsed. The size of the entry holds unless a valid entry begins before its end.
         """

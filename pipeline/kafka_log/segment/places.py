@@ -28,12 +28,10 @@ def is_url(path: str | os.PathLike[str]) -> bool:
 def path_of_file_url(
     text: str | os.PathLike[str], *, windows: bool = os.name == "nt"
 ) -> str | None:
-    """Return the path of a URL with ``file:``, None for any other text.
+    """Return the path of a URL with ``file:``, None for any other text. Raise FileUrlError for a
+    URL of another machine, or without an absolute path.
 
     ``file:/a``, ``file:///a`` and ``file://localhost/a`` are accepted, with ``%20`` for a blank. ``#`` and ``?`` are parts of names, as in Hadoop.
-
-    Raises:
-        FileUrlError: For a URL of another machine, or without an absolute path.
     """
     text = os.fspath(text)
     found = _FILE_URL.match(text)
@@ -64,7 +62,9 @@ def local_path(path: str | os.PathLike[str]) -> Path:
 def place_of(
     path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
 ) -> Path:
-    """Return a path as a Path, and a URL of a store as a RemotePath, which has the methods of Path that reading needs.
+    """Return a path as a Path, and a URL of a store as a RemotePath, which has the methods of Path
+    that reading needs. Raise ModuleNotFoundError for a URL if fsspec is not installed; OSError for
+    a URL of a file on another machine.
 
     Args:
         path: Path or URL. ``file:`` URLs become paths.

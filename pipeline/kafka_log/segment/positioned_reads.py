@@ -47,7 +47,7 @@ class UnreadableError(CodecError, OSError):
 
 
 def open_segment(path: Path, *, is_listed: bool = False, size: int | None = None) -> FileIO:
-    """Open a segment for reading.
+    """Open a segment for reading. Raise UnreadableError if the file cannot be opened.
 
     Args:
         path: The segment.
@@ -55,9 +55,6 @@ def open_segment(path: Path, *, is_listed: bool = False, size: int | None = None
             minute before it deletes it: then the file is opened by its new name.
         size: Bytes of the file when it was listed, if its broker does not write to it any more. A cleaner may have put another file in
             its place: then the file that was listed is opened by its new name, if it is still there.
-
-    Raises:
-        UnreadableError: If the file cannot be opened.
     """
     follows = not is_url(path)
     try:
@@ -107,10 +104,8 @@ def size_of(file: FileIO) -> int:
 
 
 def pread(file: FileIO, view: memoryview, position: int) -> int:
-    """Read bytes of a file at ``position`` into ``view``, and return their number: at most the size of the view, 0 at the end of the file.
-
-    Raises:
-        OSError: If the system cannot read them.
+    """Read bytes of a file at ``position`` into ``view``, and return their number: at most the size
+    of the view, 0 at the end of the file. Raise OSError if the system cannot read them.
     """
     if _PREADV and isinstance(file, FileIO):
         return os.preadv(file.fileno(), (view,), position)
@@ -119,12 +114,10 @@ def pread(file: FileIO, view: memoryview, position: int) -> int:
 
 
 def read_at(file: FileIO, view: memoryview, position: int) -> int:
-    """Fill ``view`` with the bytes of a file at ``position``, and return their number.
+    """Fill ``view`` with the bytes of a file at ``position``, and return their number. Raise
+    UnreadableError if the first sector is unreadable.
 
     There are fewer than the view holds if the file ends, or before the first unreadable sector.
-
-    Raises:
-        UnreadableError: If the first sector is unreadable.
     """
     done, end = 0, len(view)
     bad: int | None = None  # up to here it could not be read at once
@@ -151,10 +144,8 @@ def read_at(file: FileIO, view: memoryview, position: int) -> int:
 
 
 def read_exactly(file: FileIO, position: int, n: int) -> bytes:
-    """Return ``n`` bytes at ``position``.
-
-    Raises:
-        UnreadableError: If they cannot be read, or the file became shorter.
+    """Return ``n`` bytes at ``position``. Raise UnreadableError if they cannot be read, or the file
+    became shorter.
     """
     data = bytearray(n)
     view = memoryview(data)

@@ -23,10 +23,8 @@ def checked_range(name: str, bounds: Any) -> Range:
 
 
 def _checked_pair(name: str, bounds: Any) -> Range:
-    """Return a pair of bounds as integers or None, and None as EVERYTHING.
-
-    Raises:
-        ValueError: If ``bounds`` is no pair of 64-bit integers or None. The message names ``name``.
+    """Return a pair of bounds as integers or None, and None as EVERYTHING. Raise ValueError if
+    ``bounds`` is no pair of 64-bit integers or None. The message names ``name``.
     """
     if bounds is None:
         return EVERYTHING
@@ -48,12 +46,10 @@ def _integer(bound: Any) -> int:
 
 
 def checked_offsets(name: str, bounds: Any) -> Range:
-    """Return a pair of bounds as an offset range, None as everything.
+    """Return a pair of bounds as an offset range, None as everything. Raise ValueError if the
+    bounds are no 64-bit integers or in the wrong order. The message names ``name``.
 
     Negative bounds count from the end of a log, as in Python slices: (-5, None) are the last 5 offsets.
-
-    Raises:
-        ValueError: If the bounds are no 64-bit integers or in the wrong order. The message names ``name``.
     """
     low, high = _checked_pair(name, bounds)
     if (
@@ -67,10 +63,8 @@ def checked_offsets(name: str, bounds: Any) -> Range:
 
 
 def checked_plain_offsets(name: str, bounds: Any) -> Range:
-    """Return a pair of bounds as an offset range that does not count from the end of a log.
-
-    Raises:
-        ValueError: If a bound is negative, or as :func:`checked_offsets` raises it.
+    """Return a pair of bounds as an offset range that does not count from the end of a log. Raise
+    ValueError if a bound is negative, or as :func:`checked_offsets` raises it.
     """
     found = checked_offsets(name, bounds)
     if counts_from_end(found):

@@ -32,11 +32,17 @@ class Batches(Protocol):
     """Iterable of the batches of one file in order. After the last batch ``end`` says how the file ended."""
 
     @property
-    def path(self) -> Path: ...
+    def path(self) -> Path:
+        """Return the path of the file."""
+
     @property
-    def listed_size(self) -> int | None: ...
+    def listed_size(self) -> int | None:
+        """Return the size in bytes that a listing gave for the file, or None."""
+
     @property
-    def end(self) -> End | None: ...
+    def end(self) -> End | None:
+        """Return how the file ended; None before the last batch was iterated."""
+
     def __iter__(self) -> Iterator[Batch]: ...
 
 
@@ -127,7 +133,9 @@ class SegmentReader:
         return self.options.size if self.options.tail is Tail.ROLLED else None
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
-        """Return the entry of ``size`` bytes at ``position``, with its records or without. Raises CodecError."""
+        """Return the entry of ``size`` bytes at byte ``position``, with its records or without.
+        Raise CodecError if it cannot be read or parsed.
+        """
         from kafka_log.segment.reference import construct_engine
 
         data = run.read(position, size)
@@ -173,7 +181,8 @@ class SegmentReader:
                 self.end = run.end or self.end
 
     def _fail(self, error: UnreadableError) -> None:
-        """Set ``end`` for a file that cannot be opened, and raise the error under ``strict``.
+        """Set ``end`` for a file that cannot be opened, and raise the error under ``strict``. Raise
+        FileNotFoundError if the file does not exist and was never listed.
 
         Raises:
             FileNotFoundError: If the file does not exist and was never listed.
@@ -213,7 +222,9 @@ class HeaderReader(SegmentReader):
     reads_plain = False
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
-        """Return the entry of ``size`` bytes at ``position`` by its header, without records. Raises CodecError."""
+        """Return the entry of ``size`` bytes at byte ``position`` by its header, without records.
+        Raise CodecError if its header cannot be read.
+        """
         from kafka_log.segment.framing import HEADER_BYTES
         from kafka_log.segment.reference import header_of
 

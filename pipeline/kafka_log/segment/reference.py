@@ -43,7 +43,8 @@ def construct_engine(
     with_records: bool,
     check_rules: bool = False,
 ) -> Batch:
-    """Decode the entry ``data``, which begins at ``position`` of ``file``.
+    """Decode the entry ``data``, which begins at ``position`` of ``file``. Raise CodecError for the
+    first problem under ``strict``; under other policies if the header cannot be read.
 
     Args:
         data: All bytes of the entry.
@@ -53,9 +54,6 @@ def construct_engine(
         limits: Limits of memory and nesting.
         with_records: False does not decompress batches whose header states the record count, and leaves out their records.
         check_rules: Add the rules of the layout that the batch breaks to its findings, under every policy.
-
-    Raises:
-        CodecError: For the first problem under ``strict``; under other policies if the header cannot be read.
     """
     session = Session(
         strict=policy is Policy.STRICT,
@@ -97,7 +95,9 @@ def construct_engine(
 
 
 def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
-    """Return the entry of ``size`` bytes that begins with ``data``, by its header alone: unverified, and without records.
+    """Return the entry of ``size`` bytes that begins with ``data``, by its header alone:
+    unverified, and without records. Return None for an unknown magic byte, and for an entry that is
+    too short for its header.
 
     None for an unknown magic byte, and for an entry that is too short for its header.
     """
@@ -125,7 +125,9 @@ def _header(layout: Layout, source: Source, place: Place) -> Batch | None:
 
 
 def plain_batches(data: memoryview, position: int) -> Generator[Batch, None, int]:
-    """Yield undamaged batches without their records from ``data``, which begins at ``position`` of a file.
+    """Yield undamaged batches without their records from ``data``, which begins at byte
+    ``position`` of a file. Return 0 at the first batch that :func:`construct_engine` must read, and
+    at an incomplete batch the number of bytes that it needs.
 
     Returns 0 at the first batch that :func:`construct_engine` must read, and at an incomplete batch the number of bytes that it needs.
     """
@@ -163,7 +165,9 @@ def _header_places(layout: Layout) -> list[tuple[int, int]]:
 def _batch_of_incomplete_header(
     layout: Layout, data: bytes, place: Place, error: CodecError, session: Session
 ) -> Batch:
-    """Return an entry that ends within its header as an invalid batch, as Apache Kafka's reader continues after it.
+    """Return an entry that ends within its header as an invalid batch with the header fields that
+    are complete, since Apache Kafka's reader continues after it. Raise ``error`` if no header can
+    be read.
 
     Missing values are -1. Raises ``error`` if the header cannot be read at all.
     """
@@ -222,10 +226,8 @@ def _read_records(
     place: Place,
     problems: list[Problem],
 ) -> list[Problem]:
-    """Add the readable records to ``batch``. Return ``problems`` with the problem that ended reading, if any.
-
-    Raises:
-        CodecError: For the first problem in a strict session.
+    """Add the readable records to ``batch``. Return ``problems`` with the problem that ended
+    reading, if any. Raise CodecError for the first problem in a strict session.
     """
     case = RECORDS.case(layout, opened.fields)
     if case is None:

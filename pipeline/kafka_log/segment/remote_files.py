@@ -109,8 +109,9 @@ class RemoteFile(io.RawIOBase):
 
     def _block_at(self, position: int, wanted: int) -> Block:
         """Return the block that holds the byte at ``position``, from memory or from the store.
+        Raise OSError if the bytes cannot be read.
 
-        ``wanted`` bytes are requested at least, up to BLOCK. Raises OSError if the bytes cannot be read.
+        ``wanted`` bytes are requested at least, up to BLOCK.
         """
         if self._block.start <= position < self._block.end:
             return self._block

@@ -155,10 +155,8 @@ class RemotePath(os.PathLike[str]):
     # ------------------------------------------------------------ what is there
 
     def store(self) -> tuple[Any, str]:
-        """Return the file system object of fsspec, and the path in its syntax.
-
-        Raises:
-            OSError: If a package for the store is missing, or its library refuses the URL.
+        """Return the file system object of fsspec, and the path in its syntax. Raise OSError if a
+        package for the store is missing, or its library refuses the URL.
         """
         try:
             store, place = fsspec.core.url_to_fs(self._url, **self.storage_options)
@@ -200,10 +198,9 @@ class RemotePath(os.PathLike[str]):
         return (child for child in self.iterdir() if wanted.fullmatch(child.name))
 
     def matches(self) -> list[RemotePath]:
-        """Return the paths that match this path as a pattern (:mod:`kafka_log.segment.globs`), sorted; this path itself if it is no pattern.
-
-        Raises:
-            PatternError: If the pattern is incomplete.
+        """Return the paths that match this path as a pattern (:mod:`kafka_log.segment.globs`),
+        sorted; this path itself if it is no pattern. Raise PatternError if the pattern is
+        incomplete.
         """
         top, _, rest = self._rest.partition("/")
         return (
@@ -213,7 +210,9 @@ class RemotePath(os.PathLike[str]):
         )
 
     def stat(self) -> Info:
-        """Return size and time of modification. Raises OSError."""
+        """Return the size in bytes and the time of modification of the file. Raise
+        FileNotFoundError if it does not exist; OSError if the store cannot be asked.
+        """
         found = self._lookup()
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._url)
@@ -240,10 +239,8 @@ class RemotePath(os.PathLike[str]):
         return False
 
     def open(self, mode: str = "rb", buffering: int = -1) -> BinaryIO:
-        """Open the file for reading.
-
-        Raises:
-            OSError: If there is no file, or the store refuses it. A mode other than ``rb`` is a RemoteError.
+        """Open the file for reading. Raise OSError if there is no file, or the store refuses it. A
+        mode other than ``rb`` is a RemoteError.
         """
         if mode != "rb":
             raise RemoteError(errno.EROFS, "it is read only", self._url)
@@ -267,7 +264,9 @@ class RemotePath(os.PathLike[str]):
         return self._info is None and above is not None and above._listing is not None
 
     def _lookup(self) -> Info | None:
-        """Return the store's entry for the path, None if nothing lies there. A found entry is cached. Raises OSError."""
+        """Return the store's entry for the path; None if it does not exist. A found entry is
+        cached. Raise OSError if the store cannot be asked.
+        """
         if self._info is None and not self._is_missing():
             store, place = self.store()
             try:
@@ -279,7 +278,9 @@ class RemotePath(os.PathLike[str]):
         return self._info
 
     def _listed(self) -> dict[str, Info]:
-        """Return the entries of the directory by name, sorted. The store is asked once. Raises OSError."""
+        """Return the entries of the directory by name, sorted. The store is asked once. Raise
+        OSError if the store cannot be asked.
+        """
         if self._listing is None:
             store, place = self.store()
             try:

@@ -82,7 +82,8 @@ def headers_between(
 
 
 def _header_pattern() -> re.Pattern[bytes]:
-    """Return a pattern that matches wherever an entry could begin: a length above 0, and a known magic byte.
+    """Return a regular expression for the first bytes of an entry: a length above 0 and a known
+    magic byte. Raise TypeError if a generated layout has no length at a fixed place.
 
     It is a look-ahead, so that matches may overlap.
     """

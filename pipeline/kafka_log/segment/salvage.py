@@ -80,7 +80,8 @@ def copy_offsets(cut: Batch, whole: Batch) -> None:
 
 
 def resolve_offsets(batch: Batch, after: int | None) -> None:
-    """Number the records of a batch from ``after`` + 1 on if it has lost the message that its offsets are relative to.
+    """Renumber the records of a batch from ``after`` + 1 on if its problems say that their base
+    offset is lost.
 
     ``after`` is the last offset before the batch. Remove all records if it is None, or if they would go beyond the last offset.
     """

@@ -235,10 +235,9 @@ class Scanner:
                     yield item
 
     def items(self) -> Generator[pa.RecordBatch | Unread | Flagged, None, None]:
-        """Yield selected rows, batches with damage or findings, and places without a readable record, in file order.
-
-        Raises:
-            CodecError: For the first damage, after the rows before it, unless damage is kept or dropped.
+        """Yield selected rows, batches with damage or findings, and places without a readable
+        record, in file order. Raise CodecError for the first damage, after the rows before it,
+        unless damage is kept or dropped.
         """
         pending: list[tuple[Batch, Record | None]] = []
         size = 0

@@ -41,7 +41,9 @@ class SkippingReader(SegmentReader):
     """Number of batches that were returned without records."""
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
-        """Return the entry at ``position``, without records if its valid header shows that none is selected. Raises CodecError."""
+        """Return the entry at byte ``position``, without records if its valid header shows that
+        none is selected. Raise CodecError if it cannot be read or parsed.
+        """
         if records and self.selection.skips and self.options.policy is not Policy.STRICT:
             from kafka_log.segment.framing import HEADER_BYTES
             from kafka_log.segment.reference import header_of

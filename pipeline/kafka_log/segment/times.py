@@ -28,13 +28,10 @@ class RangeError(ValueError):
 
 
 def milliseconds(text: str, now: int | None = None) -> int:
-    """Return a time of the user in milliseconds since 1970. A text without a zone is in UTC.
+    """Return a time of the user in milliseconds since 1970. A text without a zone is in UTC. Raise
+    ValueError if the text is no time; RangeError if a number may also be a year, a date or seconds.
 
     ``now`` is the present in milliseconds, by default that of the clock.
-
-    Raises:
-        ValueError: If the text is no time.
-        RangeError: If a number may also be a year, a date or seconds.
     """
     text = text.strip()
     if _MILLISECONDS.match(text):

@@ -57,10 +57,8 @@ def checks_magic(version: int) -> bool:
 
 
 def field_of(version: int, column: str) -> str:
-    """Return the path of the field that a column of the view ``batches`` is taken from.
-
-    Raises:
-        ValueError: if the column is computed from other than one field.
+    """Return the path of the field that a column of the view ``batches`` is taken from. Raise
+    ValueError if the column is computed from other than one field.
     """
     case = _case(version)
     paths = () if case is None else case.columns[column].paths
@@ -70,10 +68,9 @@ def field_of(version: int, column: str) -> str:
 
 
 def absent_value(column: str) -> int:
-    """Return the number that says that there is no value, in the field of the newest version that a column of the view ``batches`` is taken from.
-
-    Raises:
-        ValueError: if the column is computed from other than one field, or the field always has a value.
+    """Return the number that says that there is no value, in the field of the newest version that a
+    column of the view ``batches`` is taken from. Raise ValueError if the column is computed from
+    other than one field, or the field always has a value.
     """
     field = LOG_ENTRY.cases[NEWEST].by_name[field_of(NEWEST, column)]
     if field.absent is None:

@@ -14,7 +14,8 @@ OUTPUTS: tuple[Output, ...] = ("text", "jsonl", "csv", "parquet", "arrow")
 
 
 def write_table(table: pa.Table, output: Output, out: BinaryIO, width: int | None = None) -> None:
-    """Write a table to a stream.
+    """Write a table to a binary stream in the format ``output``. ``width`` limits lines of text;
+    None does not.
 
     Args:
         table: The rows.

@@ -34,10 +34,11 @@ QUORUM_STATE = "quorum-state"
 
 
 def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
-    """Copy the snapshots of a metadata log, and return a report row for each snapshot.
+    """Copy the snapshots of a metadata log from directory ``source`` to ``out``, and return a
+    report row for each snapshot. Raise OSError if a file cannot be read or written.
 
-    Older snapshots are copied too: records before the first segment are in no other file. The quorum state of the node, which holds its
-    vote, is not copied; a row says so. Raises OSError.
+    Older snapshots are copied too: records before the first segment are in no other file. The
+    quorum state of the node, which holds its vote, is not copied; a row says so.
     """
     said = []
     for snapshot in list_snapshots(source):
@@ -58,6 +59,7 @@ def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
 
 def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, end: int) -> None:
     """Write the leader epoch checkpoint of a log with the offsets from `first` to `end` (excluded).
+    Raise OSError if the file cannot be written.
 
     The checkpoint of the broker in `source` is used, unless it is missing, contradicts the batches or begins after them.
 
@@ -67,9 +69,6 @@ def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, en
         batches: The leader epochs of the batches, each with its first offset.
         first: The first offset of the log.
         end: The offset after the last one.
-
-    Raises:
-        OSError: if the file cannot be written.
     """
     said = read_leader_epochs(source / LEADER_EPOCHS)
     if said is None and not batches:

@@ -42,7 +42,9 @@ def encode(
     batch_bytes: int = 16384,
     **constants: object,
 ) -> Iterator[memoryview]:
-    """The bytes of a log segment that holds the rows of ``data``, in pieces of about 1 MiB of whole batches.
+    """Yield the bytes of a log segment that holds the rows of ``data``, in pieces of about 1 MiB of
+    whole batches. Raise RowRefused for a row that no batch can hold; ValueError if a column or an
+    argument is invalid.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, or anything else that gives an Arrow stream. Its
     columns are those of the view ``records``; only ``offset`` has to be there. Columns that are left out are: no timestamp
@@ -249,7 +251,9 @@ def write_segment(
     batch_bytes: int = 16384,
     **constants: object,
 ) -> int:
-    """Write a log segment: what :func:`encode` gives, as a file. How many bytes it has.
+    """Write a log segment with the rows of ``data`` to a file, and return its size in bytes. Raise
+    FileExistsError if the file exists and ``overwrite`` is False; ValueError, RowRefused or
+    TypeError as :func:`encode`; OSError if it cannot be written.
 
     Offsets ascend in a segment: RowRefused is raised for a row whose offset is not above that of the row before.
 

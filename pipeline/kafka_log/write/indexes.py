@@ -269,16 +269,16 @@ def write_indexes(
     advance: Callable[[int], None] = lambda _: None,
     on_understated: Callable[[Path, UnderstatedBatch], None] = lambda path, batch: None,
 ) -> dict[Path, Rest]:
-    """Write the indexes of the segments of one partition, and its producer snapshots, into a directory. They are named like the
-    segments, which are given lowest offsets first, and each called after its base offset.
+    """Write the indexes and producer snapshots of one partition's segments into a directory.
+    Return, by path, the rest of each segment that cannot be read. Raise OSError if a file cannot be
+    written; CodecError if an index entry leads to another batch than it says.
 
     A snapshot is written where each segment but the first begins, and where the log ends; that where the log begins is copied from
     beside the first segment, as it knows of producers whose batches are gone. Batches with a wrong checksum, and what is no batch,
     are passed over: the answer has them by the path of their segment. ``interval_bytes`` is as of the topic. ``on_understated`` is called with the
     path of the segment for each batch whose entries say less than its records. Memory holds the entries of one segment.
 
-    The indexes are read again, and their entries looked up in the segment. Raises OSError; CodecError where an entry leads to another
-    batch than it says.
+    The indexes are read again, and their entries looked up in the segment.
     """
     rest: dict[Path, Rest] = {}
     producers, at_start = _at_start(segments)

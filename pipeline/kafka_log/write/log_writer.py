@@ -155,7 +155,9 @@ class LogWriter:
         return self.segments[-1][1] if self.segments else -1
 
     def begin(self, base_offset: int) -> None:
-        """End the current segment, and begin one with a base offset. Raises OSError."""
+        """End the current segment, and begin one with a base offset. Raise OSError if a file cannot
+        be written.
+        """
         self._close(whole=True)
         path = self.directory / f"{base_offset:020d}.log"
         self._file = open_output(path, "x")
@@ -260,7 +262,10 @@ class RewrittenBatch:
 
 
 def build_empty_batch(version: int, first: int, last: int, leader_epoch: int) -> bytes:
-    """Return a batch of a version with some offsets and no records. Raises CodecError if its header does not say them."""
+    """Return the bytes of a batch without records that takes the offsets ``first`` to ``last``
+    (both included). Raise WrittenError if the header of that version cannot state these offsets or
+    the leader epoch.
+    """
     batch = {
         "base_offset": first,
         "last_offset_delta": last - first,
@@ -288,6 +293,8 @@ def write_batches(
     constants: dict[str, Any],
 ) -> list[RewrittenBatch]:
     """Write the batches of a segment that are in the mask `taken`, and verify what was written.
+    Raise OSError if writing fails, or the segment would be too large; CodecError if what was
+    written does not read as its source.
 
     Args:
         log: Where the batches go.
@@ -301,10 +308,6 @@ def write_batches(
 
     Returns:
         One item for each batch with problems.
-
-    Raises:
-        OSError: if writing fails, or the segment would be too large.
-        CodecError: if what was written does not read as its source.
     """
     anew: list[RewrittenBatch] = []
     copied: list[tuple[_Run, Written]] = []
@@ -382,7 +385,9 @@ def _write_anew(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> RewrittenBatch:
-    """Encode the records of a damaged batch, and write them. Records with wrong checksums are left out unless `keep_damaged`."""
+    """Encode the records of a damaged batch, write them, and return what was written and left out.
+    Records with wrong checksums are left out unless ``keep_damaged``.
+    """
     there = sum(rows.num_rows for rows in given)
     if not keep_damaged:
         given = [rows.filter(_fill_true(rows.column("crc_ok"))) for rows in given]
@@ -404,7 +409,9 @@ def _fill_true(column: pa.Array) -> pa.Array:
 def _encode_rows(
     given: Iterator[pa.RecordBatch], constants: dict[str, Any]
 ) -> Iterator[memoryview]:
-    """Return the encoded bytes of rows, with `constants` in place of columns."""
+    """Return the encoded bytes of rows, with ``constants`` in place of columns. Raise RowRefused
+    for a row that no batch can hold.
+    """
     columns = [name for name in _COLUMNS if name not in _TOLD and name not in constants]
     first = next(given, None)
     if first is None:
@@ -429,7 +436,10 @@ class _HeaderChanges:
         self._file = file
 
     def apply(self, data: bytes, position: int) -> bytes:
-        """Return the batch of ``data``, which lies at a ``position``, with the values. Raises CodecError if its header does not say them."""
+        """Return the bytes of a batch with the new header values; ``data`` is the batch, which lies
+        at byte ``position`` of the file. Raise WrittenError if its header does not read as changed
+        then.
+        """
         entry = Entry(position, frame_of(data, position, self._file), data)
         source = Source(data, self._columns.session, origin=position)
         out = edit(entry.frame.layout, source, self._changes)

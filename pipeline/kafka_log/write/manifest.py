@@ -35,7 +35,9 @@ class Manifest:
         return self._things.get(name)
 
     def add(self, name: str, said: Mapping[str, Any]) -> None:
-        """Append the fields of an item, and write them to the disk. Raises OSError."""
+        """Append an item with the fields ``said``, and write it to the disk. Raise OSError if that
+        fails.
+        """
         line = json.dumps({_NAME: name, **said}, sort_keys=True).encode("ascii")
         is_cut_off = self._is_cut_off()
         with open_output(self.path, "a") as file:
@@ -44,7 +46,9 @@ class Manifest:
         self._update()
 
     def _is_cut_off(self) -> bool:
-        """Return whether the file ends in the middle of a line, as after a write that failed. Raises OSError."""
+        """Return whether the file ends in the middle of a line, as after a write that failed. Raise
+        OSError if it cannot be read.
+        """
         try:
             with self.path.open("rb") as file:
                 return (

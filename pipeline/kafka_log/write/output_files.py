@@ -65,7 +65,9 @@ def write_file(path: Path, data: bytes | memoryview) -> None:
 
 
 def sync(path: Path) -> None:
-    """Write a file, or the entries of a directory, to the disk (fsync). Raises OSError."""
+    """Write a file, or the entries of a directory, from the cache to the disk (fsync). Raise
+    OSError if that fails.
+    """
     number = os.open(path, os.O_RDONLY)
     try:
         with name_errors(path):

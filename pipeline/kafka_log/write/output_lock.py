@@ -43,13 +43,12 @@ class OutputLockedError(DirectoryError):
 
 @contextmanager
 def locked_output(out: Path) -> Iterator[None]:
-    """Create an output directory and hold its lock. Remove staged files that processes left there when they died.
+    """Create an output directory and hold its lock. Remove staged files that processes left there
+    when they died. Raise OutputLockedError if another process, or another job of this process,
+    holds the lock; or if the file system has no locks; OSError if the directory or the lock file
+    cannot be created.
 
     The operating system releases the lock when its process ends, however it ends.
-
-    Raises:
-        OutputLockedError: if another process, or another job of this process, holds the lock; or if the file system has no locks.
-        OSError: if the directory or the lock file cannot be created.
     """
     out.mkdir(parents=True, exist_ok=True)
     file = _open_locked(out)
@@ -77,7 +76,9 @@ def is_staged(name: str) -> bool:
 
 
 def _open_locked(out: Path) -> BinaryIO:
-    """Open the lock file and lock it. Raises OutputLockedError, OSError."""
+    """Return the lock file, open and locked. Raise OutputLockedError if another job holds the lock,
+    or the file system has no locks; OSError if the file cannot be opened.
+    """
     path = out / OUTPUT_LOCK
     while True:
         file = path.open("a+b", buffering=0)
@@ -104,7 +105,9 @@ _ADVICE = "wait until it is done, or choose another directory"
 
 
 def _try_lock(file: BinaryIO) -> bool:
-    """Lock an open file and return True. Return False if another open file has the lock. Raises OSError."""
+    """Lock an open file and return True. Return False if another open file has the lock. Raise
+    OSError if the file system has no locks.
+    """
     try:
         if sys.platform == "win32":
             file.seek(_WINDOWS_LOCKED_BYTE)
@@ -119,7 +122,9 @@ def _try_lock(file: BinaryIO) -> bool:
 
 
 def _write_holder(file: BinaryIO) -> None:
-    """Replace the text of the lock file by one that says who holds it. Raises OSError."""
+    """Replace the text of the lock file by one that says which process holds it. Raise OSError if
+    it cannot be written.
+    """
     holder = {
         "pid": os.getpid(),
         "host": socket.gethostname(),

@@ -33,10 +33,11 @@ def find_log_start(starts: LogStarts, partition: Partition) -> int | None:
 
 
 def clip_log_start(start: int | None, directory: Path) -> int | None:
-    """Return `start` if it lies inside of the log that was written to `directory`, else None.
+    """Return ``start`` if it lies inside of the log that was written to ``directory``, else None.
+    Raise OSError if the directory cannot be read.
 
-    A broker starts a log at the first offset of its first segment without a checkpoint, and deletes a log that ends before its
-    log start offset. Raises OSError.
+    A broker starts a log at the first offset of its first segment without a checkpoint, and
+    deletes a log that ends before its log start offset.
     """
     found = discover(directory) if start is not None and any(directory.glob("*.log")) else []
     segments = [segment for partition in found for segment in partition.segments]
@@ -61,9 +62,10 @@ class OutputError(DirectoryError):
 
 @contextmanager
 def open_staged_file(path: Path) -> Iterator[OutputFile]:
-    """Open a file under a temporary name for a ``with`` block, and rename it to `path` at the end.
+    """Open a file under a temporary name for a ``with`` block, and rename it to ``path`` at the
+    end. Raise OSError if that fails; if the block raises, the file is removed.
 
-    If the block raises, the file is removed. An OSError then names `path`. Raises OSError.
+    If the block raises, the file is removed. An OSError then names `path`.
     """
     partial = staged_path(path)
     try:
@@ -116,14 +118,13 @@ class OutputDirectory:
     def finished(
         self, name: str, source: Callable[[], Mapping[str, Any]]
     ) -> list[dict[str, Any]] | None:
-        """Return the report rows of a partition that an earlier run wrote from the same source, or None if it is not there.
+        """Return the report rows of a partition that an earlier run wrote from the same source, or
+        None if it is not there. Raise OutputError if the partition is there but was made of another
+        source or with other options.
 
         Args:
             name: The name of the partition directory.
             source: Describes the source (:func:`describe_source`). Called only if the partition is there.
-
-        Raises:
-            OutputError: if the partition is there but was made of another source or with other options.
         """
         before = self._manifest.get(name)
         if before is None or not (self.path / name).exists():
@@ -146,7 +147,8 @@ class OutputDirectory:
         rows: list[dict[str, Any]],
         log_start: int | None = None,
     ) -> Iterator[Path]:
-        """Yield an empty temporary directory for a partition, and rename it to `name` at the end of the ``with`` block.
+        """Yield an empty temporary directory for a partition, and rename it to `name` at the end of
+        the ``with`` block. Raise OSError if the directory cannot be written.
 
         The block may add to `rows`. If it raises, the directory is removed.
 
@@ -155,9 +157,6 @@ class OutputDirectory:
             made_of: The description of its source (:func:`describe_source`).
             rows: The report rows of the partition, for the manifest.
             log_start: The log start offset of the source. It is written to a checkpoint in the output directory if a broker needs it.
-
-        Raises:
-            OSError: if the directory cannot be written.
         """
         partial = staged_path(self.path / name)
         try:
@@ -248,7 +247,7 @@ def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
     if not (isinstance(before, dict) and before.keys() >= {"directory", "log", "segments"}):
         return "nobody knows of what"
     if before["log"] != now["log"]:
-        return f"of the log in {before['directory']}; {now['directory']} {_unlike(before['log'], now['log'])}"
+        return f"of the log in {before['directory']}; {now['directory']} {_describe_identity_difference(before['log'], now['log'])}"
     if before["segments"] != now["segments"]:
         sizes = _segments(before["segments"])
         if sizes == _segments(now["segments"]):
@@ -263,7 +262,7 @@ def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
     return f"its log started elsewhere: {before.get('log_start')}, and now {now.get('log_start')}"
 
 
-def _unlike(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def _describe_identity_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Return in words how one log differs from another one by its identity."""
     names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if "path" in names and "topic_id" not in names:

@@ -212,7 +212,8 @@ def _name(path: Path | None) -> str | None:
 def compare_bytes(
     source: Path, headers: Headers, written: Iterable[Written], *, start: int, stop: int
 ) -> None:
-    """Raise WrittenError if the written bytes differ from the bytes of `source` from `start` to `stop` (excluded).
+    """Raise WrittenError if the written bytes differ from the bytes of ``source`` from ``start``
+    (included) to ``stop`` (excluded), or are fewer or more.
 
     `headers` are the batch headers of the source, for the message.
     """

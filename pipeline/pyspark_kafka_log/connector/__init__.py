@@ -24,7 +24,9 @@ LOADER = "org.apache.spark.util.MutableURLClassLoader"
 
 
 def enable(spark: SparkSession) -> None:
-    """Make ``kafka-log`` the columnar connector in all sessions of this Spark application. In this one a path may stand in a query.
+    """Make ``kafka-log`` the columnar connector in all sessions of this Spark application. In this
+    one a path may stand in a query. Raise :class:`ConnectorError` if it cannot be compiled, or the
+    session has no JVM of its own (Spark Connect).
 
     The first time its Java is compiled, in about a second. Workers on the driver, and all of them in local mode, are of this process's
     interpreter and find packages where it does. Those of tasks on a cluster run the interpreter that Spark's Python workers run, which has

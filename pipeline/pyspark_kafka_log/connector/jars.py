@@ -64,7 +64,9 @@ def cache_directory() -> Path:
 
 
 def find_or_compile_jar(jvm: Any) -> Path:
-    """Return the jar of the connector for the Spark of this JVM (a ``JVMView`` of py4j), compiled if it is not cached.
+    """Return the jar of the connector for the Spark of this JVM (a ``JVMView`` of py4j), compiled
+    if it is not cached. Raise :class:`ConnectorError` if it cannot be compiled, or no directory can
+    be written.
 
     Raise :class:`ConnectorError` if it cannot be compiled, or no directory can be written.
     """
@@ -124,7 +126,7 @@ def _compile(jvm: Any, texts: dict[str, str], scratch: Path) -> Path:
 
 def _janino(jvm: Any, java: Sequence[Path], classes: Path) -> None:
     # Spark's own loader: that of the thread may know an older jar of ours.
-    """Compile Java files into ``classes`` with Janino."""
+    """Compile Java files into ``classes`` with Janino. Raise Py4JError if the compiler fails."""
     loader = jvm.java.lang.Class.forName("org.apache.spark.SparkContext").getClassLoader()
     compiler = jvm.org.codehaus.janino.Compiler()
     compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))

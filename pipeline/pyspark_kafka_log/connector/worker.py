@@ -151,7 +151,9 @@ def _answer_hello(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> No
 
 
 def _schema(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
-    """Send the JSON of the default schema, or of the given one after checking its columns."""
+    """Send the JSON of the default schema, or of the given one after checking its columns. Raise
+    SchemaError for an unknown column; OptionError for an invalid option.
+    """
     source = _source(request)
     if request["schema"] is None:
         schema = source.schema()
@@ -162,7 +164,10 @@ def _schema(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
 
 
 def _plan(request: Mapping[str, Any], found: bytes, out: AnswerStream) -> None:
-    """Send the logs of the query so far, the size of the scan, and its tasks. ``found`` is what earlier scans of the query sent."""
+    """Send the logs of the query so far, the size of the scan, and its tasks. ``found`` is what
+    earlier scans of the query sent. Raise OptionError or DirectoryError if the logs cannot be
+    found.
+    """
     reader = _reader(request)
     seen = QueryLogs.from_bytes(found)
     if isinstance(reader, KafkaLogReader):
@@ -195,7 +200,9 @@ def _size(
 
 
 def _aggregates(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
-    """Send the schema of aggregates, nothing if the rows themselves must be read."""
+    """Send the schema of the aggregates; send nothing if batch totals do not suffice, so that the
+    rows themselves must be read.
+    """
     asked = Aggregates.from_request(request)
     if asked is None:
         return
@@ -211,7 +218,9 @@ def _send_tasks(tasks: Iterable[tuple[Any, ...]], out: AnswerStream) -> None:
 
 
 def _read(request: Mapping[str, Any], task: bytes, out: AnswerStream) -> None:
-    """Send the rows of a task, or their partial aggregates, as an Arrow stream, then the metrics. Without columns only the numbers of rows are sent."""
+    """Send the rows of a task, or their partial aggregates, as an Arrow stream, then the metrics.
+    Without columns only the numbers of rows are sent. Raise CodecError for damage that is an error.
+    """
     reader = _reader(request)
     losses = Losses()
     splits = pickle.loads(task)
@@ -264,7 +273,9 @@ def _job(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
 
 
 def _write(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
-    """Write the rows that follow the question, and send the result of the task. After an error the remaining rows are read and dropped."""
+    """Write the rows that follow the question, and send the result of the task. On an error, read
+    and drop the remaining rows, and raise it again.
+    """
     job = WriteJob.from_json(request["job"])
     rows = pa.ipc.open_stream(pa.PythonFile(out, "r"))
     try:
@@ -289,7 +300,8 @@ def _abort(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
 
 
 def _reader(request: Mapping[str, Any]) -> KafkaLogReader | ReportReader:
-    """Return a reader of the needed columns, and of those that decide which rows exist.
+    """Return a reader of the needed columns, and of those that decide which rows exist. Raise
+    OptionError for an invalid option.
 
     The selected columns must not change the rows: a record without a timestamp fails a query or is dropped, and damage adds a row only if a column describes it.
     """
@@ -403,9 +415,10 @@ class Aggregates:
     def compute(
         self, parts: Iterable[Split], scan: Scan, on_read: OnRead | None = None
     ) -> pa.RecordBatch:
-        """Return the values over the rows of a task, one row for each group.
+        """Return the values over the rows of a task, one row for each group. Raise CodecError for
+        damage.
 
-        ``on_read`` is called with the bytes and skipped batches of each file. Raise CodecError for damage.
+        ``on_read`` is called with the bytes and skipped batches of each file.
         """
         columns = {column for name, column in self.functions if name != "count"}
         by_log = totals_of(parts, scan, columns, on_read)
@@ -463,7 +476,9 @@ def metadata_field(names: Sequence[str]) -> pa.Field:
 def with_metadata(
     reader: KafkaLogReader, splits: Sequence[Split], losses: Losses, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a task with the column ``_metadata``, as Spark's file sources have it. A batch never spans two splits."""
+    """Yield the rows of a task with the column ``_metadata``, as Spark's file sources have it. A
+    batch never spans two splits. Raise CodecError for damage that is an error.
+    """
     column = metadata_field(names)
     for split in splits:
         values = None

@@ -49,6 +49,9 @@ def export(
     progress: Progress = lambda done, tasks: None,
 ) -> Exported:
     """Add to a table the records that logs have gained since the last export, or all at first.
+    Raise ExportError if the export is not possible; DataLossError and TaskError are subclasses;
+    OptionError for an invalid option; OutputLockedError while another process writes into a
+    directory of Parquet files.
 
     The export is added as a whole or not at all. The table keeps the next offset of each partition, and the next export continues there. It must ask for the same
     columns, filters and partition columns. Tasks write with pyarrow and need no Spark package for Delta or Iceberg; this process needs the package
@@ -106,11 +109,9 @@ def target_of(
     catalog: str | Mapping[str, str] | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Target:
-    """Return the target of an export.
-
-    Raises:
-        ExportError: For an unknown format, or a place that the format cannot be written to.
-        ModuleNotFoundError: If the package that writes the format is missing.
+    """Return the target of an export. Raise ExportError for an unknown format, or a place that the
+    format cannot be written to; ModuleNotFoundError if the package that writes the format is
+    missing.
     """
     if kind == "parquet":
         from pyspark_kafka_log.export.parquet import ParquetTarget

@@ -69,7 +69,9 @@ class DeltaTarget:
         return self._out
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
-        """Add files by one commit."""
+        """Add files to the table by one commit, and create the table if ``before`` is None. Raise
+        ExportError if delta-rs refuses the commit.
+        """
         from deltalake.transaction import AddAction, create_table_with_add_actions
 
         now = time.time_ns() // 1_000_000

@@ -55,7 +55,7 @@ class IcebergTarget:
         return None
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
-        """Return the location of the table's files. A missing table is created without rows."""
+        """Return the location of the table's files. Create a missing table without rows."""
         from pyiceberg.transforms import DayTransform, IdentityTransform
 
         if self._table is None:

@@ -96,7 +96,10 @@ def run_export(
     fail_on_data_loss: bool = True,
     compression: Compression = "zstd",
 ) -> Exported:
-    """Add records to a target. See :func:`pyspark_kafka_log.export.export`."""
+    """Add records to a target and return the totals; see :func:`pyspark_kafka_log.export.export`.
+    Raise ExportError if earlier exports had other options; DataLossError if records are gone and
+    ``fail_on_data_loss`` is set.
+    """
     columns = default_columns(options)
     _check_options(target, options, columns, partition_by)
     made = _export_definition(options, query, columns, partition_by)

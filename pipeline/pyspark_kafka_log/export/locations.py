@@ -66,7 +66,9 @@ class Location:
         self.remove(path)
 
     def remove(self, path: str) -> None:
-        """Remove a file if it exists."""
+        """Remove a file, given relative to the location; do nothing if it does not exist. Raise
+        OSError if it cannot be removed.
+        """
         if not self.is_store:
             (Path(self.root) / path).unlink(missing_ok=True)
             return
@@ -97,7 +99,9 @@ class Location:
         yield from [name for name in self._names() if name.rpartition("/")[2].startswith(start)]
 
     def _names(self) -> Iterable[str]:
-        """Return the paths of all files in the bucket below the location."""
+        """Return the paths of all files below the location in its store, relative to it; ``[]`` if
+        it does not exist. Raise OSError if the store cannot list them.
+        """
         store, top = self._store()
         try:
             store.invalidate_cache()
@@ -141,7 +145,8 @@ _OF_FSSPEC = {
 
 
 def options_of_delta(table: str, place: Location) -> dict[str, str] | None:
-    """Return delta-rs's options for the fsspec options of a location, None for a directory. Both take missing ones from the environment.
+    """Return delta-rs's options for the fsspec options of a location; None if it is a directory.
+    Raise ExportError for an option that delta-rs does not have.
 
     Raise :class:`ExportError` for an option that delta-rs does not have. The message shows no value.
     """

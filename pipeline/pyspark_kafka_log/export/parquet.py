@@ -62,7 +62,9 @@ class ParquetTarget:
         return Location(os.fspath(root))
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
-        """Rename all files into their places. If that is interrupted, the next export does the rest."""
+        """Write a journal, and rename all files into their places. If that is interrupted, the next
+        export does the rest. Raise OSError if a file cannot be moved.
+        """
         journal = {
             "root": Path(job.place.root).name,
             "files": [file.path for file in files],
@@ -78,14 +80,18 @@ class ParquetTarget:
             shutil.rmtree(self._own / job_id, ignore_errors=True)
 
     def _read(self) -> State | None:
-        """Return the state, None if there is none yet."""
+        """Return the state of earlier exports; None if there is none yet. Raise ExportError if its
+        file is invalid.
+        """
         try:
             return State.from_json(self.name, self._state.read_text("utf-8"))
         except FileNotFoundError:
             return None
 
     def _finish(self) -> None:
-        """Complete the commit in the journal, if there is one. It may have been done in part."""
+        """Complete the commit in the journal, which may have been done in part; do nothing without
+        a journal. Raise ExportError if the state is invalid; OSError if a file cannot be moved.
+        """
         try:
             journal: dict[str, Any] = json.loads(self._journal.read_bytes())
         except FileNotFoundError:

@@ -72,7 +72,9 @@ class SparkRunner:
             yield TaskResult.from_dict(json.loads(text))
 
     def _collect_in_background(self, collect: Callable[[], list[str]], tasks: int) -> list[str]:
-        """Return the results of ``collect``, which runs in a thread while progress is shown. An interrupt cancels the tasks."""
+        """Return the results of ``collect``, which runs in a thread while progress is shown. Raise
+        what the job raises, translated; on KeyboardInterrupt cancel its tasks first.
+        """
         found: list[str] = []
         failed: list[BaseException] = []
 

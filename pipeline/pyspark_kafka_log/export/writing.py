@@ -126,7 +126,10 @@ class TaskResult:
 
 
 def write_task(number: int, splits: tuple[Split, ...], job: Job) -> TaskResult:
-    """Write the rows of splits, and return the files. If the task fails, it removes its files; those of a killed task have the job's id in their names."""
+    """Write the rows of splits into files of the job, and return the files and losses. If that
+    fails, remove the files. Raise CodecError for damage that is an error; OSError if a file cannot
+    be written.
+    """
     losses = Losses()
     # The same task may run twice at once, or again after it was lost.
     files = TaskFiles(job, f"{number:05}-{uuid.uuid4().hex[:8]}")
@@ -275,7 +278,9 @@ class _File:
 
 
 def _statistics(found: Any) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the least and greatest values of columns for which every row group has them."""
+    """Return the minimum and the maximum values by column name, of the columns for which every row
+    group of a Parquet file has them.
+    """
     numbers = {found.schema.column(i).path: i for i in range(found.num_columns)}
     least: dict[str, int] = {}
     greatest: dict[str, int] = {}

@@ -106,7 +106,9 @@ def parse_paths(
     given: Mapping[str, str] | None = None,
     session: Session = Session(),  # noqa: B008
 ) -> Options:
-    """Return the options of a query with the paths of its ``load``. Raise as :func:`parse`."""
+    """Return the options of a query with the paths of its ``load``. Raise OptionError for the first
+    invalid or unknown option.
+    """
     several = [path] if isinstance(path, (str, os.PathLike)) else path
     paths = [os.fspath(one) for one in several]
     said = {"path": paths[0]} if len(paths) == 1 else {"paths": json.dumps(paths)}
@@ -209,7 +211,9 @@ def _files(of: Given, session: Session) -> Files:
 
 
 def _parse_time(of: Given, option: Option[Moment | None], session: Session) -> int | None:
-    """Return a time in nanoseconds since 1970, None if the option is not given."""
+    """Return a time in nanoseconds since 1970; None if the option is not given. Raise OptionError
+    for an unknown time zone, or a time too far away.
+    """
     given = of[option]
     if given is None:
         return None
@@ -234,7 +238,9 @@ def _without_zone(of: Given, session: Session) -> tuple[str, ...]:
 
 
 def _record_damage(of: Given) -> tuple[OnDamage, Policy]:
-    """Return how damage is handled and the policy. Raise OptionError if mode and policy contradict each other."""
+    """Return what to do with damaged records (``raise``, ``drop`` or ``keep``), and the policy of
+    the reader. Raise OptionError if the options mode and policy contradict each other.
+    """
     on_damage, by_mode = of[table.MODE]
     policy: Policy = of[table.POLICY] or by_mode
     if policy is Policy.STRICT and on_damage != "raise":
@@ -254,7 +260,9 @@ def _report_damage(of: Given) -> tuple[OnDamage, Policy]:
 def _times(
     of: Given, one: table.Option[int | None], each: table.Option[Offsets | None]
 ) -> Offsets | int | None:
-    """Return the time for all partitions, else the times for each, as Spark's Kafka source does."""
+    """Return the time for all partitions, else the times by partition, else None, as Spark's Kafka
+    source does.
+    """
     time, times = of[one], of[each]
     return times if time is None else time
 

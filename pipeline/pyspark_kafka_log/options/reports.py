@@ -49,7 +49,7 @@ RAISING = ("batches", "log_transactions", "producers")
 
 
 def check(report: str, given: Collection[str]) -> None:
-    """Raise :class:`OptionError` for an option that has no effect on a report."""
+    """Raise OptionError for the first given option that has no effect on the report."""
     taken = (*_EVERY, *REPORTS[report])
     for name in given:
         if name not in taken:

@@ -201,7 +201,8 @@ class Given:
         of_stores: tuple[str, ...] = OF_STORES,
         purpose: str = "",
     ) -> None:
-        """Match the options of a query with the known ones.
+        """Match the options of a query with the known ones. Raise OptionError for an unknown
+        option.
 
         Args:
             given: Option texts by name. Names are compared without case.
@@ -209,9 +210,6 @@ class Given:
             ignored: Names of options without effect. Unknown options that begin with ``kafka.`` have no effect either.
             of_stores: Prefixes of names of options for stores.
             purpose: End of the message for an unknown option.
-
-        Raises:
-            OptionError: For an unknown option.
         """
         self._texts = {str(name).lower(): str(value) for name, value in given.items()}
         typed = {str(name).lower(): str(name) for name in given}

@@ -51,14 +51,16 @@ class OptionError(ValueError):
 
 
 def boolean(name: str, value: str) -> bool:
-    """Return a bool from ``true`` or ``false``, in any case."""
+    """Return True for ``true`` and False for ``false``, in any case. Raise OptionError for any
+    other value.
+    """
     if value.lower() not in ("true", "false"):
         raise OptionError(name, f"true or false is expected, not {value!r}")
     return value.lower() == "true"
 
 
 def number(name: str, value: str) -> int:
-    """Return a positive integer."""
+    """Return the positive integer of an option. Raise OptionError if the value is none."""
     if not re.fullmatch(r"[0-9]{1,18}", value, re.ASCII) or int(value) < 1:
         raise OptionError(name, f"a number from 1 on is expected, not {value!r}")
     return int(value)
@@ -91,7 +93,9 @@ def one_of(*allowed: S) -> Callable[[str, str], S]:
 
 
 def name_pattern(name: str, value: str) -> str:
-    """Return a pattern of file names."""
+    """Return the value, a pattern of file names, unchanged. Raise OptionError if it is empty or an
+    invalid pattern.
+    """
     if not value:
         raise OptionError(name, "it is empty")
     try:
@@ -102,7 +106,9 @@ def name_pattern(name: str, value: str) -> str:
 
 
 def states(name: str, value: str) -> tuple[State, ...]:
-    """Return states of segments from a comma-separated list."""
+    """Return states of segments from a comma-separated list. Raise OptionError for an unknown
+    state.
+    """
     try:
         return parse_include(value)
     except ValueError as error:
@@ -110,7 +116,9 @@ def states(name: str, value: str) -> tuple[State, ...]:
 
 
 def mode(name: str, value: str) -> tuple[OnDamage, Policy]:
-    """Return the handling of damage and the policy of one of Spark's modes."""
+    """Return what to do with damage, and the policy, for one of Spark's modes (:data:`MODES`, in
+    any case). Raise OptionError for another mode.
+    """
     if value.upper() not in MODES:
         raise OptionError(name, f"one of {', '.join(MODES)} is expected, not {value!r}")
     return MODES[value.upper()]
@@ -122,7 +130,9 @@ def policy(name: str, value: str) -> Policy:
 
 
 def names(name: str, value: str) -> tuple[str, ...]:
-    """Return distinct names from a comma-separated list."""
+    """Return the names of a comma-separated list. Raise OptionError if a name is empty or occurs
+    twice.
+    """
     found = tuple(part.strip() for part in value.split(","))
     if not all(found):
         raise OptionError(name, f"names with commas between are expected, not {value!r}")
@@ -133,7 +143,9 @@ def names(name: str, value: str) -> tuple[str, ...]:
 
 
 def topics(name: str, value: str) -> tuple[str, ...]:
-    """Return topics from a comma-separated list. Empty and repeated names are dropped, as in Spark's Kafka source."""
+    """Return topics from a comma-separated list. Empty and repeated names are dropped, as in
+    Spark's Kafka source. Raise OptionError if no name is left.
+    """
     found = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
     if not found:
         raise OptionError(name, f"names with commas between are expected, not {value!r}")
@@ -141,7 +153,9 @@ def topics(name: str, value: str) -> tuple[str, ...]:
 
 
 def pattern(name: str, value: str) -> str:
-    """Return a regular expression without surrounding spaces."""
+    """Return a regular expression without surrounding spaces. Raise OptionError if it is empty or
+    does not compile.
+    """
     if not value.strip():
         raise OptionError(name, "it is empty")
     value = value.strip()
@@ -153,14 +167,18 @@ def pattern(name: str, value: str) -> str:
 
 
 def column(name: str, value: str) -> str:
-    """Return a column name that no other column has."""
+    """Return the value as the name of an additional column. Raise OptionError if it is empty, or
+    the name of a column of the source (in any case).
+    """
     if not value.strip() or value.lower() in {known.lower() for known in COLUMNS}:
         raise OptionError(name, f"a name that no other column has is expected, not {value!r}")
     return value
 
 
 def path(name: str, value: str) -> tuple[str, ...]:
-    """Return one path. A URL with a password is invalid."""
+    """Return a tuple of the one path of the option. Raise OptionError if it is empty, or a URL with
+    a password.
+    """
     if not value:
         raise OptionError(
             name,
@@ -172,7 +190,9 @@ def path(name: str, value: str) -> tuple[str, ...]:
 
 
 def paths(name: str, value: str) -> tuple[str, ...]:
-    """Return paths from a JSON list."""
+    """Return the paths of a JSON list of strings. Raise OptionError if the value is not such a
+    list, or a path is empty or has a password.
+    """
     found = read_json(name, value, '["/data/kafka-1", "/data/kafka-2"]')
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
         raise OptionError(name, f"a JSON list of paths is expected, not {value!r}")
@@ -197,7 +217,9 @@ def read_json(name: str, value: str, example: str) -> object:
 
 
 def assign(name: str, value: str) -> frozenset[tuple[str, int]]:
-    """Return topics and partitions from JSON such as ``{"topicA":[0,1]}``."""
+    """Return (topic, partition) pairs from JSON such as ``{"topicA":[0,1]}``. Raise OptionError for
+    any other value, and for an empty object.
+    """
     example = '{"topicA":[0,1],"topicB":[0,1]}'
     wrong = OptionError(name, f"expected e.g. {example}, got {value!r}")
     found = read_json(name, value, example)
@@ -222,14 +244,18 @@ def bound(name: str, value: str) -> Bound:
 
 
 def milliseconds(name: str, value: str) -> int:
-    """Return a time in milliseconds since 1970."""
+    """Return a time in milliseconds since 1970. Raise OptionError if the value is not such a
+    number.
+    """
     if not re.fullmatch(r"[0-9]{1,18}", value, re.ASCII):
         raise OptionError(name, f"milliseconds since 1970 are expected, not {value!r}")
     return int(value)
 
 
 def duration(name: str, value: str) -> int:
-    """Return the milliseconds of a duration such as ``15m``."""
+    """Return the milliseconds of a duration such as ``15m``. Raise OptionError if the value is not
+    one.
+    """
     found = re.fullmatch(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", value.lower(), re.ASCII)
     unit = None if found is None else UNITS_MS.get(found[2] or "ms")
     if found is None or unit is None:
@@ -238,7 +264,9 @@ def duration(name: str, value: str) -> int:
 
 
 def moment(name: str, value: str) -> tuple[datetime, str | None]:
-    """Return a time in ISO 8601, and the name of a zone after it or None."""
+    """Return a time in ISO 8601, and the name of the time zone after it (None without one). Raise
+    OptionError for any other value, and for a zone after a time with an offset.
+    """
     named = re.fullmatch(r"(.*?[0-9])\s*([A-Za-z]{2}.*)", value.strip(), re.ASCII)
     text, zone = named.groups() if named is not None else (value.strip(), None)
     try:
@@ -261,9 +289,8 @@ TIMES_EXAMPLE = '{"topicA":{"0":1700000000000,"1":1700000000000}}'
 
 
 def parse_by_partition(name: str, value: str, least: int, example: str) -> Offsets:
-    """Parse JSON such as ``{"topic":{"0":23}}`` into a number, at least ``least``, for each topic and partition.
-
-    Raise OptionError, which shows the valid ``example``, for anything else.
+    """Parse JSON such as ``{"topic":{"0":23}}`` into a number, at least ``least``, for each topic
+    and partition. Raise OptionError, which shows the valid ``example``, for any other value.
     """
     wrong = OptionError(name, f"expected e.g. {example}, got {value!r}")
     found = read_json(name, value, example)

@@ -33,11 +33,8 @@ Log = Partition
 
 
 def find_logs(options: Options) -> list[Log]:
-    """Return all logs below the paths, selected or not.
-
-    Raises:
-        OptionError: For an invalid path, or one that matches nothing.
-        DirectoryError: For a path without logs.
+    """Return all logs below the paths, selected or not. Raise OptionError for an invalid path, or
+    one that matches nothing; DirectoryError for a path without logs.
     """
     return [
         log
@@ -48,6 +45,7 @@ def find_logs(options: Options) -> list[Log]:
 
 def find_survey(options: Options) -> Survey:
     """Return all partitions and log directories below the paths, also partitions without segments.
+    Raise OptionError if a path matches nothing; DirectoryError for a path without logs.
 
     Warns of files that are named like segments but are none, and of segments outside of partitions. If damage does not fail the query, partitions that
     cannot be read have an ``error``. Raises as :func:`find_logs`.
@@ -151,11 +149,9 @@ def _split_by_partition(partition: Partition) -> Iterator[Log]:
 
 
 def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
-    """Return the logs that the options select.
-
-    Raises:
-        OptionError: If a named topic or partition is missing, two directories hold the same partition, or an option of offsets
-            does not name exactly the selected partitions.
+    """Return the logs that the options select. Raise OptionError if a named topic or partition is
+    missing, two directories hold the same partition, or an option of offsets does not name exactly
+    the selected partitions.
     """
     topics = sorted({log.topic for log in logs})
     if options.subscribe is not None:
@@ -196,7 +192,9 @@ def is_selected(options: Options, key: tuple[str, int]) -> bool:
 
 
 def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None) -> list[Log]:
-    """Return those of ``logs`` that the options select, merged with remote segments. Named partitions may be missing.
+    """Return those of ``logs`` that the options select, merged with remote segments. Named
+    partitions may be missing. Raise OptionError if two directories hold the same partition; OSError
+    if a file cannot be read.
 
     ``ends`` caches the ends of remote segments. Raise :class:`OptionError` if two directories hold the same partition and ``replicas`` is ``error``.
     """

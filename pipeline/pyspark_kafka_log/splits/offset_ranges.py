@@ -22,11 +22,10 @@ from pyspark_kafka_log.splits.logs import Log, find_logs, select_logs
 
 
 def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
-    """Return the half-open offset range that the options select in a log; None at either end for its start or end.
-
-    Raises:
-        OptionError: If no record has the starting timestamp or a later one and the strategy is ``error``; with ``failOnDataLoss``
-            also if the log does not have a named offset, or the first offset comes after the end.
+    """Return the half-open offset range that the options select in a log; None at either end for
+    its start or end. Raise OptionError if no record has the starting timestamp or a later one and
+    the strategy is ``error``; with ``failOnDataLoss`` also if the log does not have a named offset,
+    or the first offset comes after the end.
     """
     first = _given_offset(options.starting_offsets, log, EARLIEST)
     end = _given_offset(options.ending_offsets, log, LATEST)
@@ -60,7 +59,9 @@ def _given_offset(offsets: Bound | None, log: Log, none: int) -> int | None:
 
 
 def _offset_at_time(times: Bound, log: Log, options: Options, starts: LogStarts) -> int | None:
-    """Return the first offset with a timestamp not before the given time of a log, None if there is none."""
+    """Return the first offset with a timestamp not before the given time of a log; None if there is
+    none. Raise CodecError for damage before the record, if damage is an error.
+    """
     from kafka_log.read.offsets_by_time import offset_at
 
     begin = None if options.selection.deleted_records else starts.get(log)
@@ -114,7 +115,9 @@ def _describe_partition(log: Log) -> str:
 
 
 def ending_offsets(path: Paths, options: Mapping[str, str] | None = None) -> str:
-    """Return the present ends of logs as JSON for the option ``endingOffsets``: ``{"orders":{"0":950}}``.
+    """Return the present ends of logs as JSON for the option ``endingOffsets``:
+    ``{"orders":{"0":950}}``. Raise OptionError for invalid options, and for options that already
+    say where queries end; DirectoryError for a path without logs; CodecError for damage.
 
     Queries with this option read what is there now, and no later records. A partition ends after its last complete batch; with ``isolationLevel``
     ``read_committed`` at its oldest open transaction. This process reads the files. A query with these offsets fails if a partition is new since.

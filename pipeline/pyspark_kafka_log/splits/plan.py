@@ -84,7 +84,9 @@ class PlanCache:
         self._lock = threading.Lock()
 
     def get(self, key: str, make: Callable[[], Plan]) -> Plan:
-        """Return the plan of a key from the cache, or from ``make``, which is called outside of the lock. Raises what ``make`` raises."""
+        """Return the plan of a key from the cache, or from ``make``, which is called outside of the
+        lock. Raise what ``make`` raises.
+        """
         with self._lock:
             found = self._plans.get(key)
             if found is not None:
@@ -115,7 +117,8 @@ class Sized(Protocol):
     """Something to read, with a size in bytes."""
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Return the size in bytes."""
 
 
 S = TypeVar("S", bound=Sized)
@@ -127,7 +130,9 @@ def plan(
     parallelism: int | None = None,
     seen: QueryLogs | None = None,
 ) -> Tasks:
-    """Return the splits of each task, in the order of topics, partitions and offsets.
+    """Return the splits of each task, in the order of topics, partitions and offsets. Raise
+    OptionError or DirectoryError if the selected logs cannot be found; CodecError for damage in
+    transactions.
 
     A file is read up to its present size, so that a task that runs again reads the same rows. Plans are cached as long as sizes and times
     of the files stay the same.

@@ -37,7 +37,10 @@ class QueryLogs:
     """Base offsets of the last segments, by directories that were found as a whole."""
 
     def find(self, options: Options) -> list[Log]:
-        """Return the logs below the paths of ``options``, as the first scan found them. Raise as :func:`~pyspark_kafka_log.splits.logs.find_logs`."""
+        """Return the logs below the paths of ``options``, as the first scan found them. Raise
+        OptionError for an invalid path, or one that matches nothing; DirectoryError for a path
+        without logs.
+        """
         selection = options.selection
         asked = (
             options.paths,

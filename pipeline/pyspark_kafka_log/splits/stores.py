@@ -26,7 +26,8 @@ _OWN = "storage."
 
 
 def storage_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options of fsspec's class for a URL. ``storage.`` options override Hadoop's; names are in lower case.
+    """Return the options of fsspec's class for a URL. ``storage.`` options override Hadoop's; names
+    are in lower case. Raise OptionError if a value is invalid JSON, or a key file cannot be read.
 
     Raise :class:`OptionError` for an invalid value. The message shows no secret.
     """
@@ -127,7 +128,9 @@ def _azure_emulator_options(url: str, account: str, found: Mapping[str, Any]) ->
 
 
 def _google_options(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return gcsfs's options, by the authentication type that is set."""
+    """Return gcsfs's options, by the authentication type that is set. Raise OptionError if a key
+    file cannot be read.
+    """
     setting = _setting_reader(given, lambda name: (name,))
     found = _read_settings(setting, project="fs.gs.project.id")
     if root := setting("fs.gs.storage.root.url").rstrip("/"):

@@ -110,7 +110,9 @@ def _drop_added_names(text: str) -> str:
 
 
 def _starting_times(texts: Mapping[str, str]) -> Offsets | int | None:
-    """Return the starting time for all partitions, else the times for each, else None."""
+    """Return the starting time for all partitions in milliseconds since 1970, else the times by
+    partition, else None. Raise OptionError if the value of one of the two options is invalid.
+    """
     one, several = texts.get(_TIMES[0].lower()), texts.get(_TIMES[1].lower())
     if one is not None:
         if not re.fullmatch(r"[0-9]{1,18}", one, re.ASCII):

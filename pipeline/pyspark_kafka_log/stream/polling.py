@@ -85,7 +85,9 @@ class LogStream:
         return self._retry_listing(self._initial)
 
     def _initial(self) -> dict[str, Any]:
-        """Return the start offsets by the options, from one listing. Raises OptionError if the options name other partitions than there are."""
+        """Return the start offsets by the options, from one listing, as JSON. Raise OptionError if
+        the options name other partitions than there are.
+        """
         self._starts = LogStarts()
         logs = {log.key: log for log in select_logs(self._find_logs(), self._reading)}
         wanted = self._options.starting
@@ -117,18 +119,19 @@ class LogStream:
         return self._options.limits
 
     def latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
-        """Return the end of the micro-batch that begins at ``start``: the end of the logs, or less if ``limited`` by the options.
+        """Return the end of the micro-batch that begins at ``start``: the end of the logs, or less
+        if ``limited`` by the options. Raise DataLossError if records after ``start`` are gone and
+        ``failOnDataLoss`` is set; CodecError for damage.
 
         The end is ``start`` itself if there is nothing to read yet. Without ``start`` it is the end of the logs.
-
-        Raises:
-            DataLossError: If records after ``start`` are gone and ``failOnDataLoss`` is set.
-            CodecError: For damage.
         """
         return self._retry_listing(lambda: self._latest(start, limited=limited))
 
     def _latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
-        """Return the end of the micro-batch after ``start``, from one listing. Raises what :meth:`latest` raises."""
+        """Return the end of the micro-batch after ``start``, from one listing; ``start`` if there
+        is nothing to read. Raise DataLossError if records are gone and ``failOnDataLoss`` is set;
+        CodecError for damage.
+        """
         if start is None:
             self._last = self._find_ends(self._matching_logs({}), {})[0]
             return to_json(self._last)
@@ -171,25 +174,27 @@ class LogStream:
         return to_json(self._last) if self._last else None
 
     def lag_metrics(self, consumed: Any) -> dict[str, str]:
-        """Return by how many offsets ``consumed`` is behind the last poll, as Spark's metrics. Empty before the first micro-batch or poll."""
+        """Return by how many offsets ``consumed`` is behind the last poll, as Spark's metrics;
+        ``{}`` before the first micro-batch or poll.
+        """
         if consumed is None or not self._last:
             return {}
         there = {key: position.offset for key, position in from_json(consumed).items()}
         return lag_metrics(there, {key: position.offset for key, position in self._last.items()})
 
     def tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
-        """Return the splits of each task of a micro-batch.
+        """Return the splits of each task of a micro-batch. Raise DataLossError if records of the
+        micro-batch are gone and ``failOnDataLoss`` is set.
 
         If ``end`` contains the offsets at which the query began, these replace ``start``.
-
-        Raises:
-            DataLossError: If records of the micro-batch are gone and ``failOnDataLoss`` is set.
         """
         start = initial_offsets(end) or start
         return self._retry_listing(lambda: self._tasks(start, end))
 
     def _tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
-        """Return the splits of each task of a micro-batch, from one listing. Raises DataLossError as :meth:`tasks` does."""
+        """Return the splits of each task of a micro-batch, from one listing. Raise DataLossError if
+        records of the micro-batch are gone and ``failOnDataLoss`` is set.
+        """
         before, after = from_json(start), from_json(end)
         logs = self._matching_logs(after)
         losses = [
@@ -248,7 +253,9 @@ class LogStream:
         return drop_tiered_segments(found) if self._copies_first else found
 
     def _matching_logs(self, known: Positions) -> dict[Key, Log]:
-        """Return the selected logs by partition.
+        """Return the selected logs by topic and partition; ``{}`` if all of them are gone and
+        ``known`` has partitions. Raise OptionError or DirectoryError if a path has no logs and
+        ``known`` is empty; DirectoryError if directories keep disappearing while they are listed.
 
         Raise :class:`OptionError` and DirectoryError for missing paths, unless partitions are ``known`` there: then these are gone.
         """
@@ -334,7 +341,9 @@ class LogStream:
         )
 
     def _offset_at_time(self, log: Log, timestamp: int) -> int:
-        """Return the first offset not before a timestamp; LATEST if there is none and the strategy allows it, else raise OptionError."""
+        """Return the first offset not before a timestamp; LATEST if there is none and the strategy
+        allows it, else raise OptionError. Raise CodecError for damage before the record.
+        """
         first = self._log_start(log)
         reading = self._reading
         found = read_steadily(
@@ -408,7 +417,9 @@ def plan_micro_batch(
 
 
 def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Split]:
-    """Yield what to read of each segment for the offsets ``start`` to ``end``: from the batch with the first to the last batch before the end."""
+    """Yield the byte range to read of each segment for the offsets ``start`` (included) to ``end``
+    (excluded). Raise CodecError for damage in transactions.
+    """
     # Where the log starts, the range says.
     wanted = options.selection.but(offsets=(start, end), deleted_records=True)
     near = replace(

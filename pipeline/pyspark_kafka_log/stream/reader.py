@@ -74,13 +74,11 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: Any = None
     ) -> dict[str, Any]:
-        """Return the end of the next micro-batch after ``start``, which is ``start`` if there is nothing to read.
+        """Return the end of the next micro-batch after ``start``, which is ``start`` if there is
+        nothing to read. Raise OptionError if an option does not fit the partitions (see
+        :meth:`initialOffset`); DataLossError if records are gone and ``failOnDataLoss`` is set.
 
         The end of the first micro-batch contains the offsets at which the query began.
-
-        Raises:
-            OptionError: If an option does not fit the partitions (see :meth:`initialOffset`).
-            DataLossError: If records are gone and ``failOnDataLoss`` is set.
         """
         if self._refusal is not None:
             raise self._refusal
@@ -108,11 +106,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return self._stream.report()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the tasks of the micro-batch from ``start`` to ``end``.
-
-        Raises:
-            OptionError: If an option does not fit the partitions and ``end`` does not contain the start of the query.
-            DataLossError: If records of the micro-batch are gone and ``failOnDataLoss`` is set.
+        """Return the tasks of the micro-batch from ``start`` to ``end``. Raise OptionError if an
+        option does not fit the partitions and ``end`` does not contain the start of the query;
+        DataLossError if records of the micro-batch are gone and ``failOnDataLoss`` is set.
         """
         self._start = end
         if self._refusal is not None and initial_offsets(end) is None:
@@ -121,7 +117,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return [Task(splits) for splits in self._stream.tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a task, then warn of lost ranges. Missing files are dropped unless ``failOnDataLoss`` is set."""
+        """Yield the rows of a task, then warn of lost ranges. Missing files are dropped unless
+        ``failOnDataLoss`` is set. Raise CodecError for damage that is an error.
+        """
         losses = Losses()
         splits = partition.splits if isinstance(partition, Task) else ()
         there = Task(locate_splits(splits, self._options.reading, fails=self._options.fails))

@@ -36,14 +36,12 @@ class RowRefused(BuildError):
 
 
 def refuse_broken(batch: pa.RecordBatch, casts: Mapping[str, Any]) -> None:
-    """Validate a record batch, and in full the columns whose types change.
+    """Validate a record batch, and in full the columns whose types change. Raise ValueError if an
+    array is broken.
 
     Args:
         batch: The record batch.
         casts: Arrow type to cast to, by the name of the column.
-
-    Raises:
-        ValueError: if an array is broken.
     """
     try:
         batch.validate()
@@ -75,16 +73,13 @@ def _validate(array: Any) -> None:
 
 
 def cast_column(array: Any, column: Column, row: int) -> Any:
-    """Return an array in the type of a column.
+    """Return an array in the type of a column. Raise RowRefused if a value does not fit the type;
+    ValueError if the type of the array cannot be cast.
 
     Args:
         array: The values.
         column: The column.
         row: Number of the first row, for errors.
-
-    Raises:
-        RowRefused: if a value does not fit the type.
-        ValueError: if the type of the array cannot be cast.
     """
     wanted = arrow_type(column)
     if array.type == wanted:
@@ -96,7 +91,8 @@ def cast_column(array: Any, column: Column, row: int) -> Any:
 
 def cast_plain(array: Any, wanted: Any, name: str, row: int) -> Any:
     """Return an array that is no list in the type ``wanted``. Raise RowRefused, with the first row, if a value does not fit, and
-    ValueError if the types do not."""
+    ValueError if the types do not.
+    """
     if wanted == pa.bool_() and not (
         pa.types.is_boolean(array.type) or pa.types.is_null(array.type)
     ):
@@ -126,7 +122,8 @@ def _plainer(array: Any, wanted: Any) -> Any:
 
 def _cast_list(array: Any, column: Column, row: int) -> Any:
     """Return a list of structs in the type of a column. Members are matched by name, those of a map by position. Raise
-    RowRefused for a null list or struct or a value that does not fit, ValueError for another type."""
+    RowRefused for a null list or struct or a value that does not fit, ValueError for another type.
+    """
     kind = array.type
     if pa.types.is_null(kind):
         return pa.nulls(len(array), arrow_type(column))

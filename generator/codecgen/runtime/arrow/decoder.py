@@ -71,7 +71,9 @@ each leaf its bytes or elements, and for each leaf its nulls."""
 
 
 def load_kernels(view: View) -> ModuleType:
-    """Return the kernels of a view or, where they cannot be compiled, the readers that do the same by NumPy.
+    """Return the kernels of a view or, where they cannot be compiled, the readers that do the same
+    by NumPy. Raise NoKernelsError if the view has no kernels; ImportError if neither numba nor the
+    NumPy readers can be imported.
 
     With ``NUMBA_DISABLE_JIT`` they are the kernels nevertheless, as plain Python.
 
@@ -399,7 +401,8 @@ class Decoder:
 
     def _learn(self, read: int) -> None:
         """Note what share of the bytes that were read each leaf took. What went before is forgotten by halves: entries of
-        two kinds that take turns are soon expected both."""
+        two kinds that take turns are soon expected both.
+        """
         if self.shares is None:
             self.shares = self._used() / max(read, 1)
         elif read:

@@ -112,7 +112,8 @@ class Decompressor:
         self, codec: Codec, table: Any, chunk: Chunk, row: int, used: int
     ) -> tuple[bool, int]:
         """Decompress a section by the codec in Python. Return False if it does not fit into the scratch buffer, and the used bytes
-        of the buffer."""
+        of the buffer.
+        """
         start, end = (int(place) - chunk.address for place in table[row, [SECTION, SECTION_END]])
         plain = self._decompress_clean(codec, chunk.view()[start:end])
         if plain is None:
@@ -132,7 +133,8 @@ class Decompressor:
         self, table: Any, sections: Sections, first: int, count: int, used: int
     ) -> tuple[int, int]:
         """Decompress sections by a kernel from the entry ``first`` on. Return the entry at which the kernel stops, and the used
-        bytes of the scratch buffer."""
+        bytes of the scratch buffer.
+        """
         start = self.scratch.address
         ready, after = sections.kernel(
             table.ctypes.data,

@@ -66,7 +66,8 @@ class Encoder:
         limits: Limits | None = None,
         kernels: ModuleType | None = None,
     ) -> None:
-        """Prepare to write entries.
+        """Prepare to write entries. Raise ValueError if ``kind`` cannot be written, ``batch_bytes``
+        is out of range, or a constant does not fit its column.
 
         Args:
             writer: Description of how the view is written.
@@ -104,7 +105,9 @@ class Encoder:
         self.rows = 0
 
     def encode(self, batches: Iterable[pa.RecordBatch], row: int = 0) -> Iterator[memoryview]:
-        """Yield the bytes of entries with the rows, in pieces of whole entries. Entries may hold rows of two record batches.
+        """Yield the bytes of entries with the rows, in pieces of whole entries. Entries may hold
+        rows of two record batches. Raise RowRefused if no entry can hold a row; ValueError if the
+        columns are not those of the view.
 
         Meanwhile ``rows`` is the number of the next row to be written.
 
@@ -135,7 +138,8 @@ class Encoder:
         self, rest: pa.RecordBatch, batch: pa.RecordBatch
     ) -> Generator[memoryview, None, tuple[pa.RecordBatch | None, int]]:
         """Write the entry that begins in ``rest`` and ends in ``batch``, and copy no more of ``batch`` than that takes. Return the rows
-        that are left if no entry ends, otherwise None, and the first row of ``batch`` that is neither written nor left."""
+        that are left if no entry ends, otherwise None, and the first row of ``batch`` that is neither written nor left.
+        """
         more = max(256, rest.num_rows)
         while True:
             taken = batch.slice(0, more)
@@ -204,6 +208,8 @@ class Encoder:
 
     def _compressed(self, source: Source, first: int, last: int) -> list[bytes]:
         """Compress the sections of entries. Return them, as they must live until they are written.
+        Raise BuildError if a codec is not known for the entry; RowRefused if the rows or the
+        compressed bytes of an entry are too large.
 
         Raises:
             BuildError: if a codec is not known for the entry.

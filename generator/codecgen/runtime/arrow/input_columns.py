@@ -211,7 +211,8 @@ def _describe(
     part: tuple[int, int] | None = None,
 ) -> None:
     """Write down where an array is; ``into`` are the slots of another column that takes the same values, ``part`` says
-    which values are looked at, if not all."""
+    which values are looked at, if not all.
+    """
     slots = slots_of(numbers, into or column)
     kept.append(array)
     buffers = array.buffers()

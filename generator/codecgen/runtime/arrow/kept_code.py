@@ -69,10 +69,8 @@ class KeptFiles:
         return False
 
     def save(self, key: Any, data: Any) -> None:
-        """Save ``data`` for a key. Other processes see the whole file or none.
-
-        Raises:
-            OSError: if the file cannot be written.
+        """Save ``data`` for a key. Other processes see the whole file or none. Raise OSError if the
+        file cannot be written.
         """
         body = self.dumps((self.made_of, key, self.dumps(data)))
         path = self.path(key)
@@ -94,7 +92,8 @@ class KeptFiles:
 
 def _read(path: Path) -> tuple[Any, Any, bytes] | None:
     """Return what machine code in a file is made of, the key it was saved for, and its pickle. Return None if the file cannot be
-    read or is damaged. A damaged file is removed."""
+    read or is damaged. A damaged file is removed.
+    """
     try:
         data = path.read_bytes()
     except OSError:

@@ -1,5 +1,6 @@
 """What there is room for where the address space of a process is limited (``ulimit -v``, or Spark's ``spark.executor.pyspark.memory``):
-buffers, and a compiler."""
+buffers, and a compiler.
+"""
 
 from __future__ import annotations
 

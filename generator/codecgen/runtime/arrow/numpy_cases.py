@@ -13,7 +13,8 @@ from codecgen.runtime.arrow.numpy_memory import Fields, Vector
 @dataclass(frozen=True, slots=True)
 class LengthPrefix:
     """A length at the front. ``kind`` is a NumPy type; the bytes that it counts begin ``after`` bytes from the first of
-    the structure. Or ``kind`` is ``zigzag`` or ``uvarint``, and they begin after it."""
+    the structure. Or ``kind`` is ``zigzag`` or ``uvarint``, and they begin after it.
+    """
 
     kind: str
     offset: int = 0
@@ -76,7 +77,8 @@ class Case:
     ``ends``: some need fields of an entry's first or last element. ``refuse`` says of which entries there are to be no rows.
 
     In a full check each of ``rules`` says in which entries it holds, each of ``row_rules`` in which of those that have rows, and
-    the numbers ``ascending`` of the rows ascend in each entry."""
+    the numbers ``ascending`` of the rows ascend in each entry.
+    """
 
     name: str
     read: Callable[[Walk], Fields]
@@ -95,7 +97,8 @@ class Case:
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How entries of some kinds are found. ``prefix`` is their length and ``refuse`` says which lengths no entry has, or all
-    have the same ``size``; ``least`` bytes are there of each; ``choose`` says which case each is, -1 for none."""
+    have the same ``size``; ``least`` bytes are there of each; ``choose`` says which case each is, -1 for none.
+    """
 
     kinds: tuple[int, ...]
     least: int

@@ -63,7 +63,8 @@ class _Each:
 @dataclass(slots=True)
 class _Entries:
     """Entries of one case: bytes ``start`` to ``end`` of the chunk at ``bias`` in the file. The rows of entry i begin
-    at ``rows[first[i]:first[i + 1]]`` in the memory."""
+    at ``rows[first[i]:first[i + 1]]`` in the memory.
+    """
 
     case: Case
     memory: Memory

@@ -25,7 +25,8 @@ _BITS |= {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (8, 16, 32,
 @cache
 def arrow_type(column: Column) -> Any:
     """Return the Arrow type of a column. A uuid is ``binary(16)``: few readers of Arrow know the extension type, and pyarrow does
-    not build it inside structs and lists."""
+    not build it inside structs and lists.
+    """
     if column.type in ("struct", "list"):
         fields = [pa.field(m.name, arrow_type(m), m.nullable) for m in column.children]
         if column.element is not None:
@@ -52,10 +53,8 @@ def arrow_type(column: Column) -> Any:
 
 
 def choose(view: Columns, names: Sequence[str] | None) -> tuple[Column, ...]:
-    """Return the columns with the given names, in that order. Without names return all columns except those on request.
-
-    Raises:
-        ValueError: if the view lacks a column, or one is named twice.
+    """Return the columns with the given names, in that order. Without names return all columns
+    except those on request. Raise ValueError if the view lacks a column, or one is named twice.
     """
     if names is None:
         return tuple(column for column in view.columns if not column.on_request)

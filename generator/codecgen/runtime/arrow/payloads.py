@@ -180,7 +180,9 @@ def decode(
     first_row: int = 0,
     compiled: bool = True,
 ) -> Iterator[Payloads]:
-    """Decode payloads into the rows of a view, in the order of the input.
+    """Decode payloads into the rows of a view, in the order of the input. Raise ValueError if
+    ``parts`` are not those of the view, their lengths differ, or a column is unknown or named
+    twice; TypeError if a part is not binary.
 
     Args:
         view: Description of the view, from the generated package ``columns``.
@@ -194,10 +196,6 @@ def decode(
 
     Yields:
         Batches of rows, with the payloads that were rejected or unknown.
-
-    Raises:
-        ValueError: if ``parts`` are not those of the view, their lengths differ, or a column is unknown or named twice.
-        TypeError: if a part is not binary.
     """
     chosen = choose(view, columns)
     names = set(view.parts)

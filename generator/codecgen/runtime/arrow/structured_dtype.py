@@ -15,13 +15,11 @@ _ORDER = {"big": ">", "little": "<"}
 
 
 def structured(layout: Layout) -> Any:
-    """Return a structured dtype with the fields of a layout.
+    """Return a structured dtype with the fields of a layout. Raise CodecError at the first field
+    that is optional or varies in size.
 
     Enums and bits are their numbers, a boolean is its byte; uuids, bytes and numbers of 3 bytes are voids. No value is
     checked.
-
-    Raises:
-        CodecError: At the first field that is optional or varies in size.
     """
     fields = []
     for f in layout.fields:

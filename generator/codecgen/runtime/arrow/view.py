@@ -120,11 +120,7 @@ class Columns:
     columns: tuple[Column, ...]
 
     def column(self, name: str) -> Column:
-        """Return a column by its name.
-
-        Raises:
-            ValueError: if there is none.
-        """
+        """Return a column by its name. Raise ValueError if there is none."""
         for column in self.columns:
             if column.name == name:
                 return column

@@ -38,7 +38,8 @@ CODECS: Mapping[str, Codec] = MappingProxyType(
 def decompress(
     codec: str, data: bytes | memoryview, *, limit: int, variant: str | None = None
 ) -> Decompressed:
-    """Decompress one whole section to at most ``limit`` bytes.
+    """Decompress one whole section to at most ``limit`` bytes. Raise UnsupportedCodec if the codec
+    or variant does not exist, or its library is not installed; ValueError if ``limit`` is negative.
 
     Args:
         codec: Name of the codec, such as ``zstd``; see :data:`CODECS`.
@@ -64,7 +65,8 @@ def decompress(
 def compress(
     codec: str, data: bytes | memoryview, *, level: int | None = None, variant: str | None = None
 ) -> bytes:
-    """Compress ``data`` to one whole section.
+    """Compress ``data`` to one whole section. Raise UnsupportedCodec if the codec or variant does
+    not exist, or its library is not installed; BuildError if the codec does not have the level.
 
     Args:
         codec: Name of the codec; see :data:`CODECS`.

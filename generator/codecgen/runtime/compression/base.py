@@ -36,19 +36,26 @@ class Decompressed:
 class Reader(Protocol):
     """Decompresses a section; reports errors in the result."""
 
-    def __call__(self, data: memoryview, limit: int, variant: str | None, /) -> Decompressed: ...
+    def __call__(self, data: memoryview, limit: int, variant: str | None, /) -> Decompressed:
+        """Return the decompressed bytes of ``data``, at most ``limit``, and the error that ended
+        them.
+        """
 
 
 class Usual(Protocol):
     """Decompresses an ordinary section quickly; returns None for any other."""
 
-    def __call__(self, data: memoryview, limit: int, /) -> bytes | None: ...
+    def __call__(self, data: memoryview, limit: int, /) -> bytes | None:
+        """Return the decompressed bytes of ``data``, or None if it is unusual or has more than
+        ``limit`` bytes.
+        """
 
 
 class Writer(Protocol):
     """Compresses data."""
 
-    def __call__(self, data: memoryview, level: int | None, variant: str | None, /) -> bytes: ...
+    def __call__(self, data: memoryview, level: int | None, variant: str | None, /) -> bytes:
+        """Return ``data`` as one compressed section."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,9 @@ def _blocks(
     notes: list[str],
     pauses: set[int],
 ) -> tuple[int, CompressionError | LimitError | None]:
-    """Decompress the blocks, and return the position of the end mark, or the error before it."""
+    """Decompress the blocks of a frame into ``out``. Return the position of the end mark and None,
+    or the position and the error before it. Raise UnsupportedCodec if lz4 is not installed.
+    """
     try:
         import lz4.block
         import lz4.frame
@@ -212,7 +214,9 @@ def _header_checksum(data: bytes) -> int:
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
-    """Return one frame of independent blocks, as the reference writes it."""
+    """Return ``data`` as one frame of independent blocks, as the reference writes it. Raise
+    UnsupportedCodec if lz4 is not installed.
+    """
     try:
         import lz4.block
     except ImportError as cause:

@@ -71,7 +71,9 @@ def _usual(data: memoryview, limit: int) -> bytes | None:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
-    """Decompress all frames, up to an error."""
+    """Decompress all frames of ``data`` to at most ``limit`` bytes, and return the bytes with the
+    error that ended them (None at the end). Raise UnsupportedCodec if zstandard is not installed.
+    """
     try:
         import zstandard
     except ImportError as cause:
@@ -267,7 +269,9 @@ def _by_blocks(
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
-    """Return one frame with the data, as the reference writes it."""
+    """Return ``data`` as one frame, as the reference writes it. Raise UnsupportedCodec if zstandard
+    is not installed.
+    """
     try:
         import zstandard
     except ImportError as cause:

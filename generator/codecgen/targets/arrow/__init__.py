@@ -32,7 +32,8 @@ def emit(plan: Plan) -> Emitted:
     A view of entries has its description, its kernels and its reader by NumPy here. A payload view has its kernels here if it
     asks for them; target construct describes its columns. If no kernel can read a view, a note says why, and the reference
     codecs read the view. If a view says how its rows are written and no kernel can write them, that is an error: nothing else
-    writes its rows."""
+    writes its rows.
+    """
     package = plan.manifest.package
     files: dict[str, str] = {}
     diagnostics: list[Diagnostic] = []

@@ -60,10 +60,8 @@ def function_name(verb: str, entry: LayoutPlan) -> str:
 
 
 def integer_of(f: Field) -> tuple[int, bool]:
-    """Return the bytes and the sign of a field that is an integer of fixed size, which kernels can load.
-
-    Raises:
-        Unsupported: if it is something else.
+    """Return the bytes and the sign of a field that is an integer of fixed size, which kernels can
+    load. Raise Unsupported if it is something else.
     """
     name = str(getattr(f.type, "base", None) or getattr(f.type, "name", ""))
     if not is_integer(name):

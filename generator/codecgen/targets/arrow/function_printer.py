@@ -330,7 +330,9 @@ class Printer:
         return text if binds >= least else f"({text})"
 
     def _text(self, value: Expr) -> tuple[str, int]:
-        """Return the text of an expression and its precedence, 12 for the strongest."""
+        """Return the Python text of an expression and its precedence, 12 for the strongest. Raise
+        TypeError for an unknown kind of expression.
+        """
         match value:
             case Var():
                 return self.name(value), 12

@@ -43,15 +43,13 @@ class KernelModule:
         return Num(self.checks.number(Check(name or f.name, place or f.span)) + 1)
 
     def text(self, kernels: list[str], doc: str, *docs: str) -> str:
-        """Return the text of the module.
+        """Return the text of the module. Raise LookupError if a function uses a name that nothing
+        defines.
 
         Args:
             kernels: Lines of the table of entry points.
             doc: First paragraph of its docstring.
             docs: Further paragraphs.
-
-        Raises:
-            LookupError: if a function uses a name that nothing defines.
         """
         for function in self.functions:
             function.body = pruned(function.body)

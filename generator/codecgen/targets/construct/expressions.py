@@ -65,10 +65,8 @@ class PythonExpressions:
         return call(self.use_helper("wrap"), inner, str(bits))
 
     def text(self, value: Value) -> str:
-        """Return the expression for a value, without parentheses around it.
-
-        Raises:
-            TypeError: if a reference codec cannot know a value of this kind.
+        """Return the expression for a value, without parentheses around it. Raise TypeError if a
+        reference codec cannot know a value of this kind.
         """
         match value:
             case nodes.Literal(number, type_):

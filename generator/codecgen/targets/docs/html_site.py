@@ -233,6 +233,8 @@ class PieceRow:
 
 @dataclass(frozen=True, slots=True)
 class Dump:
+    """The bytes of a stream in rows, and the pieces that the bytes belong to."""
+
     rows: tuple[ByteRow, ...]
     pieces: tuple[PieceRow, ...]
 

@@ -47,6 +47,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
+    """A line of an index: a link to a page, the kind of its declarations, and their description."""
+
     page: Phrase
     kind: Phrase
     doc: Phrase
@@ -54,6 +56,8 @@ class IndexRow:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
+    """The pages of one directory, for an index."""
+
     title: str
     rows: tuple[IndexRow, ...]
 

@@ -111,6 +111,8 @@ class StreamSection:
 
 @dataclass(frozen=True, slots=True)
 class ExampleSection:
+    """An example of a layout, with its bytes."""
+
     name: str
     doc: Phrase
     streams: tuple[StreamSection, ...]
@@ -119,6 +121,8 @@ class ExampleSection:
 
 @dataclass(frozen=True, slots=True)
 class LayoutSection:
+    """All that a page shows of a layout."""
+
     kind: ClassVar[str] = "layout"
     name: str
     title: str
@@ -138,6 +142,8 @@ class LayoutSection:
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
+    """A case of a choice: the value that selects a layout."""
+
     value: Phrase
     layout: Phrase
     doc: Phrase
@@ -158,6 +164,8 @@ class ChoiceSection:
 
 @dataclass(frozen=True, slots=True)
 class ValueRow:
+    """A value of an enum. Links lead to ``anchor``."""
+
     anchor: str
     number: Phrase
     names: Phrase
@@ -172,6 +180,8 @@ class ValueRow:
 
 @dataclass(frozen=True, slots=True)
 class EnumSection:
+    """All that a page shows of an enum."""
+
     kind: ClassVar[str] = "enum"
     name: str
     title: str
@@ -182,6 +192,8 @@ class EnumSection:
 
 @dataclass(frozen=True, slots=True)
 class ColumnRow:
+    """A column of a view. ``null`` tells when it is null."""
+
     column: Phrase
     type: Phrase
     null: Phrase
@@ -190,6 +202,8 @@ class ColumnRow:
 
 @dataclass(frozen=True, slots=True)
 class ValueOfColumn:
+    """A column and the value that some rows have in it."""
+
     column: Phrase
     value: Phrase
 
@@ -204,6 +218,8 @@ class RowsSection:
 
 @dataclass(frozen=True, slots=True)
 class ViewSection:
+    """All that a page shows of a view."""
+
     kind: ClassVar[str] = "view"
     name: str
     title: str

@@ -108,7 +108,8 @@ def make_site(
 @dataclass(frozen=True, slots=True)
 class Group:
     """Versions of a layout that have the same fields in the same places. ``words`` (``version 0``) and ``key``
-    (``v0``) are empty when all versions are in the group."""
+    (``v0``) are empty when all versions are in the group.
+    """
 
     plan: LayoutPlan
     versions: tuple[int, ...]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 class Words:
     """Words of a schema: printed by a filter (``comment``, ``json``, ``html``, ``md``), or as they are escaped in a
-    file that ends in .html, .svg, .xml, .md or .txt. False when there are none."""
+    file that ends in .html, .svg, .xml, .md or .txt. False when there are none.
+    """
 
     __slots__ = ("_text",)
 

@@ -35,6 +35,8 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
+    """A checksum field: its algorithm and the bytes that it covers."""
+
     algorithm: Annotated[str, "`crc32`, `crc32c` or another that the language knows."]
     covers: Annotated[
         tuple[Range, ...],
@@ -133,6 +135,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Example:
+    """An example of a layout."""
+
     name: Annotated[Words, "What it shows."]
     doc: Annotated[Words, "More about it."]
     hex: Annotated[str | None, "Its bytes as digits; None when the builder makes them."]
@@ -257,6 +261,8 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class FieldValue:
+    """A field, and the value that a row of a view writes into it."""
+
     layout: Annotated[str, "The layout: that of the rows, or that of the elements of `each`."]
     field: Annotated[str, "The field, with a dot and a name the bits of one."]
     value: Annotated[Expression, "What it holds, in terms of the columns."]
@@ -264,6 +270,8 @@ class FieldValue:
 
 @dataclass(frozen=True, slots=True)
 class ColumnValue:
+    """A column of a view, and its value."""
+
     column: Annotated[str, "The column, of a member of a list with a dot."]
     value: Annotated[Expression, "What it holds."]
 
@@ -354,7 +362,8 @@ class Text:
 @dataclass(frozen=True, slots=True)
 class Used:
     """A schema directory that is used. What it declares is not in `layouts`, `enums` and `choices`: names with a dot stand
-    for it."""
+    for it.
+    """
 
     name: Annotated[str, "What stands before the dot, perhaps with a dot in it."]
     package: Annotated[str, "The name of the package of its codecs."]
@@ -363,6 +372,8 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
+    """The manifest of a schema directory."""
+
     package: Annotated[str, "The name of the package of codecs."]
     title: Annotated[Words, "What the directory is about."]
     doc: Annotated[Words, "More about it."]

@@ -10,6 +10,8 @@ from codecgen.targets.template.schema_text import Words
 
 @dataclass(frozen=True, slots=True)
 class Place:
+    """Where something is declared."""
+
     file: Annotated[Words, "The YAML file, relative to the schema directory."]
     line: Annotated[int, "Its line."]
 

@@ -113,9 +113,10 @@ def count_noun(count: int, one: str, many: str | None = None) -> str:
 
 
 def is_zeros(file: BinaryIO, start: int, end: int) -> bool:
-    """Return whether the bytes from ``start`` (included) to ``end`` (excluded) are all 0.
+    """Return whether the bytes from ``start`` (included) to ``end`` (excluded) are all 0. Raise
+    OSError if the file cannot be read.
 
-    Bytes after the end of the file count as 0. Raise OSError if the file cannot be read.
+    Bytes after the end of the file count as 0.
     """
     file.seek(start)
     while start < end:

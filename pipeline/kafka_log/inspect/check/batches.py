@@ -155,7 +155,9 @@ class BatchCheck(Check):
 
 
 def find_framed_batches(scanned: ScannedSegment, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
-    """Yield the batches of a lost range with their first and last offsets, by the length fields alone.
+    """Yield the batches of a lost range, each with its first and last offset, found by their length
+    fields alone. Stop at a length that does not lead to another batch. Raise OSError if the file
+    cannot be opened.
 
     It stops at a length that leads neither to another batch nor to the end of the range, and after
     ``MAX_BATCHES``.
@@ -197,7 +199,9 @@ def _entry_at(file: Any, position: int, end: int, name: str) -> Entry | None:
 def _damaged_offsets(
     first: int | None, last: int, after: int | None, before: int | None
 ) -> tuple[int, int] | None:
-    """Return the offsets of a damaged batch: is_negative of its header, if they fit between its neighbors.
+    """Return the first and last offset of a damaged batch: those of its header if they fit between
+    its neighbors ``after`` and ``before``, else all offsets between the neighbors; None if a
+    neighbor is unknown then.
 
     Otherwise the offsets between the neighbors are returned, or None if one of these is unknown.
     """

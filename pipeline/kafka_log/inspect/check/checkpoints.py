@@ -109,9 +109,7 @@ def _offset_range(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
 
 def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding]:
     """Yield findings about unreadable checkpoint files and about their entries without a directory.
-
-    Raises:
-        OSError: The log directory cannot be listed.
+    Raise OSError if the log directory cannot be listed.
     """
     for name, error in broker.errors.items():
         reason = error.reason if isinstance(error, CodecError) else error

@@ -48,7 +48,8 @@ class Cluster:
 
     def assigned_to(self, node: int) -> int:
         """Return the number of replicas of a node that the metadata assigns to a directory by its
-        id."""
+        id.
+        """
         found = (
             directory
             for row in self._partitions.values()
@@ -73,7 +74,8 @@ class Cluster:
     @cached_property
     def _replicas(self) -> list[Partition]:
         """Return the replica of the metadata log in the directory, in a list; ``[]`` if there is
-        none."""
+        none.
+        """
         directory = self.directory / f"{CLUSTER_METADATA}-0"
         try:
             found = discover([directory]) if directory.is_dir() else []
@@ -85,7 +87,8 @@ class Cluster:
         self, views: Sequence[str], rows: Callable[[Iterable[Event]], list[Row]]
     ) -> list[Row]:
         """Return the rows that ``rows`` makes of the events of views; ``[]`` if the log cannot be
-        read."""
+        read.
+        """
         try:
             return (
                 answer_metadata(self._replicas, views, rows, None, salvage=True).rows
@@ -107,7 +110,8 @@ class Cluster:
     @cached_property
     def _has_policy(self) -> frozenset[str]:
         """Return the topics that have or had a cleanup policy; ``""`` stands for the default of
-        all."""
+        all.
+        """
         return frozenset(
             row["resource_name"] if row["resource_type"] == TOPIC else ""
             for row in self._rows(("configs",), lambda events: [row for _, row in events])

@@ -67,14 +67,16 @@ def run_command(options: argparse.Namespace) -> int:
         return table
 
     def said_of_nothing(log: LogDirectory) -> str:
-        return _said_of_nothing(options, log, judged)
+        return _describe_no_findings(options, log, judged)
 
     code = show(options, answer, said_of_nothing, _text, has_bar=True, filtered=None)
     return PROBLEMS if bad else code
 
 
-def _said_of_nothing(options: argparse.Namespace, log: LogDirectory, judged: int) -> str:
-    """Return what to say when there is no finding and so many batches were judged."""
+def _describe_no_findings(options: argparse.Namespace, log: LogDirectory, judged: int) -> str:
+    """Return the sentence for a check without findings, by the number of batches that were
+    ``judged``: nothing is wrong, or why no batch was checked.
+    """
     if judged:
         return "nothing is wrong"
     count = sum(len(partition.segments) for partition in log.all_partitions)

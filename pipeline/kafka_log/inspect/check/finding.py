@@ -87,6 +87,8 @@ def make_finding(
     **place: Any,
 ) -> Finding:
     """Return a finding with the usual severity and remedy of its kind, unless others are given.
+    Raise KeyError if the catalog has no such id; ValueError if the catalog does not allow this
+    severity for the id.
 
     Args:
         code: Id of the finding in the catalog.
@@ -95,10 +97,6 @@ def make_finding(
         severity: None: the first severity of the kind.
         remedy: None: the remedy of the kind.
         place: Other attributes of :class:`Finding`.
-
-    Raises:
-        KeyError: The catalog has no such id.
-        ValueError: The catalog does not allow this severity for the id.
     """
     kind = CATALOG[code]
     found = severity or kind.severities[0]

@@ -114,7 +114,9 @@ class IndexCheck(Check):
             yield from self.check_order(path, offsets, values)
 
     def find_unread(self, scanned: ScannedSegment, entries: Any) -> Any:
-        """Return a mask of the entries that point after the bytes of the segment that were read."""
+        """Return a mask of the index entries that point after the last byte or offset that was read
+        of the segment. Subclasses implement it.
+        """
         raise NotImplementedError
 
     def is_comparable(self, scanned: ScannedSegment) -> bool:
@@ -124,7 +126,9 @@ class IndexCheck(Check):
     def compare_with_batches(
         self, scanned: ScannedSegment, path: Path, entries: Any, offsets: Any, values: Any
     ) -> Iterator[Finding]:
-        """Yield findings about entries that contradict the batches; see the subclasses."""
+        """Yield findings about index entries that contradict the batches of their segment.
+        Subclasses implement it.
+        """
         raise NotImplementedError
 
     def _missing_index(self, path: Path) -> Finding:
@@ -369,7 +373,9 @@ class IndexFile:
 
 
 def read_index(path: Path, kind: Any, most: int) -> IndexFile | None:
-    """Read at most ``most`` entries of an index file; None if it does not exist. Raise OSError."""
+    """Read at most ``most`` entries of an index file; None if it does not exist. Raise OSError if
+    it cannot be read.
+    """
     try:
         with open_regular(path, -1) as file:
             size = file.seek(0, 2)

@@ -101,7 +101,9 @@ class _Entries:
         self._are_last = np.isin(offsets, headers.last)
 
     def fit(self, rows: slice | Any, shift: Any) -> Any:
-        """Return a mask of the entries that are right if their batches moved forward by ``shift`` bytes."""
+        """Return a mask of the entries ``rows`` that are right if their batches moved forward in
+        the file by ``shift`` bytes.
+        """
         first, position = self._headers.first, self._headers.position
         offsets, positions = self._offsets[rows], self._positions[rows] - shift
         if not len(position):

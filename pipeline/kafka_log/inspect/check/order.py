@@ -100,7 +100,8 @@ class OrderCheck(Check):
 
     def _far_finding(self, scanned: ScannedSegment, high: range, first: int, last: int) -> Finding:
         """Return the finding about the last batches, whose offsets do not fit relative index
-        entries."""
+        entries.
+        """
         return self.context.finding(
             "offset_too_far",
             scanned.segment.path,

@@ -69,7 +69,7 @@ class Comparison:
 def compare_partitions(
     partition_a: Partition, partition_b: Partition, advance: Advance
 ) -> Comparison:
-    """Compare two partitions and return the result.
+    """Compare two partitions and return the result. Raise OSError if a segment cannot be read.
 
     Memory: the batch headers of a chunk of each log, and a chunk of records where they differ.
 
@@ -77,9 +77,6 @@ def compare_partitions(
         partition_a: First replica.
         partition_b: Second replica.
         advance: Called with the number of bytes that are done.
-
-    Raises:
-        OSError: A segment cannot be read.
     """
     return _Comparer(Side(partition_a, advance), Side(partition_b, advance)).compare()
 
@@ -243,7 +240,8 @@ def _find_runs(at_a: Any, at_b: Any) -> Iterator[Run]:
 
 def _drop_short_runs(runs: Iterable[Run], a: Any, b: Any) -> list[Run]:
     """Return the runs without short ones in the middle: their batches are decoded with the
-    neighbors."""
+    neighbors.
+    """
     return [
         run
         for run in runs

@@ -17,7 +17,8 @@ Explanation = tuple[str, str]
 
 def describe_findings(row: Row, comparison: Comparison) -> Explanation:
     """Return the meaning of all findings of a row, and the remedy of the worst one that has a
-    remedy."""
+    remedy.
+    """
     found: list[Explanation] = [
         explanation
         for finding in row["findings"]

@@ -34,7 +34,8 @@ _KEY = np.dtype(
 
 class Settled(NamedTuple):
     """Number of records removed as a cleaner does, number of missing records, and first offset of
-    these."""
+    these.
+    """
 
     cleaned: int
     missing: int
@@ -85,7 +86,9 @@ class MissingRecords:
             self._add_keys(rows.filter(pa.array(data)))
 
     def settle(self) -> Settled:
-        """Count the added records as cleaned or missing. Reads the keys of the side that lacks them again. Raise OSError."""
+        """Return how many of the added records are cleaned and how many are missing, by reading the
+        keys of the side that lacks them again. Raise OSError if a segment cannot be read.
+        """
         self._merge()
         self._settle_keys()
         if self._markers:
@@ -178,7 +181,8 @@ class MissingRecords:
 
     def _read_keys(self, values: bool) -> Iterator[pa.RecordBatch]:
         """Yield the records with keys of the side that lacks some, with values if ``values`` is
-        True."""
+        True.
+        """
         side = Side(self.lacks.partition, lambda _: None)
         columns = ("offset", "key", "producer_id", "is_transactional", *["value"] * values)
         while not side.done:
@@ -194,7 +198,8 @@ class MissingRecords:
 
     def _settle_markers(self, markers: Any) -> None:
         """Count a marker as missing if the batch before it of its producer is data, else as
-        uncertain."""
+        uncertain.
+        """
         found = self._find_transactions(np.unique(markers[:, 0]))
         for producer, offset in markers.tolist():
             of_producer = found.get(producer)
@@ -206,7 +211,8 @@ class MissingRecords:
 
     def _find_transactions(self, producers: Any) -> dict[int, tuple[Any, Any]]:
         """Return, by producer, the first offsets of transactional batches and whether each has
-        data."""
+        data.
+        """
         side = Side(self.lacks.partition, lambda _: None)
         parts = []
         while not side.done:
@@ -296,7 +302,8 @@ class Repeats:
 
     def earliest_second(self, before: Any) -> Any:
         """Return, for each offset, the lowest offset of a second record whose first record is
-        before it."""
+        before it.
+        """
         first, second = np.array([(-1, _NEVER), *self._pairs], np.int64).T[:, 1:]
         at = np.searchsorted(-first, -before, side="right")
         return np.append(second, _NEVER)[at]

@@ -44,7 +44,8 @@ def read_records(
     side: Side, batches: Any, low: int, high: int | None, columns: Sequence[str] = COLUMNS
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of batches with offsets from ``low`` to before ``high``; note unreadable
-    batches as damage."""
+    batches as damage.
+    """
     for piece in adjacent_batches(batches):
         while len(piece):
             try:
@@ -90,7 +91,8 @@ Pair = tuple[pa.RecordBatch, pa.RecordBatch]
 
 def align_records(a: Iterator[pa.RecordBatch], b: Iterator[pa.RecordBatch]) -> Iterator[Pair]:
     """Yield the records of both sides over the same offset ranges, in order. Memory: a record batch
-    of each."""
+    of each.
+    """
     of_a, of_b = next(a, None), next(b, None)
     while of_a is not None or of_b is not None:
         if of_a is None:
@@ -193,7 +195,8 @@ def _find_unequal(a: pa.RecordBatch, b: pa.RecordBatch, name: str) -> Any:
 
 def find_batch(side: Side, offset: int) -> tuple[str, int, int, int] | None:
     """Return file, byte, checksum and leader epoch of the valid batch at an offset; None if there
-    is none."""
+    is none.
+    """
     for segment in reversed(side.segments):
         if segment.has_canonical_name and segment.base_offset > offset:
             continue

@@ -92,7 +92,8 @@ class Side:
     @property
     def start(self) -> int | None:
         """Return the first offset of the log, by the name of its first segment or its first batch;
-        None if empty."""
+        None if empty.
+        """
         named = (
             self.segments[0].base_offset
             if self.segments and self.segments[0].has_offset_in_name
@@ -113,7 +114,9 @@ class Side:
         return max(known, default=None)
 
     def load(self) -> None:
-        """Read some more batches, or find that there are none. Raises OSError."""
+        """Read and append the next batches of the log, or record that there are none. Raise OSError
+        if a segment cannot be read.
+        """
         rows = next(self._parts, None)
         if rows is None:
             self.done = True

@@ -110,7 +110,8 @@ def row_of_one_side(a: Partition | None, b: Partition | None) -> dict[str, Any]:
 
 def compare_row(a: Partition, b: Partition, comparison: Comparison) -> dict[str, Any]:
     """Return the row of a partition that both sides have. Raise OSError if a segment cannot be
-    read."""
+    read.
+    """
     findings = _findings(comparison)
     verdict = next(v for v in VERDICTS if v in {_strip_side(f) for f in findings} or v == "same")
     first = _first_offset(comparison, verdict)
@@ -194,7 +195,8 @@ def _first_offset(comparison: Comparison, verdict: str) -> int | None:
 
 def _find_common_epoch(a: Partition, b: Partition, comparison: Comparison) -> CommonEpoch | None:
     """Return the last common leader epoch, by the checkpoint files of both sides or else by their
-    batches."""
+    batches.
+    """
     epochs_a, epochs_b = read_epochs(a.directory), read_epochs(b.directory)
     if epochs_a is None or epochs_b is None:
         epochs_a, epochs_b = comparison.side_a.epochs, comparison.side_b.epochs
@@ -216,7 +218,8 @@ class CommonEpoch(NamedTuple):
 
 def read_epochs(directory: Path) -> Epochs | None:
     """Return the epochs in leader-epoch-checkpoint; None if the file is missing, damaged or
-    unordered."""
+    unordered.
+    """
     path = directory / NAME
     try:
         parsed = LEADER_EPOCH_CHECKPOINT.parse(
@@ -254,7 +257,8 @@ Pair = tuple[Partition | None, Partition | None]
 
 def diff_table(pairs: Sequence[Pair], advance: Advance = lambda _: None) -> pa.Table:
     """Compare pairs of partitions and return a row for each, in the columns of :data:`DIFFERENCES`.
-    Raise OSError."""
+    Raise OSError if a segment cannot be read.
+    """
     rows = []
     for a, b in pairs:
         if a is None or b is None:

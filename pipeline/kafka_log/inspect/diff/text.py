@@ -1,5 +1,6 @@
 """Text output of a comparison: a paragraph for each partition that differs, then the numbers of
-each verdict."""
+each verdict.
+"""
 
 from __future__ import annotations
 

@@ -60,9 +60,8 @@ class _BatchWriter(Protocol):
 
 
 def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
-    """Print one row per batch. Return exit code 1 if damage was found, else 0.
-
-    Raises ValueError for an unknown column, or a filter that needs records.
+    """Print one row per batch. Return exit code 1 if damage was found, else 0. Raise ValueError for
+    an unknown column, or a filter that needs records.
     """
     out = binary_stdout()
     is_text = options.format == "text"
@@ -145,10 +144,9 @@ def _may_match(partition: Partition, segment: Segment, masks: HeaderMasks) -> bo
 
 
 def _read_parts(reader: Any, reporter: DamageReporter) -> Iterator[Any]:
-    """Yield blocks of the kernels and lists of batches of the reference codecs. A batch with problems is a list alone; its
-    problems are reported after it was written.
-
-    Raises CodecError after the batches before the error.
+    """Yield blocks of the kernels and lists of batches of the reference codecs. A batch with
+    problems is a list alone; its problems are reported after it was written. Raise CodecError after
+    the batches before the error.
     """
     buffered: list[Batch] = []
     try:

@@ -56,7 +56,10 @@ def _decode_int(data: bytes) -> Any:
 
 
 def _decode_confluent(data: bytes) -> Any:
-    """Decode the schema id or GUID of Confluent's wire format, with the undecoded payload. Raise CodecError."""
+    """Return the schema id or GUID of a value in Confluent's wire format, and its undecoded
+    payload, as a JSON object. Raise CodecError if the value does not begin with a known magic byte
+    and an id.
+    """
     from kafka_codecs import CONFLUENT_VALUE
 
     fields = CONFLUENT_VALUE.parse(data)
@@ -131,7 +134,7 @@ class KeyValueDecoder:
     def decode_columns(
         self, topic: str, file: str, keys: Any, values: Any, controls: Any, positions: Any
     ) -> tuple[list[str | None], list[str | None]]:
-        """Return the keys and the values of rows as texts.
+        """Return the keys and the values of rows as two lists of texts, with None for null.
 
         Args:
             topic: Topic of all rows.
@@ -192,7 +195,9 @@ class KeyValueDecoder:
     def _decode_control(
         self, key: bytes | None, value: bytes | None, file: str, position: int
     ) -> tuple[str | None, str | None]:
-        """Return key and value of a control record as texts."""
+        """Return key and value of a control record as texts, None for null. A record that cannot be
+        decoded is rendered as bytes, and counted as a failure.
+        """
         decoded = read_control(key, value, strict=False, file=file, position=position)
         if decoded.error is not None:
             self._count_failure("control records cannot be read", str(decoded.error))

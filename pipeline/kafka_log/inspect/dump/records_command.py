@@ -38,9 +38,8 @@ _MAX_WIDTH = 1 << 30
 
 
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
-    """Print one row per record. Return exit code 1 if damage was found, else 0.
-
-    Raises ValueError for an unknown column or decoding format.
+    """Print one row per record. Return exit code 1 if damage was found, else 0. Raise ValueError
+    for an unknown column or decoding format.
     """
     out = binary_stdout()
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)

@@ -101,7 +101,6 @@ def run_command(options: argparse.Namespace) -> int:
 
 def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool) -> None:
     """Raise NotFoundError for a group that does not exist at the end of the log, or a topic without commits and without a partition."""
-
     from kafka_log.log_directory import LogDirectory
 
     everything = LogDirectory(options.paths)

@@ -60,16 +60,14 @@ _SHARE_PARTITION = re.compile(r".+:[A-Za-z0-9_-]{22}:[0-9]+", re.DOTALL)
 def coordinator_table(
     names: Iterable[str], found: Sequence[Partition], count: int | None = None
 ) -> pa.Table:
-    """Return one row per name and internal topic with the partition of the name, in the columns of :data:`COORDINATORS`.
+    """Return one row per name and internal topic with the partition of the name, in the columns of
+    :data:`COORDINATORS`. Raise NotFoundError (a ValueError) if a name is not text, ``count`` is
+    impossible, or ``found`` has a partition number that is not below the count.
 
     Args:
         names: Groups, transactional ids or share partitions.
         found: Partitions to look in for records of the names, and for the metadata log.
         count: Number of partitions of each topic; None takes it from the metadata log among ``found``, else 50.
-
-    Raises:
-        NotFoundError: (a ValueError) if a name is not text, ``count`` is impossible, or ``found`` has a partition number
-            that is not below the count.
     """
     if count is not None and not 1 <= count <= MAX_PARTITIONS:
         raise NotFoundError(f"a topic cannot have {count} partitions")

@@ -103,12 +103,9 @@ def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
 
 
 def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """Return one row per committed offset, in the columns of :data:`COMMITS`, by group, topic and partition.
-
-    Raises:
-        NotFoundError: if no partition of ``__consumer_offsets`` is there.
-        CodecError: if it is damaged, unless ``wanted.salvage``.
-        OSError: if a file cannot be read.
+    """Return one row per committed offset, in the columns of :data:`COMMITS`, by group, topic and
+    partition. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; CodecError if
+    it is damaged, unless ``wanted.salvage``; OSError if a file cannot be read.
     """
     rows = to_rows(newest_commits(offsets_partitions(partitions), wanted))
     ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows})
@@ -123,7 +120,9 @@ def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
 
 
 def newest_commits(found: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """Return the selected rows of the view ``offsets`` that are in force: the last one of each key, unless it is a deletion."""
+    """Return the selected rows of the view ``offsets`` that are in force: the last one of each key,
+    unless it is a deletion. Raise CodecError for damage, unless ``wanted.salvage``.
+    """
     columns = ("group", "topic", "partition", *_READ)
     newest = last_rows(found, "offsets", columns, KEYS, wanted)
     keep = pc.invert(newest.column("is_deleted"))
@@ -144,7 +143,10 @@ def last_rows(
     keys: Sequence[str],
     wanted: Groups,
 ) -> pa.Table:
-    """Return the last selected row of each key (``keys``) of a view, with ``record_offset`` and ``record_partition``. Memory holds one row per key."""
+    """Return the last selected row of each key (``keys``) of a view, with ``record_offset`` and
+    ``record_partition``. Memory holds one row per key. Raise CodecError for damage, unless
+    ``wanted.salvage``.
+    """
     names = [*columns, "record_offset", "record_partition"]
     parts: list[pa.Table] = []
     rows = kept = 0
@@ -212,9 +214,12 @@ def _keep_last_rows(parts: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
 
 
 def _find_open_ranges(partition: Partition, at: int, salvage: bool) -> Any:
-    """Return the offset ranges (first, last) of batches whose transaction ended after ``at``, sorted: it was still open then.
+    """Return the offset ranges (first, last) of batches whose transaction ended after ``at``,
+    sorted: it was still open then. Raise CodecError for damage; with ``salvage`` skip the rest of
+    the damaged segment.
 
-    ``at`` is in milliseconds. Raise CodecError for damage; with ``salvage`` skip the rest of the damaged segment."""
+    ``at`` is in milliseconds.
+    """
     columns = ("last_offset", "base_offset", "producer_id", "is_control", "is_transactional", "max_timestamp")  # fmt: skip
     open_ranges: dict[int, list[tuple[int, int]]] = {}
     found: list[tuple[int, int]] = []
@@ -246,7 +251,8 @@ def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
 def _find_log_end(row: Mapping[str, Any], ends: Ends) -> int | None:
     """Return the highest log end offset of the replicas of a commit's partition, None if there are none.
 
-    A topic that was deleted and created again has a new id: its log does not count for commits with the old id."""
+    A topic that was deleted and created again has a new id: its log does not count for commits with the old id.
+    """
     mine = None if row["topic_id"] in (None, bytes(16)) else row["topic_id"]
     found = ends.get((row["topic"], row["partition"]), ())
     matching = [end for other, end in found if mine is None or other in (None, mine)]
@@ -285,9 +291,12 @@ _Key = tuple[str, int]
 
 
 def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """Return one row per group that exists or has committed offsets, in the columns of :data:`GROUPS`, by name.
+    """Return one row per group that exists or has committed offsets, in the columns of
+    :data:`GROUPS`, by name. Raise NotFoundError if no partition of ``__consumer_offsets`` is there;
+    CodecError if it is damaged, unless ``wanted.salvage``.
 
-    ``lag`` is the sum over the partitions whose logs are there, null if there are none. Raises the errors of :func:`commit_table`."""
+    ``lag`` is the sum over the partitions whose logs are there, null if there are none. Raises the errors of :func:`commit_table`.
+    """
     found = offsets_partitions(partitions)
     kinds = _read_group_types(found, wanted)
     members = _count_members(found, wanted, kinds)
@@ -320,7 +329,8 @@ def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
 def _read_group_types(found: Sequence[Partition], wanted: Groups) -> dict[_Key, dict[str, Any]]:
     """Return the newest row of the view ``group_epochs`` of each group that is not deleted, by group and partition.
 
-    A group that changed its type has a deletion record for the old type."""
+    A group that changed its type has a deletion record for the old type.
+    """
     columns = ("record_type", "group", "epoch", "protocol_type", "state_time", "is_deleted")
     keys = ("record_type", "group", "record_partition")
     out = {}
@@ -336,7 +346,8 @@ def _count_members(
 ) -> Counter[_Key]:
     """Count the members of each group.
 
-    Members of a classic group come from its newest record (``kinds``), those of other groups are records that are not deleted."""
+    Members of a classic group come from its newest record (``kinds``), those of other groups are records that are not deleted.
+    """
     columns = ("record_type", "group", "member_id", "is_deleted")
     keys = ("record_type", "group", "member_id", "record_partition")
     out: Counter[_Key] = Counter()

@@ -173,10 +173,8 @@ class _LayoutReader:
         self.outer += maker.field_pieces(f, value, self.obj, f.name, start, self.source.pos)
 
     def _read_array(self, f: Field, codec: Array) -> None:
-        """Read the last field, an array, and append the pieces of its prefixes and elements.
-
-        Raises:
-            CodecError: If an element cannot be read. The pieces before the error are appended first.
+        """Read the last field, an array, and append the pieces of its prefixes and elements. Raise
+        CodecError if an element cannot be read. The pieces before the error are appended first.
         """
         start = at = self.source.pos
         for prefix in (codec.count, codec.length):
@@ -211,9 +209,10 @@ class _LayoutReader:
             raise error
 
     def _decompress(self, f: Field, codec: Array, start: int) -> bytes | None:
-        """Return the decompressed bytes of an array that begins at ``start``; None if it is empty or not compressed.
+        """Return the decompressed bytes of an array that begins at ``start``; None if it is empty
+        or not compressed. Raise CodecError if the bytes cannot be decompressed.
 
-        Sets ``section``. Raises CodecError if the bytes cannot be decompressed.
+        Sets ``section``.
         """
         compressed = codec.compressed
         assert compressed is not None

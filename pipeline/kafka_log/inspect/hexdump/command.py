@@ -69,7 +69,7 @@ def _count(text: str) -> int:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
+    """Print the bytes of a file with their fields. Return the exit code: 1 if a part is damaged."""
     if options.format != "text":
         return _print_table(options)
     from kafka_log.inspect.hexdump.text import format_part
@@ -100,10 +100,9 @@ def _print_table(options: argparse.Namespace) -> int:
 
 
 def _find_segment(directory: Path, offset: int | None) -> Path:
-    """Return the segment of a partition directory whose name has the largest base offset not above ``offset``.
-
-    Raises:
-        NoSuchPlace: If ``offset`` is None, the directory has not exactly one partition, or every segment begins later.
+    """Return the segment of a partition directory whose name has the largest base offset not above
+    ``offset``. Raise NoSuchPlace if ``offset`` is None, the directory has not exactly one
+    partition, or every segment begins later.
     """
     from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace
     from kafka_log.logs.discovery import discover
@@ -124,7 +123,10 @@ def _find_segment(directory: Path, offset: int | None) -> Path:
 
 
 def _read_parts(options: argparse.Namespace) -> Iterator[Part]:
-    """Yield the batches of a segment, or one part for another file, as the options select. Raise NoSuchPlace or OSError."""
+    """Yield the batches of a segment, or one part for another file, as the options select. Raise
+    NoSuchPlace if the file does not exist, is of an unknown kind, or has no such byte or offset;
+    OSError if it cannot be read.
+    """
     from kafka_log.inspect.hexdump.other_files import SEGMENTS, file_kind, hexdump_file
     from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, hexdump_batches
 

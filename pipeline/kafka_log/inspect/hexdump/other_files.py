@@ -42,9 +42,8 @@ _STATE_SUFFIXES = re.compile(r"(\.deleted|\.swap|\.cleaned|\.tmp|\.part)+\Z")
 
 
 def file_kind(path: Path) -> str:
-    """Return what the name of a file says about its content: a suffix, or the name of a text file, without suffixes of states.
-
-    Raises NoSuchPlace for an unknown name.
+    """Return what the name of a file says about its content: a suffix, or the name of a text file,
+    without suffixes of states. Raise NoSuchPlace for an unknown name.
     """
     name = _STATE_SUFFIXES.sub("", path.name)
     suffix = Path("0" + name).suffix
@@ -56,7 +55,9 @@ def file_kind(path: Path) -> str:
 
 
 def hexdump_file(path: Path, kind: str, at: int | None, max_entries: int, limits: Limits) -> Part:
-    """Return the bytes of a file that is no segment, with their fields.
+    """Return the bytes of a file that is no segment, with their fields. Raise NoSuchPlace if the
+    byte is not in the file, the file is too large, or ``at`` is given for another kind; OSError if
+    the file cannot be read.
 
     Args:
         path: The file.
@@ -64,10 +65,6 @@ def hexdump_file(path: Path, kind: str, at: int | None, max_entries: int, limits
         at: Only for indexes: the byte whose entry is shown first. None is the first byte.
         max_entries: Number of index or snapshot entries that are shown.
         limits: Limits of the parser.
-
-    Raises:
-        NoSuchPlace: If the byte is not in the file, the file is too large, or ``at`` is given for another kind.
-        OSError: If the file cannot be read.
     """
     if kind in INDEXES:
         return _dump_index(path, *INDEXES[kind], at or 0, max_entries)

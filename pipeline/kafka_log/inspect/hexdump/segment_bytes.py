@@ -68,7 +68,9 @@ def hexdump_batches(
     records: int = DEFAULT_RECORDS,
     limits: Limits | None = None,
 ) -> Iterator[Part]:
-    """Yield batches of a segment with their fields; a range of bytes that is no batch counts as one.
+    """Yield batches of a segment with their fields; a range of bytes that is no batch counts as
+    one. Raise NoSuchPlace if the segment has no such byte, or no batch with this offset; OSError if
+    the file cannot be read.
 
     Args:
         path: The segment.
@@ -77,10 +79,6 @@ def hexdump_batches(
         count: Number of batches.
         records: Number of records that are shown of each batch.
         limits: Limits of decompression and of elements.
-
-    Raises:
-        NoSuchPlace: If the segment has no such byte, or no batch with this offset.
-        OSError: If the file cannot be read.
     """
     limits = limits or Limits()
     with open_regular(path) as file:
@@ -104,7 +102,9 @@ def hexdump_batches(
 
 
 def _find_entries(read: Any, size: int, file: str) -> Iterator[EntryRange]:
-    """Yield the entries of a file by their lengths. After damage continue at the next complete entry."""
+    """Yield the byte range of each entry of a file, found by its length. Damage is yielded as a
+    range with its error, up to the next complete entry.
+    """
     position, last = 0, None
     columns = HeaderColumns(("last_offset",), file)
     while position < size:

@@ -65,10 +65,12 @@ Note = Callable[[str], None]
 
 
 def hashes_of(keys: Any) -> tuple[Any, Any]:
-    """Return the hashes of an Arrow array of keys.
+    """Return two arrays for an Arrow array of keys: for each key the index of its hash, and the
+    128-bit hashes of the distinct keys.
 
     Returns:
-        For each key the index of its hash, and the 128-bit hash of each distinct key (NumPy ``V16``)."""
+        For each key the index of its hash, and the 128-bit hash of each distinct key (NumPy ``V16``).
+    """
     encoded = keys.dictionary_encode()
     digests = b"".join(
         blake2b(key, digest_size=_HASH.itemsize).digest() for key in encoded.dictionary.to_pylist()
@@ -80,7 +82,8 @@ def hashes_of(keys: Any) -> tuple[Any, Any]:
 class NewestSizes:
     """The size of the newest record of every key, by the key's 128-bit hash.
 
-    Memory: 24 bytes a key, and up to six times that while records are merged."""
+    Memory: 24 bytes a key, and up to six times that while records are merged.
+    """
 
     def __init__(self) -> None:
         self._known = _Sizes.empty()
@@ -90,7 +93,8 @@ class NewestSizes:
     def add(self, keys: Any, sizes: Any) -> None:
         """Add records that are newer than all before, oldest first.
 
-        ``keys`` is an Arrow array without nulls; ``sizes`` has the bytes of key and value of each record, -1 for a tombstone."""
+        ``keys`` is an Arrow array without nulls; ``sizes`` has the bytes of key and value of each record, -1 for a tombstone.
+        """
         codes, digests = hashes_of(keys)
         last = np.empty(len(digests), np.int64)
         last[codes] = np.arange(len(codes))  # the last record of each key wins
@@ -141,12 +145,10 @@ def key_table(
     selection: Selection,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Return one row of key counts per partition, in the columns of :data:`KEYS`, for the selected records.
+    """Return one row of key counts per partition, in the columns of :data:`KEYS`, for the selected
+    records. Raise OSError if a file cannot be read.
 
     Records in damaged bytes are not counted. The column ``problem`` describes the first damage, or why a directory cannot be read.
-
-    Raises:
-        OSError: if a file cannot be read.
     """
     rows = []
     for partition in partitions:
@@ -156,7 +158,9 @@ def key_table(
 
 
 def _count_keys(partition: Partition, selection: Selection) -> dict[str, Any]:
-    """Count the keys of one partition; count anew around damage."""
+    """Return the row of key counts of one partition. After damage, count again from the start
+    without the damaged records. Raise OSError if a file cannot be read.
+    """
     problems: list[str] = []
     newest, counts = NewestSizes(), dict.fromkeys(("records", "no_key", "tombstones", "bytes"), 0)
     for batch in _scan_again_on_damage(partition, ["key", "value"], selection, problems.append):
@@ -199,17 +203,15 @@ def records_of_keys(
     note: Note | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Return one row per record with a key of the selection, in the columns of :data:`RECORDS_OF_KEY`.
+    """Return one row per record with a key of the selection, in the columns of
+    :data:`RECORDS_OF_KEY`. Raise CodecError for damage, if ``note`` is None; OSError if a file
+    cannot be read.
 
     Args:
         partitions: The partitions to read.
         selection: Selects records; has the keys.
         note: Called with a description of damage; the records around the damage are then returned.
         advance: Called with the size of each partition after it is read.
-
-    Raises:
-        CodecError: for damage, if ``note`` is None.
-        OSError: if a file cannot be read.
     """
     tables = []
     for partition in partitions:
@@ -219,7 +221,9 @@ def records_of_keys(
 
 
 def _list_records(partition: Partition, selection: Selection, note: Note | None) -> pa.Table:
-    """List the records of one partition that have a selected key; the newest one of each key is ``latest``."""
+    """Return a table of the records of one partition that have a selected key; the newest one of
+    each key is ``latest``. Raise CodecError for damage if ``note`` is None.
+    """
     rows: list[dict[str, Any]] = []
     columns = ["offset", "timestamp", "key", "value", "segment"]
     for batch in _scan_again_on_damage(partition, columns, selection, note):
@@ -254,10 +258,13 @@ def _list_records(partition: Partition, selection: Selection, note: Note | None)
 def _scan_again_on_damage(
     partition: Partition, columns: list[str], selection: Selection, note: Note | None
 ) -> Iterator[pa.RecordBatch | None]:
-    """Yield the selected data records of a partition.
+    """Yield the selected data records of a partition. At damage call ``note``, yield None, and
+    yield all undamaged records again from the first one; raise CodecError instead if ``note`` is
+    None.
 
-    At damage, call ``note``, yield None, and then yield all records again from the first one, without the damaged ones: the caller
-    has to forget what came before. Raise CodecError instead if ``note`` is None."""
+    At damage, call ``note``, yield None, and then yield all records again from the first one,
+    without the damaged ones: the caller has to forget what came before.
+    """
     if not partition.segments and partition.error is None:
         return
     try:

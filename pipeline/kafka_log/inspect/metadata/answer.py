@@ -31,7 +31,8 @@ class Answer:
     """The state after the record at offset ``as_of``, as rows.
 
     ``asked`` is the requested offset, None for the end of the log. If records before it cannot be read, ``as_of`` is smaller or
-    (salvage) rows are missing, and ``reason`` is the error. ``log`` is the part of the metadata log that was read."""
+    (salvage) rows are missing, and ``reason`` is the error. ``log`` is the part of the metadata log that was read.
+    """
 
     rows: list[Row]
     as_of: int
@@ -62,13 +63,11 @@ class Answer:
 
 
 def metadata_replicas(partitions: Sequence[Partition], on_damage: OnDamage | None) -> list[Partition]:  # fmt: skip
-    """Return the replicas of the metadata log, highest end offset first.
+    """Return the replicas of the metadata log, highest end offset first. Raise NotFoundError if
+    ``partitions`` has no replica; UnreadableError if no replica can be read, or one cannot and
+    ``on_damage`` is None.
 
     ``on_damage`` is called with the error of each replica that cannot be read.
-
-    Raises:
-        NotFoundError: if ``partitions`` has no replica.
-        UnreadableError: if no replica can be read, or one cannot and ``on_damage`` is None.
     """
     found = [partition for partition in partitions if partition.topic == CLUSTER_METADATA]
     if not found:
@@ -92,7 +91,10 @@ def answer_metadata(
     *,
     salvage: bool,
 ) -> Answer:
-    """Return the state as of an offset, from the replica that can be read furthest.
+    """Return the state as of an offset, from the replica that can be read furthest. Raise
+    NotFoundError if ``as_of`` is below -1 or beyond the end of the log; CodecError or
+    DirectoryError if no replica has an answer (see
+    :func:`~kafka_log.inspect.metadata.metadata_log.plan_metadata_log`).
 
     Args:
         replicas: Replicas of the metadata log, not empty.
@@ -100,11 +102,6 @@ def answer_metadata(
         rows: Builds the answer's rows from events of the views.
         as_of: Offset whose record is the last one to count; None is the end of the log.
         salvage: Skip records that cannot be read, instead of ending the answer before them.
-
-    Raises:
-        NotFoundError: if ``as_of`` is below -1 or beyond the end of the log.
-        CodecError, DirectoryError: if no replica has an answer (see
-            :func:`~kafka_log.inspect.metadata.metadata_log.plan_metadata_log`).
     """
     best: Answer | None = None
     error: Reason | None = None
@@ -133,7 +130,9 @@ def answer_metadata(
 def _answer_from(
     replica: Partition, views: Sequence[str], rows: Rows, wanted: int, asked: int | None
 ) -> Answer:
-    """Return the answer of one replica; at an unreadable record or snapshot, leave it out and try again. Raise CodecError if that is impossible."""
+    """Return the answer of one replica; at an unreadable record or snapshot, leave it out and try
+    again. Raise CodecError or DirectoryError if the replica has no readable state.
+    """
     unread = Unread()
     while True:
         log = plan_metadata_log(replica, wanted, unread)

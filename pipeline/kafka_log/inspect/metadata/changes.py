@@ -37,7 +37,10 @@ def change_table(
     on_damage: OnDamage | None = None,
     show_secrets: bool = False,
 ) -> pa.Table:
-    """Return one row for each object of a kind that was added, removed or changed between two offsets.
+    """Return one row for each object of a kind that was added, removed or changed between two
+    offsets. Raise ValueError if ``what`` is not a known kind; NotFoundError if there is no metadata
+    log; CodecError or DirectoryError for damage if ``on_damage`` is None, and if no two states are
+    readable.
 
     The columns are :data:`DIFFERENCES` with the kind's key. If the state at an offset cannot be read, the last readable offset before
     it takes its place, and ``on_damage`` is called.
@@ -52,10 +55,6 @@ def change_table(
         salvage: Likewise.
         on_damage: Called with a line for each problem; None raises the problem.
         show_secrets: As for :func:`~kafka_log.inspect.metadata.table.state_table`.
-
-    Raises:
-        CodecError, DirectoryError: if the two readable states are not apart, or for damage if ``on_damage`` is None.
-        ValueError: if ``what`` is not a known kind.
     """
     kind = find_kind(what)
     replicas = metadata_replicas(partitions, on_damage)
@@ -91,7 +90,8 @@ def change_table(
 def list_changed_columns(changes: pa.Table) -> pa.Table:
     """Return a table of changes for text output: one row per changed column, and one per added or removed object.
 
-    Added and removed objects have values only if they have a single column."""
+    Added and removed objects have values only if they have a single column.
+    """
     rows = []
     for row in changes.to_pylist():
         before, after = (json.loads(row[name] or "{}") for name in ("before", "after"))

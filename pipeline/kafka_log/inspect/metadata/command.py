@@ -117,7 +117,6 @@ def _find_useless_filter(options: argparse.Namespace) -> str | None:
 
 def _refuse_unknown(options: argparse.Namespace, found: set[str]) -> None:
     """Raise NotFoundError for a topic of ``--topic`` that does not exist as of the offset."""
-
     if missing := set(options.topic) - found:
         from kafka_log.log_directory import LogDirectory
 

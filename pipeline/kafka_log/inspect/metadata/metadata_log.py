@@ -72,13 +72,11 @@ class MetadataLog:
     salvage: bool = False
 
     def events(self, views: Sequence[str]) -> Iterator[Event]:
-        """Yield the rows of some views in the order of the log, rows of the snapshot first.
+        """Yield the rows of some views in the order of the log, rows of the snapshot first. Raise
+        CodecError for damage and for unknown record types; with ``salvage`` these are skipped;
+        OSError if a file cannot be read.
 
         Records in an aborted or open transaction of the metadata log are left out.
-
-        Raises:
-            CodecError: for damage and for unknown record types; with ``salvage`` these are skipped.
-            OSError: if a file cannot be read.
         """
         wanted, salvage = (self.start, self.as_of + 1), self.salvage
         whole = [] if self.snapshot is None else [_snapshot_part(self.snapshot, self.partition)]
@@ -95,9 +93,10 @@ class MetadataLog:
 
 
 def find_last_offset(partition: Partition) -> int:
-    """Return the last offset of a replica's segments and snapshots; ``MAX_OFFSET - 1`` if damage hides the end of the log.
-
-    Raise DirectoryError if the directory has neither a segment nor a snapshot, OSError if it cannot be read."""
+    """Return the last offset of a replica's segments and snapshots; ``MAX_OFFSET - 1`` if damage
+    hides the end of the log. Raise DirectoryError if the directory has neither a segment nor a
+    snapshot; OSError if it cannot be read.
+    """
     segments = _segments(partition)
     end = read_log_end(segments)
     if segments and end is None:
@@ -109,15 +108,12 @@ def find_last_offset(partition: Partition) -> int:
 
 
 def plan_metadata_log(partition: Partition, as_of: int, unread: Unread) -> MetadataLog:
-    """Choose the snapshot and the records of a replica from which the state as of an offset can be built.
+    """Choose the snapshot and the records of a replica from which the state as of an offset can be
+    built. Raise DirectoryError if the records before the first readable one are missing; CodecError
+    if they are damaged; OSError if a file cannot be read.
 
     This is the newest undamaged snapshot with the records after it. If some of these records are missing or unreadable, it is the
     snapshot from which the readable records reach furthest. ``unread`` has what earlier attempts could not read.
-
-    Raises:
-        DirectoryError: if the records before the first readable one are missing.
-        CodecError: if they are damaged.
-        OSError: if a file cannot be read.
     """
     segments = _segments(partition)
     end = read_log_end(segments)
@@ -143,9 +139,11 @@ def plan_metadata_log(partition: Partition, as_of: int, unread: Unread) -> Metad
 
 
 def plan_salvage(partition: Partition, as_of: int, found: MetadataLog | None) -> MetadataLog:
-    """Choose the snapshot and all segments after it, to be read with unreadable records skipped.
+    """Return the newest snapshot with all segments after it, to be read with unreadable records
+    skipped. Raise OSError if the directory cannot be listed.
 
-    The snapshot is that of ``found`` if its readable records reach the newest snapshot, and else the newest one."""
+    The snapshot is that of ``found`` if its readable records reach the newest snapshot, and else the newest one.
+    """
     segments = _segments(partition)
     there = [s for s in _snapshots(partition, None) if s.end_offset <= as_of + 1]
     newest = next(iter(there), None)
@@ -179,10 +177,11 @@ def exclude_unreadable(log: MetadataLog, error: CodecError, unread: Unread) -> U
 
 
 def find_earliest_offset(partition: Partition) -> int:
-    """Return the earliest offset whose state is known.
+    """Return the earliest offset whose state is known. Raise OSError if a file cannot be read.
 
-    This is -1 (before the first record) if the log begins at offset 0, and else the last offset of the oldest undamaged snapshot.
-    Raise OSError if a file cannot be read."""
+    This is -1 (before the first record) if the log begins at offset 0, and else the last offset
+    of the oldest undamaged snapshot.
+    """
     bases = [s.base_offset for s in _segments(partition)]
     if bases and min(bases) == 0:
         return -1
@@ -206,7 +205,8 @@ def _snapshot_error(snapshot: MetadataSnapshot, unread: Unread) -> Reason | None
 def _snapshots(partition: Partition, end: int | None) -> list[MetadataSnapshot]:
     """Return the snapshots of a partition directory, newest first.
 
-    If a snapshot was given as the path, return it alone. If a segment was given, return the snapshots up to ``end``, its end offset."""
+    If a snapshot was given as the path, return it alone. If a segment was given, return the snapshots up to ``end``, its end offset.
+    """
     given = [s for s in (parse_snapshot_path(segment.path) for segment in partition.segments) if s]
     if given:
         return given

@@ -61,7 +61,10 @@ def state_table(
     on_damage: OnDamage | None = None,
     show_secrets: bool = False,
 ) -> pa.Table:
-    """Return the state of a kind of metadata as of an offset: one row per object, by key.
+    """Return the state of a kind of metadata as of an offset: one row per object, by key. Raise
+    ValueError if ``what`` is not a known kind; NotFoundError if there is no metadata log, or
+    ``as_of`` is outside of it; CodecError or DirectoryError if no state is readable, or for damage
+    if ``on_damage`` is None.
 
     If records are unreadable, unknown or missing, the answer is as of the last offset before them. A damaged snapshot is only
     reported if the log has the same records.
@@ -75,11 +78,6 @@ def state_table(
         salvage: Skip unreadable records instead of ending the answer before them.
         on_damage: Called with a line for each problem; None raises the problem.
         show_secrets: Show secrets instead of ``(redacted)``.
-
-    Raises:
-        ValueError: if ``what`` is not a known kind.
-        NotFoundError: if there is no metadata log, or ``as_of`` is outside of it.
-        CodecError, DirectoryError: if no state is readable, or for damage if ``on_damage`` is None.
     """
     kind = find_kind(what)
     replicas = metadata_replicas(partitions, on_damage)

@@ -164,6 +164,7 @@ def producer_table(
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Return one row per partition, producer id and epoch, in the columns of :data:`PRODUCERS`.
+    Raise OSError if a file cannot be read.
 
     Rows are in the order of ``partitions``, then by id and epoch. Memory holds the rows.
 
@@ -172,9 +173,6 @@ def producer_table(
         on_damage: Called with a line for each lost range.
         wanted: Selects batches. With a range of offsets or timestamps, producers that only the snapshot has are left out.
         advance: Called with the size of each segment after it is read.
-
-    Raises:
-        OSError: if a file cannot be read.
     """
     rows = []
     whole = wanted.offsets == wanted.timestamps == EVERYTHING

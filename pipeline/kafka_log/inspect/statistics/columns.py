@@ -201,7 +201,8 @@ def stat_schema(by: Sequence[By] = ("partition",), deep: bool = False) -> pa.Sch
     """Return the schema of a table by the keys ``by``. ``deep``: records were decoded.
 
     ``bytes`` are the sizes of the files, ``lost_bytes`` the ranges that ``salvage`` could not read, ``trailing_bytes`` the incomplete
-    tails of segments."""
+    tails of segments.
+    """
     left_out = {*(() if "partition" in by else _OF_ONE_LOG)}
     left_out |= {"producers"} if "producer" in by else set()
     files = _FILES if has_files(by) else []

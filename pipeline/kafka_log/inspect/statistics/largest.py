@@ -78,13 +78,11 @@ _HIDDEN = pa.schema([(name, pa.int64()) for name in ("place", "topic_number", "c
 def largest_table(
     partitions: Sequence[Partition], count: int, by: Sequence[By], asked: Asked
 ) -> pa.Table:
-    """Return the ``count`` largest batches, or records if ``asked.deep``, largest first; equal sizes in log order.
+    """Return the ``count`` largest batches, or records if ``asked.deep``, largest first; equal
+    sizes in log order. Raise ValueError if ``count`` is negative; OSError if a file of records
+    cannot be read.
 
     With ``by`` return ``count`` rows for each combination of these keys, in the order of the keys.
-
-    Raises:
-        ValueError: if ``count`` is negative.
-        OSError: if a file of records cannot be read.
     """
     if count < 0:
         raise ValueError(f"{count} is no number of rows")

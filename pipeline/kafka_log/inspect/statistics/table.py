@@ -122,7 +122,8 @@ class Stat:
     def table(self, top: int | None = None) -> pa.Table:
         """Return one row per combination of keys, in the columns of :func:`~kafka_log.inspect.statistics.columns.stat_schema`.
 
-        ``top``: only this number of rows with the most bytes, largest first."""
+        ``top``: only this number of rows with the most bytes, largest first.
+        """
         found = self._make_table(self.sums.table(), self.by)
         if top is None:
             return found

@@ -94,7 +94,8 @@ class Sums:
         """Return one row per combination of keys, sorted by the keys.
 
         Its columns are the keys, :data:`MEASURES`, the texts ``magics``, ``codecs`` and ``timestamp_types``, and the number of
-        ``producers``. ``keys`` is a subset of the keys of this object; empty returns one row for all batches, None uses all keys."""
+        ``producers``. ``keys`` is a subset of the keys of this object; empty returns one row for all batches, None uses all keys.
+        """
         self._flush()
         self._compact()
         wanted = self.keys if keys is None else tuple(keys) or ("all",)

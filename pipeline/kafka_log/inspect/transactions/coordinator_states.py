@@ -76,7 +76,8 @@ class Coordinators:
     """Latest states of transactional ids, by id and by producer id.
 
     ``is_there``: at least one partition of ``__transaction_state`` was found. ``is_whole``: every partition was found and is
-    undamaged, as far as the ids show (see :func:`is_whole`)."""
+    undamaged, as far as the ids show (see :func:`is_whole`).
+    """
 
     states: Mapping[str, IdState] = field(default_factory=dict)
     by_producer: Mapping[int, str] = field(default_factory=dict)
@@ -90,13 +91,11 @@ class Coordinators:
 
 
 def read_coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coordinators:
-    """Read the latest state of each transactional id from the partitions of ``__transaction_state`` among ``partitions``.
+    """Read the latest state of each transactional id from the partitions of ``__transaction_state``
+    among ``partitions``. Raise OSError if a file cannot be read.
 
     If a partition has several copies, the record with the highest offset counts. ``on_damage`` is called with a line for each
     partition that is damaged or unreadable; its undamaged batches are still used.
-
-    Raises:
-        OSError: if a file cannot be read.
     """
     states: dict[str, IdState] = {}
     by_producer: dict[int, str] = {}

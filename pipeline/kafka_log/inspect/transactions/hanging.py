@@ -16,7 +16,8 @@ class Clock:
     """The time at which the log is judged, in milliseconds since 1970.
 
     ``is_given``: the caller states that the log was in this condition at ``now``. Otherwise ``now`` is the present, and the log may
-    be an old copy: age alone then proves nothing. ``max_timeout_ms`` applies to transactions whose own timeout is unknown."""
+    be an old copy: age alone then proves nothing. ``max_timeout_ms`` applies to transactions whose own timeout is unknown.
+    """
 
     now: int
     is_given: bool

@@ -93,7 +93,8 @@ def transaction_table(
     wanted: Selection,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Return one row per transaction and partition, in the columns of :data:`TRANSACTIONS`.
+    """Return one row per transaction and partition, in the columns of :data:`TRANSACTIONS`. Raise
+    OSError if a file cannot be read; ValueError if a state is not in :data:`WANTED`.
 
     Open transactions come first, hanging ones before others; then ended ones in the order of their markers. Memory holds the rows.
 
@@ -105,10 +106,6 @@ def transaction_table(
         states: Wanted states out of :data:`WANTED`; empty selects all.
         wanted: Producers, and the ranges of offsets and timestamps that a transaction has to overlap.
         advance: Called with the size of each segment after it is read.
-
-    Raises:
-        OSError: if a file cannot be read.
-        ValueError: if a state is not in :data:`WANTED`.
     """
     unknown = sorted(set(states) - set(WANTED))
     if unknown:
@@ -165,7 +162,8 @@ def _is_wanted(row: tuple[Any, ...], wanted: Selection) -> bool:
 def _overlaps(first: int | None, last: int | None, bounds: Range) -> bool:
     """Return whether the closed interval ``first`` to ``last`` overlaps the half-open range ``bounds``.
 
-    If one end is None, the other one stands for both. If both are None, the answer is False unless ``bounds`` is unlimited."""
+    If one end is None, the other one stands for both. If both are None, the answer is False unless ``bounds`` is unlimited.
+    """
     if bounds == EVERYTHING:
         return True
     first, last = last if first is None else first, first if last is None else last

@@ -61,7 +61,9 @@ def run_job(
     beside: Callable[[Partition], Sequence[Segment]] = lambda _: (),
     leaves: Callable[[Segment], Any] | None = None,
 ) -> pa.Table:
-    """Do `work` for each partition in a directory of its own below `out`, and return the report.
+    """Do ``work`` for each partition in a directory of its own below ``out``, and return the
+    report. Raise OutputError if ``out`` must not be written to; OSError if writing fails. Complete
+    partitions stay.
 
     Output of the same job with the same options and an unchanged source is kept. A partition that cannot be read, or whose damage `work`
     refuses, is not written and gets a row by `refused`.
@@ -78,10 +80,6 @@ def run_job(
         refused: Makes the row of a partition that is not written.
         beside: Returns the metadata snapshots that `work` reads too.
         leaves: Makes the row of a metadata snapshot that is left out. None: snapshots get no row.
-
-    Raises:
-        OutputError: if `out` must not be written to.
-        OSError: if writing fails. Partitions that are complete stay.
     """
     partitions = [_of_log(partition) for partition in partitions]
     names = name_directories(partitions)
@@ -132,7 +130,10 @@ def salvage(
     keep_damaged: bool = False,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """Write the readable records of partitions so that a broker loads them. See :meth:`kafka_log.log_directory.LogDirectory.salvage`."""
+    """Write the readable records of partitions below ``out`` so that a broker loads them, and
+    return one report row per loss or exclusion. Raise OutputError if ``out`` must not be written
+    to; OSError if writing fails.
+    """
     wanted = RewriteSelection(flatten=flatten, keep_damaged=keep_damaged)
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
@@ -153,7 +154,9 @@ _NEVER_FLAT = (
 
 
 def _snapshots(partition: Partition) -> list[Segment]:
-    """Return the snapshots in a directory of the metadata log, none for other partitions. Raises OSError."""
+    """Return the snapshots in a directory of the metadata log; ``[]`` for other partitions. Raise
+    OSError if the directory cannot be listed.
+    """
     if partition.topic != CLUSTER_METADATA or partition.error is not None:
         return []
     key = partition.topic, partition.partition
@@ -182,7 +185,9 @@ def cut(
     wanted: RewriteSelection,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """Write a selection of the batches of partitions. See :meth:`kafka_log.log_directory.LogDirectory.cut`."""
+    """Write a selection of the batches of partitions below ``out``, and return the report. Raise
+    OutputError if ``out`` must not be written to; OSError if writing fails.
+    """
     options = asdict(wanted)
     return run_job(
         "cut", partitions, out, inputs, options, _writes(wanted), advance, leaves=_left_out
@@ -201,7 +206,9 @@ def convert(
     target: Target,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """Write partitions with another codec or version. See :meth:`kafka_log.log_directory.LogDirectory.convert`."""
+    """Write partitions with another codec or version below ``out``, and return one report row per
+    segment. Raise OutputError if ``out`` must not be written to; OSError if writing fails.
+    """
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[Converted]:
         return write_converted(partition, directory, target, told)
@@ -221,17 +228,23 @@ def reindex(
     interval_bytes: int = INTERVAL_BYTES,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """Write the indexes of partitions. See :meth:`kafka_log.log_directory.LogDirectory.reindex`."""
+    """Write the indexes of partitions below ``out``, and return the report. Raise OutputError if
+    ``out`` must not be written to; OSError if writing fails.
+    """
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
-        return _reindexed(partition, directory, interval_bytes, told)
+        return _reindex_partition(partition, directory, interval_bytes, told)
 
     options = {"interval_bytes": interval_bytes}
     return run_job("reindex", partitions, out, inputs, options, work, advance, leaves=_left_out)
 
 
-def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance) -> list[ReportRow]:
-    """Write the indexes of the segments of a partition, and return its report rows."""
+def _reindex_partition(
+    partition: Partition, out: Path, interval: int, advance: Advance
+) -> list[ReportRow]:
+    """Write the indexes of the segments of a partition into ``out``, and return its report rows.
+    Raise OSError if a file cannot be written.
+    """
     report = RewriteReport()
     named = [s for s in partition.segments if s.has_canonical_name]
     for segment in partition.segments:
@@ -248,7 +261,9 @@ def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance)
     )
     for segment in named:
         report.entries.append(ReportRow(_name(segment), "indexed", bytes=segment.size))
-        report.entries += [_said_of(segment, batch) for batch in understated.get(segment.path, ())]
+        report.entries += [
+            _understated_row(segment, batch) for batch in understated.get(segment.path, ())
+        ]
         found = rest.get(segment.path, Rest(()))
         for run in found.lost:
             report.add_lost(_name(segment), run)
@@ -256,7 +271,7 @@ def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance)
     return report.entries
 
 
-def _said_of(segment: Segment, batch: UnderstatedBatch) -> ReportRow:
+def _understated_row(segment: Segment, batch: UnderstatedBatch) -> ReportRow:
     """Return the report row for a batch whose header understates its offsets."""
     said = ReportRow(_name(segment), "understated", 1, byte=batch.position, bytes=batch.size)
     said.first_offset, said.last_offset = batch.first_offset, batch.last_offset

@@ -85,7 +85,9 @@ class Target:
 
 
 def target(codec: str | None, level: int | None, magic: int | None = None) -> Target:
-    """Return what people ask for. Raises ValueError for a codec, a level or a version that there is not."""
+    """Return the format to convert to. Raise ValueError if the codec, the level or the version does
+    not exist, the version does not use the codec, or a level is given without a codec.
+    """
     if magic is not None and magic not in BATCH_VERSIONS:
         listed = ", ".join(map(str, BATCH_VERSIONS))
         raise ValueError(f"logs are not converted to version {magic}: known are {listed}")
@@ -105,10 +107,9 @@ def target(codec: str | None, level: int | None, magic: int | None = None) -> Ta
 
 
 def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
-    """Return the batch of ``data``, which lies at a ``position`` of a ``file``, with its records compressed by another codec.
-
-    Raises:
-        CodecError: if the records cannot be decompressed, or the codec cannot be used.
+    """Return the batch of ``data``, which lies at a ``position`` of a ``file``, with its records
+    compressed by another codec. Raise CodecError if the records cannot be decompressed, or the
+    codec cannot be used.
     """
     session = Session(strict=False, file=file, level=to.level)
     changes = {field_of(magic, "codec"): to.codec}
@@ -124,12 +125,11 @@ def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int)
 
 
 def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
-    """Return the batch of ``data``, which lies at a ``position`` of a ``file``, in the version of ``to``.
+    """Return the batch of ``data``, which lies at a ``position`` of a ``file``, in the version of
+    ``to``. Raise CodecError if the batch cannot be parsed, a checksum in it is wrong, or that
+    version has no place for a value.
 
     Fields that only that version has get their defaults.
-
-    Raises:
-        CodecError: if the batch cannot be parsed, a checksum in it is wrong, or that version has no place for a value.
     """
     assert to.magic is not None
     session = Session(strict=False, file=file)
@@ -139,7 +139,7 @@ def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) ->
         if isinstance(finding, ChecksumError):
             raise finding
     try:
-        values = _carried(batch, older, newer)
+        values = _carry_value(batch, older, newer)
         if to.codec is not None:
             name, _, member = field_of(to.magic, "codec").partition(".")
             if member:
@@ -151,16 +151,14 @@ def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) ->
         raise error.located(position=position, file=file) from None
 
 
-def _carried(value: Any, older: Any, newer: Any) -> Any:
-    """Return a value of one codec as the other one takes it: without what builders compute.
-
-    Raises:
-        BuildError: if the other one has no place for a field that has a value.
+def _carry_value(value: Any, older: Any, newer: Any) -> Any:
+    """Return a value of one codec as the other one takes it: without what builders compute. Raise
+    BuildError if the other one has no place for a field that has a value.
     """
     if value is None:
         return None
     if isinstance(older, Array) and isinstance(newer, Array):
-        return [_carried(one, older.element, newer.element) for one in value]
+        return [_carry_value(one, older.element, newer.element) for one in value]
     if isinstance(older, Bits) and isinstance(newer, Bits):
         _refuse_lost({n: v for n, v in value.items() if n not in newer.by_name and v})
         return {name: value[name] for name in newer.by_name if name in value}
@@ -175,7 +173,7 @@ def _carried(value: Any, older: Any, newer: Any) -> Any:
         if _is_computed(field) or (target is not None and _is_computed(target)):
             continue
         if target is not None:
-            out[field.name] = _carried(value[field.name], field.codec, target.codec)
+            out[field.name] = _carry_value(value[field.name], field.codec, target.codec)
         elif value[field.name] not in (None, field.absent):
             lost[field.name] = value[field.name]
     _refuse_lost(lost)
@@ -189,7 +187,9 @@ def _is_computed(field: Field) -> bool:
 
 
 def _refuse_lost(lost: dict[str, Any]) -> None:
-    """Raise BuildError for the first field value that the newer version has no field for."""
+    """Raise BuildError for the first value in ``lost``, which has the values that the newer version
+    has no field for; do nothing if ``lost`` is empty.
+    """
     for name, value in lost.items():
         raise BuildError(f"the newer version has no place for {value!r}").located(path=name)
 
@@ -206,24 +206,22 @@ _MADE = ("base_offset", "timestamp_type")
 _WRITTEN = [name for name in _COLUMNS if name != "magic"]
 
 
-def converted(
+def convert_messages(
     path: Path, start: int, stop: int, magic: int, codec: str | None, level: int | None
 ) -> Iterator[memoryview]:
-    """Yield the legacy messages between two positions of a file as record batches, in pieces of whole batches.
+    """Yield the legacy messages between two positions of a file as record batches, in pieces of
+    whole batches. Raise CodecError for damage, and for rows that no batch can hold.
 
     A compressed message becomes one batch. Uncompressed messages share batches.
-
-    Raises:
-        CodecError: for damage, and for rows that no batch can hold.
     """
     scanner = Scanner(path, _COLUMNS, start=start, stop=stop)
-    rows = (_grouped(batch) for batch in scanner)
+    rows = (_group_rows(batch) for batch in scanner)
     schema = pa.schema([scanner.schema.field(name) for name in _WRITTEN])
     stream = pa.RecordBatchReader.from_batches(schema, rows)
     return encode(stream, magic=magic, codec=codec, level=level, batch_bytes=_WHOLE)
 
 
-def _grouped(rows: pa.RecordBatch) -> pa.RecordBatch:
+def _group_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Return rows with the base offsets of their new batches, and CreateTime as the timestamp type of rows that have none."""
     offsets, kinds = numbers(rows, "offset"), numbers(rows, "timestamp_type")
     single = numbers(rows, "codec") == Compression.NONE
@@ -310,11 +308,12 @@ class Converted:
 def write_converted(
     partition: Partition, out: Path, target: Target, advance: Advance = lambda _: None
 ) -> list[Converted]:
-    """Write a partition into a directory that is empty, with all that a broker wants there. What became of its segments.
+    """Convert a partition into an empty directory, with the files that a broker keeps beside
+    segments, and return a report row per segment. Raise CodecError for damage, for a batch newer
+    than the target, and if the output does not read as its source; OSError if writing fails.
 
-    What was written is read again, and has to say the same as what was there. Memory holds the batch headers of one segment, and one
-    batch or a chunk. Raises OSError, and CodecError for damage: nothing of it can be kept, so it is not written; for batches of a
-    newer version than that of the ``target``; and where what was written does not say the same.
+    What was written is read again, and has to say the same as what was there. Memory holds the
+    batch headers of one segment, and one batch or a chunk.
     """
     segments = [s for s in partition.segments if s.state != "snapshot"]
     rows: list[Converted] = []
@@ -352,9 +351,9 @@ def _next_base(segments: Sequence[Segment], i: int) -> int:
 
 
 def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost | None]:
-    """Return the batch headers of a segment, the number of records of each batch, and its incomplete tail or None.
-
-    Raises CodecError for damage, and if offsets do not ascend from `start` on or are not below `stop`.
+    """Return the batch headers of a segment, the number of records of each batch, and its
+    incomplete tail or None. Raise CodecError for damage, and if offsets do not ascend from `start`
+    on or are not below `stop`.
     """
     reader = BlockReader(segment.path, policy=Policy.KAFKA, tail=segment.tail, size=segment.size)
     parts: list[Headers] = []
@@ -383,11 +382,13 @@ def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost |
                 where,
             )
         )
-    return headers, np.concatenate(counts), _unfinished(segment, reader)
+    return headers, np.concatenate(counts), _find_unfinished_tail(segment, reader)
 
 
-def _unfinished(segment: Segment, reader: BlockReader) -> Lost | None:
-    """Return the incomplete tail of a segment, or None. Raises CodecError if what follows the last batch is damage."""
+def _find_unfinished_tail(segment: Segment, reader: BlockReader) -> Lost | None:
+    """Return the incomplete tail of a segment that was read to its end; None if it ends with a
+    whole batch. Raise CodecError if the bytes after the last batch are damage.
+    """
     if reader.end is None or reader.end.note is None:
         return None
     rest = find_incomplete_tail(segment, reader.end.iterated_bytes)
@@ -414,13 +415,12 @@ def _write(
     target: Target,
     base: int,
 ) -> Converted:
-    """Write the batches of a segment in the ways of `kinds`, and return the report row of the segment.
-
-    Raises OSError, and CodecError for a batch that cannot be converted.
+    """Write the batches of a segment in the ways of `kinds`, and return the report row of the
+    segment. Raise OSError, and CodecError for a batch that cannot be converted.
     """
     name = os.fspath(segment.path)
     columns = HeaderColumns(BOUNDS, name)
-    recoded = _recoded(headers, counts, target)
+    recoded = _find_recompressed(headers, counts, target)
     as_is = Target(magic=target.magic)
     label = None if target.codec is None else target.codec.label
     with open_segment(segment.path) as file:
@@ -430,7 +430,7 @@ def _write(
             if kinds[low] == _COPY:
                 out.copy(file, run)
             elif kinds[low] == _OLD:
-                pieces = converted(
+                pieces = convert_messages(
                     segment.path, start, stop, target.of_messages, label, target.level
                 )
                 out.write_pieces(pieces, columns)
@@ -462,14 +462,14 @@ def _write(
 
 def _choose_conversions(headers: Headers, counts: Any, target: Target) -> Any:
     """Return for each batch whether it is copied, recompressed, upgraded to a newer version, or made from legacy messages."""
-    found = np.where(_recoded(headers, counts, target), _RECODE, _COPY)
+    found = np.where(_find_recompressed(headers, counts, target), _RECODE, _COPY)
     if target.magic is not None:
         found[headers.magic != target.magic] = _UPGRADE
     found[~have_field(headers.magic, "record_count")] = _OLD
     return found
 
 
-def _recoded(headers: Headers, counts: Any, target: Target) -> Any:
+def _find_recompressed(headers: Headers, counts: Any, target: Target) -> Any:
     """Return a mask of the batches that are compressed anew. Kafka compresses no batches of markers, and none without records."""
     if target.codec is None:
         return np.zeros(len(headers), bool)
@@ -480,7 +480,9 @@ def _recoded(headers: Headers, counts: Any, target: Target) -> Any:
 
 
 def _refuse_versions(segment: Segment, headers: Headers, target: Target) -> None:
-    """Raise ValueRefused for the first batch of a version that there is not, or that is newer than that of the target."""
+    """Raise ValueRefused for the first batch of an unknown version, or of a version newer than that
+    of the target.
+    """
 
     def refuse(rows: Any, reason: str) -> None:
         if len(rows):
@@ -497,7 +499,9 @@ def _refuse_versions(segment: Segment, headers: Headers, target: Target) -> None
 
 
 def _verify(segment: Segment, headers: Headers, kinds: Any, written: Sequence[Written]) -> None:
-    """Raise CodecError if what was written of a segment does not say what it says."""
+    """Raise CodecError if the batches that were written of a segment do not read as their
+    source.
+    """
     stop = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
     if (kinds == _COPY).all() and stop == int(headers.size.sum()):
         compare_bytes(segment.path, headers, written, start=0, stop=stop)

@@ -47,15 +47,13 @@ Advance = Callable[[int], None]
 def write_partition(
     partition: Partition, out: Path, wanted: RewriteSelection, advance: Advance = lambda _: None
 ) -> list[ReportRow]:
-    """Write the selected batches of a partition into an empty directory, with the files that a broker keeps beside segments.
+    """Write the selected batches of a partition into an empty directory, with the files that a
+    broker keeps beside segments. Raise OSError if writing fails.
 
     Memory holds the batch headers of one segment, and the offsets and positions of all batches.
 
     Returns:
         The report rows of the partition.
-
-    Raises:
-        OSError: if writing fails.
     """
     job = _Job(wanted, find_uncommitted(partition.segments) if wanted.flatten else Aborted())
     with LogWriter(out) as log:
@@ -77,10 +75,12 @@ def finish(
     *,
     producers: bool = True,
 ) -> list[Segment]:
-    """Write what belongs beside segments that are there: indexes, producer snapshots, leader epochs, the topic's id. ``written`` are
-    the paths of the segments and their base offsets, ``epochs`` the leader epochs of their batches (see
-    :func:`~kafka_log.write.checkpoints.write_leader_epochs`), ``end`` the offset after the last batch. Without ``producers`` nobody's
-    transactions go on where the log begins. Raises OSError."""
+    """Write the files that a broker keeps beside segments: indexes, producer snapshots, leader
+    epochs, the topic id. Return the segments. Raise OSError if a file cannot be written, or a
+    segment cannot be read again. ``written`` are the paths of the segments and their base offsets,
+    ``epochs`` the leader epochs of their batches, ``end`` the offset after the last batch. Without
+    ``producers`` no transaction is open where the log begins.
+    """
     last = len(written) - 1
     segments = [
         Segment(
@@ -108,7 +108,9 @@ def note_epochs(epochs: list[tuple[int, int]], headers: Headers, which: Any) -> 
 
 
 def open_transactions(segments: Sequence[Segment]) -> list[ReportRow]:
-    """Return report rows for transactions that have not ended: read_committed consumers stop at the first of them."""
+    """Return report rows for transactions that have not ended: read_committed consumers stop at the
+    first of them. Raise CodecError if a batch is damaged.
+    """
     found = read_transactions(segments) if segments else None
     if found is None:
         return []
@@ -154,7 +156,9 @@ class _Job:
         )
 
     def segment(self, log: LogWriter, segment: Segment, next_base: int | None) -> None:
-        """Write the selected batches of a segment."""
+        """Write the selected batches of a segment, and add what is left out or lost to the report.
+        Raise OSError if writing fails.
+        """
         wanted, base = self._wanted, get_named_base_offset(segment)
         if not wanted.may_select(base, next_base):
             return
@@ -194,7 +198,8 @@ class _Job:
         self._note(headers, there, taken, base)
 
     def end(self, log: LogWriter) -> None:
-        """Keep the end offset of the log: if its last batches were not written, write a batch without records.
+        """Keep the end offset of the log: if its last batches were not written, write a batch
+        without records. Raise OSError if writing fails.
 
         Else new records would get offsets that consumers have already seen. Does nothing for a cut.
         """

@@ -91,7 +91,9 @@ def _positions(segment: Segment, selection: RowSelection) -> Any:
 
 
 def find_uncommitted(segments: Sequence[Segment]) -> Aborted:
-    """Return the spans of records of transactions that were aborted or have not ended."""
+    """Return the offset ranges of records of transactions that were aborted or have not ended.
+    Raise CodecError if a batch is damaged.
+    """
     found = read_transactions(segments, Policy.SALVAGE, damage_raises=False)
     undecided = [(producer, first, _NEVER) for producer, first in found.open_first_offsets]
     aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]

@@ -69,11 +69,8 @@ class AppendPosition:
 
 
 def find_append_position(directory: Path, start: int) -> AppendPosition:
-    """Return where the log in a partition directory continues, not before `start`.
-
-    Raises:
-        DirectoryError: if the log does not end with a complete batch.
-        OSError: if it cannot be read.
+    """Return where the log in a partition directory continues, not before `start`. Raise
+    DirectoryError if the log does not end with a complete batch; OSError if it cannot be read.
     """
     (partition,) = discover(directory)
     if partition.error is not None:
@@ -102,9 +99,9 @@ def find_append_position(directory: Path, start: int) -> AppendPosition:
 
 
 def read_log_starts(target: Path) -> Mapping[tuple[str, int], int]:
-    """Return the log start offsets in the checkpoint of a broker's directory, by topic and partition; empty without a checkpoint.
-
-    Raises DirectoryError if the checkpoint cannot be parsed, OSError.
+    """Return the log start offsets in the checkpoint of a broker's directory, by topic and
+    partition; ``{}`` without a checkpoint. Raise DirectoryError if the checkpoint cannot be parsed;
+    OSError if it cannot be read.
     """
     path = target / LOG_START
     if not path.is_file():
@@ -120,13 +117,11 @@ _ROWS = [c.name for c in RECORDS.columns if c.name not in ("position", "base_off
 
 
 def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> None:
-    """Add `shift` to the offsets of a segment that we wrote, and set the leader epoch of its batches unless it is None.
+    """Add `shift` to the offsets of a segment that we wrote, and set the leader epoch of its
+    batches unless it is None. Raise OSError if the segment cannot be read or written; CodecError if
+    a batch would not read the same with the new offsets.
 
     The segment and its indexes keep their names, and index entries stay relative to them. The caller syncs the files.
-
-    Raises:
-        OSError: if the segment cannot be read or written.
-        CodecError: if a batch would not read the same with the new offsets.
     """
     is_batch = has_field(written.magic, "record_count")
     if shift and written.codec != "none" and not is_batch:
@@ -160,7 +155,10 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
 
 
 def _rewrite(path: Path, shift: int, written: LogFormat) -> None:
-    """Encode a segment again with new offsets: compressed messages have offsets inside of their compressed section."""
+    """Encode a segment of compressed legacy messages again with ``shift`` added to its offsets,
+    which lie inside the compressed sections, and rebuild its indexes. Raise OSError if a file
+    cannot be written, or what was written cannot be read again.
+    """
     scanner = Scanner(path, _ROWS)
     schema = scanner.schema
     at = schema.get_field_index("offset")
@@ -207,9 +205,8 @@ def new_job(
     overwrite: bool = False,
     passed: Iterable[str] = (),
 ) -> WriteJob:
-    """Return a job that writes to a log directory. Raise DirectoryError if `target` holds segments itself or is a file.
-
-    Raises OSError.
+    """Return a job that writes to a log directory. Raise DirectoryError if ``target`` holds
+    segments itself or is a file; OSError if it cannot be listed.
     """
     path = Path(target).absolute()
     counts: dict[str, int] = {}
@@ -230,7 +227,10 @@ def make_batch_job(job: WriteJob, batch: int) -> WriteJob:
 
 
 def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | None = None) -> None:
-    """Make what the tasks of a job wrote part of the logs, lowest task first. A ``micro`` batch that is there already is dropped.
+    """Make the segments that the tasks of a job wrote part of the logs, lowest task first; drop a
+    ``micro`` batch that was committed before. Raise SinkError for offsets that do not ascend;
+    DirectoryError for logs that cannot be appended to, and while a broker runs; OSError. Call
+    :func:`abort` then.
 
     Raises :class:`~kafka_log.write.sink.rows.SinkError` for offsets that do not rise, DirectoryError for logs that nothing can be added
     to and while a broker runs there, OSError. Then :func:`abort` is to be called.
@@ -262,7 +262,9 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
 
 
 def abort(job: WriteJob) -> None:
-    """Remove what a job wrote. One that was committed, and ended before everything had its place, is finished. Raises DirectoryError, OSError."""
+    """Remove what a job wrote; complete a job that was committed but interrupted. Raise
+    DirectoryError if a broker runs in the directory; OSError if a file cannot be moved.
+    """
     target = Path(job.target)
     place = job_directory(job)
     if not (place / DECIDED).exists():
@@ -303,7 +305,9 @@ class _Commit:
         """Files and directories that are to be on the disk before all is decided."""
 
     def moves(self, staged: Sequence[Staged]) -> list[Move]:
-        """Return the moves that make staged segments part of the logs."""
+        """Return the moves that make staged segments part of the logs. Raise SinkError, FormatError
+        or DirectoryError if they cannot follow the existing segments.
+        """
         by_partition = {
             key: sorted(found, key=_by_offset)
             for key, found in groupby(sorted(staged, key=_key), key=_key)
@@ -353,7 +357,9 @@ class _Commit:
         return sorted(wanted)
 
     def _build_partition(self, topic: str, number: int, staged: Sequence[Staged]) -> list[Move]:
-        """Build a partition that is new or replaces another one, and return its move."""
+        """Build a partition that is new or replaces another one, and return its move. Raise OSError
+        if a file cannot be written; SinkError if given offsets do not ascend.
+        """
         directory = self._place / "new" / f"{topic}-{number}"
         directory.mkdir(parents=True)
         at = AppendPosition(
@@ -375,7 +381,10 @@ class _Commit:
         return [Move(_relative_path(self._target, directory), directory.name)]
 
     def _build_segments(self, old: Path, staged: Sequence[Staged]) -> list[Move]:
-        """Build segments that follow those of an existing partition, and return their moves."""
+        """Build segments that follow those of an existing partition, and return their moves. Raise
+        DirectoryError if the log does not end with a complete batch; SinkError if given offsets do
+        not follow it.
+        """
         if not staged:
             return []
         name = parse_live_partition_name(old)
@@ -398,9 +407,9 @@ class _Commit:
     def _place_staged(
         self, at: AppendPosition, staged: Sequence[Staged], directory: Path
     ) -> tuple[list[int], int]:
-        """Give staged segments their final offsets and names. Return their base offsets, and the offset after the last record.
-
-        Raises SinkError if given offsets do not follow the log, DirectoryError if a staged file is missing.
+        """Give staged segments their final offsets and names. Return their base offsets, and the
+        offset after the last record. Raise SinkError if given offsets do not follow the log,
+        DirectoryError if a staged file is missing.
         """
         epoch = None if at.epoch == 0 else -1 if at.epoch is None else at.epoch
         bases: list[int] = []
@@ -430,9 +439,9 @@ class _Commit:
         return bases, end
 
     def _id(self, topic: str) -> uuid.UUID:
-        """Return the id of a topic: that of its existing partitions, else the id in the settings, else a new one.
-
-        Raises FormatError if the id in the settings differs from that of existing partitions.
+        """Return the id of a topic: that of its existing partitions, else the id in the settings,
+        else a new one. Raise FormatError if the id in the settings differs from that of existing
+        partitions.
         """
         if topic not in self._ids:
             old = None

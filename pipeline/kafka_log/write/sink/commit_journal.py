@@ -60,8 +60,8 @@ class Move(NamedTuple):
 @contextmanager
 def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Hold the lock of a log directory during the ``with`` block. Waits while another job commits.
-
-    Raises DirectoryError if a broker runs in the directory, or if the lock is not free after `patience_s` seconds.
+    Raise DirectoryError if a broker runs in the directory, or if the lock is not free after
+    `patience_s` seconds.
     """
     target.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + patience_s
@@ -80,7 +80,7 @@ def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
 
 
 def _try_lock(file: BinaryIO) -> bool:
-    """Take the lock of a file, if it is free. A lock of an open file, where the system has such (Linux), keeps threads apart too."""
+    """Lock an open file for this job and return True; return False if another one has the lock."""
     try:
         if _OF_OPEN_FILES is not None:
             fcntl.fcntl(file, _OF_OPEN_FILES[0], _build_flock(fcntl.F_WRLCK))
@@ -108,7 +108,9 @@ def _build_flock(kind: int) -> bytes:
 
 
 def write_journal(target: Path, place: Path, moves: Sequence[Move]) -> None:
-    """Commit a job: write its journal under its final name. All files must be on the disk before. Raises OSError."""
+    """Commit a job: write its journal under its final name. All files must be on the disk before.
+    Raise OSError if that fails.
+    """
     with open_staged_file(place / DECIDED) as file:
         file.write(json.dumps(moves).encode("ascii"))
     sync(place)
@@ -116,7 +118,9 @@ def write_journal(target: Path, place: Path, moves: Sequence[Move]) -> None:
 
 
 def make_moves(target: Path, place: Path) -> None:
-    """Make the moves of a job that is committed, as far as they are not made. Raises OSError."""
+    """Make those moves of a committed job that are not made yet. Raise OSError if a file cannot be
+    moved.
+    """
     moves = [Move(*one) for one in json.loads((place / DECIDED).read_bytes())]
     folders = set()
     for move in moves:
@@ -131,10 +135,11 @@ def make_moves(target: Path, place: Path) -> None:
 
 
 def recover(target: Path, own: Path | None = None) -> None:
-    """Finish jobs that were committed and then ended, and remove what is left of those that ended long before.
+    """Finish jobs that were committed but interrupted, and remove what other jobs left long ago.
+    Raise OSError if a file cannot be moved.
 
-    Ages are measured by the clock of the file system, which may be another one than this machine's. The directory of the caller's ``own`` job
-    is never removed. Raises OSError.
+    Ages are measured by the clock of the file system, which may be another one than this
+    machine's. The directory of the caller's ``own`` job is never removed.
     """
     for place in sorted(target.glob(f"{PREFIX}*{SUFFIX}")):
         if (place / DECIDED).exists():
@@ -144,7 +149,9 @@ def recover(target: Path, own: Path | None = None) -> None:
 
 
 def _file_system_time(directory: Path) -> float:
-    """Return the time that the file system gives to a file that is made now, in seconds since 1970. Raises OSError."""
+    """Return the time that the file system gives to a file that is made now, in seconds since 1970.
+    Raise OSError if no file can be made.
+    """
     path = directory / f"{PREFIX}{uuid.uuid4().hex}.clock"
     path.touch(exist_ok=False)
     try:

@@ -55,7 +55,9 @@ class PartitionRows(NamedTuple):
 
 
 def check_columns(schema: pa.Schema, job: WriteJob) -> None:
-    """Refuse columns that cannot be written, and tables that lack one. Raises :class:`SinkError`."""
+    """Raise SinkError if a column is unknown, repeated or of a wrong type, or if ``value`` or the
+    topic is missing.
+    """
     names = schema.names
     known = (*COLUMNS, *_TYPE_COLUMNS)
     for name in names:
@@ -128,7 +130,9 @@ class SinkRows:
         self._sticky = StickyPartitioner(task, job.format.batch_bytes)
 
     def of(self, batch: pa.RecordBatch) -> Iterator[PartitionRows]:
-        """Yield the rows of a batch by partition. Raises :class:`SinkError`."""
+        """Yield the rows of a batch by partition. Raise SinkError for a row that cannot be written,
+        such as one without a topic.
+        """
         check_columns(batch.schema, self.job)
         given = {
             name: _decode_dictionary(column)
@@ -161,9 +165,8 @@ class SinkRows:
                 yield PartitionRows(topics[number], partition, part, first + order[start:end])
 
     def _topics(self, given: dict[str, Any], first: int, count: int) -> Iterator[tuple[str, Any]]:
-        """Yield each topic with the indexes of its rows, or with None if all rows have it.
-
-        Raises SinkError for a null or a name that Kafka does not allow.
+        """Yield each topic with the indexes of its rows, or with None if all rows have it. Raise
+        SinkError for a null or a name that Kafka does not allow.
         """
         if self.job.format.topic is not None:
             yield self.job.format.topic, None
@@ -192,7 +195,10 @@ class SinkRows:
         key: pa.Array,
         value: pa.Array,
     ) -> Any:
-        """Return the partition of each row of a topic."""
+        """Return an array with the partition number of each row of ``topic``: the given one, else
+        by key hash, else sticky. Raise SinkError if a given partition is out of range, or the topic
+        has more partitions than the settings ask for.
+        """
         count = self.job.partitions_of(topic)
         there = self.job.counts.get(topic, 0)
         if count < there and not self.job.overwrite:
@@ -224,7 +230,9 @@ class SinkRows:
     def _encoded(
         self, given: dict[str, Any], first: int, key: pa.Array, value: pa.Array
     ) -> pa.RecordBatch:
-        """Return the columns of all rows that are encoded."""
+        """Return all rows in the columns that are encoded: key, value, headers, offset, timestamp
+        and its type. Raise SinkError for an offset or a timestamp that cannot be written.
+        """
         columns = {"key": key, "value": value}
         if "headers" in given:
             columns["headers"] = _headers(given["headers"])

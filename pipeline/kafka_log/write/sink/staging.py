@@ -78,7 +78,10 @@ def to_json(staged: Iterable[Staged]) -> str:
 
 
 def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> list[Staged]:
-    """Write the rows of one task, a number from 0 on. Each try of a task writes into a directory of its own.
+    """Write the rows of one task, a number from 0 on, into a new directory, and return the staged
+    segments. Raise SinkError for a row that cannot be written; CodecError if what was written does
+    not read as these rows; OSError. Then nothing of the task is left. Memory holds one Arrow batch
+    and 64 MiB of rows.
 
     Memory holds one batch of Arrow, and 64 MiB of rows. Raises :class:`~kafka_log.write.sink.rows.SinkError` for rows that cannot be
     written, CodecError where what was written does not read as these rows, OSError; then nothing of the try is left.
@@ -180,7 +183,7 @@ class _Partition:
         return size
 
     def flush(self) -> None:
-        """Write the buffered rows. Raises SinkError for a row that cannot be written."""
+        """Write the buffered rows. Raise SinkError for a row that cannot be written."""
         held, self._rows, self.held = self._rows, [], 0
         if not held:
             return
@@ -224,7 +227,10 @@ class _Partition:
             self._encode(rows.slice(start, step), start)
 
     def _encode(self, rows: pa.RecordBatch, start: int) -> None:
-        """Encode rows, write them and verify what was written."""
+        """Encode rows, write them and verify what was written. Raise RowRefused for a row that no
+        batch can hold, with its number in the task; WrittenError if what was written does not read
+        as the rows.
+        """
         to = self._format
         offsets = rows.column("offset")
         first, last = offsets[0].as_py(), offsets[-1].as_py()
@@ -257,7 +263,9 @@ class _Partition:
         compare_written(rows, self.log.since(mark))
 
     def finished(self) -> Staged:
-        """Write buffered rows and the indexes, and return the staged segments."""
+        """Write buffered rows and the indexes, and return the staged segments. Raise OSError if a
+        file cannot be written, or what was written cannot be read again.
+        """
         self.flush()
         self.log.release()
         paths = self.log.segments

@@ -35,8 +35,9 @@ def write_log(
     timestamp_type: str | None = None,
     topic_id: str | None = None,
 ) -> int:
-    """Write records into a log directory, as a broker has them: segments with their indexes, leader epochs, the topic's id. How many
-    records were written.
+    """Write records into a log directory, with the indexes, leader epochs and topic id that a
+    broker expects, and return the number of records written. Raise SinkError, FormatError,
+    DirectoryError or OSError, after which nothing is changed.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, anything else that gives an Arrow stream, or an iterable of
     RecordBatches with one schema. Its columns are those of Spark's Kafka sink: ``value``, which has to be there, and ``key`` (binary or

@@ -114,7 +114,8 @@ def is_compiled(function: Any) -> bool:
 
 def compile_ahead(module: ModuleType) -> list[str]:
     """Compile the functions of a module that are kept on disk, or load them where they are, for the arguments that they say they have.
-    Their names; none without numba."""
+    Their names; none without numba.
+    """
     names = []
     if JIT:
         for name, function in vars(module).items():

@@ -94,7 +94,8 @@ if JIT:
     @intrinsic  # type: ignore[untyped-decorator]
     def wrap_64(typing: Any, value: Any) -> Any:
         """Two's complement of 64 bits, which machine code has anyway. The optimizer must not see through it: it takes sums for such
-        that do not wrap, and would compare what they are made of instead."""
+        that do not wrap, and would compare what they are made of instead.
+        """
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             i64 = ir.IntType(64)

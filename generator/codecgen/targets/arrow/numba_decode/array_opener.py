@@ -195,7 +195,9 @@ class ArrayOpener:
         self.code.assign(codec, value)
 
     def checksums(self, end: Expr, codec: Expr) -> None:
-        """Emit the checks of checksums, for compressed rows only. Others are checked when the rows are read."""
+        """Emit the checks of checksums, for compressed rows only; others are checked when the rows
+        are read. Raise Unsupported if the range of a checksum does not end with the rows.
+        """
         code, reader, checked = self.code, self.reader, self.row + self.kernels.slots["CHECKED"]
         for c, after in reader.pending:
             if after != end:

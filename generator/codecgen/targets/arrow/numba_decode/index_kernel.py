@@ -117,7 +117,9 @@ class Index:
     def load_tested(
         self, code: Builder, tests: list[Test], start: Expr, variables: Variables
     ) -> None:
-        """Load what the tests ask for."""
+        """Emit loads of the fields that the tests use. Raise Unsupported if a field lies at no
+        fixed place.
+        """
         for name in sorted({name for test in tests for name in test.used}):
             fp = self.entry.field(name)
             if fp is None or fp.offset is None or fp.size is None:
@@ -235,7 +237,9 @@ class Index:
         )
 
     def refused(self, measured: Var, variables: Variables) -> list[Expr]:
-        """Return the conditions under which a length is invalid: negative, or refused by the schema."""
+        """Return the conditions under which a length is invalid: negative, or refused by the
+        schema. Raise Unsupported if the schema's condition reads another field.
+        """
         length = self.framing.length
         assert length is not None
         fields = Fields(self.kernels.plan, self.entry, ENTRY, variables)

@@ -114,7 +114,8 @@ class LayoutReader:
         *,
         ruled: bool = False,
     ) -> Expr:
-        """Emit the read program of a layout, up to the field ``stop``, which is excluded.
+        """Emit the read program of a layout, up to the field ``stop``, which is excluded. Raise
+        Unsupported if kernels cannot express a field.
 
         Args:
             layout: The layout.
@@ -126,9 +127,6 @@ class LayoutReader:
 
         Returns:
             The end of the innermost window that is open after the program.
-
-        Raises:
-            Unsupported: if kernels cannot express a field.
         """
         if not ruled:
             refuse_rules(layout)
@@ -223,7 +221,9 @@ class LayoutReader:
             self.read_field(op, fields, end, wanted)
 
     def read_field(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit the operation that reads a field. Raise Unsupported for a choice."""
+        """Emit the operation that reads a field. Raise Unsupported if the field is a choice, or
+        kernels cannot read its type.
+        """
         part = self.values.part = fields.part
         match op:
             case read_ops.Number(fp, name):
@@ -308,10 +308,9 @@ class LayoutReader:
     # ------------------------------------------------------------ windows and checksums
 
     def open_window(self, op: read_ops.Open, fields: Fields, end: Expr) -> Expr:
-        """Emit the check of a length, and open the window that it measures. Return the end of the window.
-
-        Raises:
-            Unsupported: if the length counts itself, or may be left out and measures more than one field of bytes.
+        """Emit the check of a length, and open the window that it measures. Return the end of the
+        window. Raise Unsupported if the length counts itself, or may be left out and measures more
+        than one field of bytes.
         """
         m, code = op.length, self.code
         check_number(m.field)
@@ -360,7 +359,9 @@ class LayoutReader:
         return window.around
 
     def note_place(self, c: FieldPlan, at_end: bool, fields: Fields) -> None:
-        """Emit the assignment of ``p`` to the start or, with ``at_end``, to the end of the range of a checksum."""
+        """Emit the assignment of ``p`` to the variable for the start or, with ``at_end``, the end
+        of the range of a checksum. Raise Unsupported if the checksum may be absent.
+        """
         if self.checks:
             if c.when is not None:
                 raise Unsupported("a checksum that may be left out", c.field)
@@ -376,7 +377,10 @@ class LayoutReader:
         return self.variables.found[key]
 
     def verify_here(self, c: FieldPlan, ahead: bool, fields: Fields, end: Expr) -> None:
-        """Emit the verification of a checksum, or note it in ``pending`` if it covers all that follows in an entry (``ahead``)."""
+        """Emit the verification of a checksum, or note it in ``pending`` if it covers all that
+        follows in an entry (``ahead``). Raise Unsupported if the checksum may be absent, or its
+        range has no measured end.
+        """
         if not self.checks:
             return
         if c.when is not None:
@@ -401,7 +405,8 @@ class LayoutReader:
         self, c: FieldPlan, part: str, start: Expr, size: Expr, only: tuple[Expr, ...] = ()
     ) -> None:
         """Emit the comparison of a checksum over ``size`` bytes at ``start``, under the conditions ``only``. Raise Unsupported if
-        kernels lack the algorithm."""
+        kernels lack the algorithm.
+        """
         if c.field.checksum not in KERNEL_CHECKSUMS:
             raise Unsupported(f"a checksum that kernels lack, {c.field.checksum}", c.field)
         stored: Expr = self.variables.get(part, c.name)
@@ -559,7 +564,9 @@ class LayoutReader:
                 self.gives.write_missing(inner)
 
     def read_struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
-        """Emit code that reads a layout in the place of a field, with the number before it that says whether it is present."""
+        """Emit code that reads a layout in the place of a field, with the number before it that
+        says whether it is present. Raise Unsupported if its bytes say which version it is.
+        """
         type_ = f.type
         assert isinstance(type_, StructType)
         if len(self.plan.held(type_.layout, fields.layout)) > 1:
@@ -629,7 +636,8 @@ class LayoutReader:
 
     def is_left_to_codecs(self, fp: FieldPlan, part: str) -> bool:
         """Return whether the kernel rejects a tagged field that is a layout, so that the reference codecs read the payload. Raise
-        Unsupported if a column shows the field, or entries may not be left to the codecs."""
+        Unsupported if a column shows the field, or entries may not be left to the codecs.
+        """
         if not isinstance(fp.field.type, StructType):
             return False
         if not self.leaves_layouts or self.gives.find_target(part, fp.name) is not None:
@@ -638,7 +646,8 @@ class LayoutReader:
 
     def set_default(self, fp: FieldPlan, part: str) -> Var | None:
         """Emit the assignment of a tagged field's default to its variable. Return the variable that says whether the field is there, None
-        if no column shows the field."""
+        if no column shows the field.
+        """
         f = fp.field
         variable = self.variables.get(part, f.name)
         default = default_value(fp)

@@ -43,10 +43,8 @@ def rules_of_fields(layout: LayoutPlan) -> list[RulePlan]:
 
 
 def rules_of_rows(case: CasePlan) -> list[RulePlan]:
-    """Return the rules that ask for elements which an entry of the case may have.
-
-    Raises:
-        Unsupported: if a rule asks for elements of another array than that of the rows.
+    """Return the rules that ask for elements which an entry of the case may have. Raise Unsupported
+    if a rule asks for elements of another array than that of the rows.
     """
     found = []
     for rule in case.entry.rules:
@@ -92,7 +90,9 @@ def refuse_rules(layout: LayoutPlan, around: Collection[str] = ()) -> None:
 
 
 def breach_of(fields: Fields, rule: RulePlan) -> Expr:
-    """Emit the condition that a rule is broken; sums wrap in 64 bits."""
+    """Return the condition that a rule is broken; sums wrap in 64 bits. Raise Unsupported if
+    kernels cannot express the rule.
+    """
     assert rule.condition is not None
     arithmetic = fields.arithmetic()
     arithmetic.bits = 64

@@ -21,15 +21,13 @@ left to the reference codecs; nothing knows it."""
 
 
 def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
-    """Return the text of the kernel module of a payload view.
+    """Return the text of the kernel module of a payload view. Raise Unsupported if no kernel can
+    read the view.
 
     Args:
         plan: Plan of the schemas.
         view: The view.
         doc: Paragraphs of the docstring of the module.
-
-    Raises:
-        Unsupported: if no kernel can read the view.
     """
     kernels = PayloadKernels(plan, view)
     rows = []
@@ -117,7 +115,8 @@ class PayloadLoop:
 
     def print_decision(self) -> None:
         """Emit code that determines the kind of a payload by its discriminator. Raise Unsupported if the number lies at no
-        fixed place."""
+        fixed place.
+        """
         code, decider = self.code, self.view.decider
         by_number: dict[int | None, list[Combination]] = {}
         for combination in self.view.combinations:

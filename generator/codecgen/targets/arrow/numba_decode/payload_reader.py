@@ -204,10 +204,8 @@ class PayloadReader(LayoutReader):
     def list_case_tests(
         self, op: read_ops.Choose, fields: Fields, wanted: set[str]
     ) -> Iterator[tuple[LayoutPlan | None, Expr]]:
-        """Yield the layout and the condition of each wanted case, in each version, then conditions of the other cases with None.
-
-        Raises:
-            Unsupported: if kernels cannot tell the cases apart.
+        """Yield the layout and the condition of each wanted case, in each version, then conditions
+        of the other cases with None. Raise Unsupported if kernels cannot tell the cases apart.
         """
         if any(op.steps):
             raise Unsupported("a choice whose cases are choices", op.field.field)
@@ -246,7 +244,8 @@ class PayloadReader(LayoutReader):
 
     def resolve_term(self, value: Value | None, fields: Fields, op: read_ops.Choose) -> Term | None:
         """Return the number that selects the case or its version, None if ``value`` is None. Raise Unsupported if it cannot be
-        computed."""
+        computed.
+        """
         try:
             return None if value is None else fields.arithmetic().term(fields.folded(value))
         except Refused as error:

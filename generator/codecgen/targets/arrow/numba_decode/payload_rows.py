@@ -31,7 +31,8 @@ from codecgen.targets.arrow.unsupported_fields import find_choice
 
 class PayloadRowsKernel:
     """Emits the function of one combination. It reads and checks all parts before it writes a row, and what it has written
-    counts when the state says so: all rows of a payload at once."""
+    counts when the state says so: all rows of a payload at once.
+    """
 
     def __init__(self, kernels: PayloadKernels, combination: Combination) -> None:
         there = {n: p for n, p in combination.layouts.items() if p is not None}
@@ -56,10 +57,8 @@ class PayloadRowsKernel:
         self.name = kernels.module.name(f"rows_{combination.name}")
 
     def emit(self) -> str:
-        """Add the function to the kernel module. Return its name.
-
-        Raises:
-            Unsupported: if kernels cannot express a field or a column.
+        """Add the function to the kernel module. Return its name. Raise Unsupported if kernels
+        cannot express a field or a column.
         """
         self.prepare()
         code = self.code
@@ -106,10 +105,8 @@ class PayloadRowsKernel:
     # ------------------------------------------------------------ what is asked for
 
     def prepare(self) -> None:
-        """Find the fields that values ask for and the places that columns need, and print their initial values.
-
-        Raises:
-            Unsupported: if a column or a condition cannot be expressed.
+        """Find the fields that values ask for and the places that columns need, and print their
+        initial values. Raise Unsupported if a column or a condition cannot be expressed.
         """
         self.used: set[tuple[str, str]] = set()
         for case in self.combination.cases:
@@ -185,7 +182,8 @@ class PayloadRowsKernel:
         leaf: Leaf | None = None,
     ) -> Term:
         """Return the number for the column ``leaf`` or, without one, the condition ``value`` in terms of variables. Raise Unsupported
-        if it cannot be computed."""
+        if it cannot be computed.
+        """
         try:
             if leaf is not None and isinstance(value, nodes.FieldValue):
                 raw = fields.raw(value, leaf.column.type)

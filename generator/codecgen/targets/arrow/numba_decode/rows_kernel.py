@@ -220,7 +220,10 @@ class RowsKernel:
             code.do("store_64", self.row + slots[which, name], variable)
 
     def rows_that_are_entries(self, rows_room: Var) -> None:
-        """Emit the decoding of rows that are entries themselves, one after the other."""
+        """Emit the decoding of rows that are entries themselves, one after the other. Raise
+        Unsupported if entries without a length are read by their headers only, or kernels cannot
+        read a field.
+        """
         code, case = self.code, self.case
         full_check, after, start = Var("full_check"), Var("after"), Var("start")
         is_open = self.index.framing.open
@@ -264,7 +267,9 @@ class RowsKernel:
             code.do("store_64", self.slot(self.state, "NEXT"), self.p)
 
     def head_fields(self) -> None:
-        """Load the fields that are asked for from their places."""
+        """Emit loads of the header fields that columns need. Raise Unsupported if a field is
+        optional or lies at no fixed place.
+        """
         entry = self.case.entry
         for name in sorted(self.kernels.item_fields(self.case)):
             fp = entry.field(name)

@@ -158,7 +158,9 @@ class ValueReader:
         *,
         ends_window: bool = False,
     ) -> None:
-        """Read bytes or text: the size into ``n``, the content into the column ``target``.
+        """Read bytes or text: the size into ``n``, the content into the column ``target``. Raise
+        Unsupported if the bytes reach to the end and ``after`` is None, or null is written as a
+        size that is possible.
 
         Args:
             f: Field that the bytes are, or are elements of.
@@ -168,9 +170,6 @@ class ValueReader:
             target: Column, or None.
             end: End of the bytes that may be read.
             ends_window: The field is the last one of a window that a length measures.
-
-        Raises:
-            Unsupported: if the bytes reach to the end and ``after`` is None, or null is written as a size that is possible.
         """
         code = self.code
         if type_.length == "rest":

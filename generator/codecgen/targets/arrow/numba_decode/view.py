@@ -172,10 +172,9 @@ class Kernels:
 
 
 def kind_of(view: ViewPlan) -> tuple[int, int, bool, str] | None:
-    """Return where the number lies that tells entries apart: byte, size, sign, order of bytes; None if there is one layout.
-
-    Raises:
-        Unsupported: if it lies at no fixed place, or is no integer that kernels load.
+    """Return where the number lies that tells entries apart: byte, size, sign, order of bytes; None
+    if there is one layout. Raise Unsupported if it lies at no fixed place, or is no integer that
+    kernels load.
     """
     if view.by is None:
         return None

@@ -224,7 +224,9 @@ class EntryPlanner:
     # ------------------------------------------------------------ sizes
 
     def sizes(self) -> None:
-        """Emit the size of the row in bytes, and stop before the row if the entry has no room for it."""
+        """Emit the size of the row in bytes, and stop before the row if the entry has no room for
+        it. Raise Unsupported if a length stands before only a part of the row.
+        """
         frame, code, taken = self.frame, self.code, self.frame.taken
         others: list[Expr] = []
         total = ahead = 0

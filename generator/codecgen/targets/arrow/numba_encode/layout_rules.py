@@ -92,7 +92,9 @@ class LayoutRules:
         self.ends = self.values.ends
 
     def check_of(self, rule: RulePlan) -> RuleCheck | None:
-        """Return the check of a rule; None if what is written always meets it."""
+        """Return the check of a rule; None if what is written always meets it. Raise Unsupported if
+        kernels cannot express the rule.
+        """
         try:
             if rule.ascending is not None:
                 return RuleCheck(rule, self.descent(rule.ascending), running=True)
@@ -108,7 +110,9 @@ class LayoutRules:
             raise Unsupported(error.reason, field_of_rule(self.case.entry, rule)) from None
 
     def descent(self, value: nodes.FieldValue) -> Expr:
-        """Return the condition that the number of the row at hand is not above that of the row before."""
+        """Return the condition that the number of the row at hand is not above that of the row
+        before. Raise Refused if ``value`` is not written as a number.
+        """
         if not isinstance(self.values.op(value, "item")[1], Number):
             raise Refused("a rule about numbers that kernels do not compare")
         name = value.field.name

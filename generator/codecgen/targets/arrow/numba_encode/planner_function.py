@@ -97,7 +97,8 @@ class PlannerFunction:
         self.code.give(Several((Num(-1), self.number(check))), self.remark(check))
 
     def stop(self, condition: Expr, leaf: int | None, f: Field | None = None) -> None:
-        """Emit a stop if ``condition`` holds: column ``leaf`` does not fit field ``f``.
+        """Emit a stop if ``condition`` holds: column ``leaf`` (an index) does not fit field ``f``.
+        Raise Unsupported if the condition always holds and ``f`` is given.
 
         ``leaf`` None blames the whole row. ``f`` None means that a reader would not return the column's value.
         """

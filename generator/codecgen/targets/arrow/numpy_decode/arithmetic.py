@@ -48,18 +48,25 @@ class NumpyArithmetic(Arithmetic):
     """Arithmetic on NumPy vectors; 64-bit sums wrap by themselves."""
 
     def opposite(self, condition: Expr) -> Expr:
+        """Return the negation of a mask."""
         return opposite(condition)
 
     def both(self, conditions: list[Expr]) -> Expr:
+        """Return the mask of the rows for which all ``conditions`` hold."""
         return both(conditions)
 
     def either(self, conditions: list[Expr]) -> Expr:
+        """Return the mask of the rows for which at least one of ``conditions`` holds."""
         return either(conditions)
 
     def pick(self, test: Expr, one: Expr, other: Expr) -> Expr:
+        """Return the expression that takes ``one`` in rows of the mask ``test``, else ``other``."""
         return call("np.where", test, one, other)
 
     def wrapped(self, total: Expr) -> Expr:
+        """Return ``total`` wrapped to the bits of this arithmetic; unchanged for 64 bits, where
+        NumPy wraps.
+        """
         return total if self.bits in (None, 64) else super().wrapped(total)
 
     def as_condition(self, term: Term) -> Expr:

@@ -30,7 +30,8 @@ class Locals:
 @dataclass(slots=True)
 class NumpyFields:
     """Fields by their names: variables of a reader (``case`` None), or what ``row`` has of the entry, the element, and the
-    first and last element. The fields that were asked for gather in ``used``."""
+    first and last element. The fields that were asked for gather in ``used``.
+    """
 
     plan: Plan
     layout: LayoutPlan

@@ -160,7 +160,10 @@ class NumpyLayoutReader:
     def sometimes(
         self, fp: FieldPlan, condition: Expr, then: tuple[ReadOp, ...], needed: set[str]
     ) -> None:
-        """Emit the read of a field that is present only where ``condition`` holds."""
+        """Emit the read of a field that is present only where ``condition`` holds. Raise
+        Unsupported for a column of an optional array, or an optional array with its count
+        elsewhere.
+        """
         f = fp.field
         first = then[0]
         if isinstance(first, read_ops.Elements):
@@ -196,7 +199,9 @@ class NumpyLayoutReader:
         return fixed_size(name) is not None and not (f.name in needed and number)
 
     def read(self, op: ReadOp, walk: Var, needed: set[str]) -> Expr:
-        """Return the expression that reads or skips a field. Raises Unsupported for tags, structs and choices."""
+        """Return the expression that reads or skips a field. Raise Unsupported for tags, structs
+        and choices.
+        """
         match op:
             case read_ops.Number(field, name):
                 if name == "bool":
@@ -284,4 +289,5 @@ class ElementReader:
     """Protocol for the name of the reader of an array's elements."""
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
+        """Return the name of the reader of the elements of ``f``."""
         raise NotImplementedError

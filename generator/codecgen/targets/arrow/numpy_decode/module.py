@@ -231,6 +231,9 @@ class Readers(ElementReader):
         return Call(Global("Fields"), (), named)
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
+        """Return the name of the reader of the elements of the array ``f``, which reads the members
+        that columns show. Raise Unsupported if an element has rules that readers cannot check.
+        """
         refuse_rules(element)
         members: set[str] = set()
         for found in self.sources.values():
@@ -464,4 +467,7 @@ class _NoArrays(ElementReader):
     """ElementReader that refuses arrays in the elements of arrays."""
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
+        """Return the name of the reader of the elements of the array ``f``, which reads the members
+        that columns show. Raise Unsupported if an element has rules that readers cannot check.
+        """
         raise Unsupported("an array in an array of a row", f)
