@@ -48,7 +48,7 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C004": CatalogEntry(
         "Unknown key",
         "The mapping does not accept this key.",
-        "Correct the key or remove it. docs/schema-language.md lists the keys of each mapping.",
+        "Correct the key or remove it. docs/schema-language/reference.md lists the keys of each mapping.",
     ),
     "C005": CatalogEntry(
         "Missing required key",
