@@ -210,7 +210,7 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C033": CatalogEntry(
         "Template error",
         "The template is invalid, uses data that does not exist, or exceeds a limit.",
-        "Correct the template. docs/templates.md lists the data that templates receive.",
+        "Correct the template. docs/template-reference.md lists the data that templates receive.",
     ),
     "C034": CatalogEntry(
         "Template that replaces nothing",
