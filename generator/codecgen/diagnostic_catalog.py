@@ -48,7 +48,7 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C004": CatalogEntry(
         "Unknown key",
         "The mapping does not accept this key.",
-        "Correct the key or remove it. docs/schema-language.md lists the keys of each mapping.",
+        "Correct the key or remove it. docs/schema-language/reference.md lists the keys of each mapping.",
     ),
     "C005": CatalogEntry(
         "Missing required key",
@@ -210,7 +210,7 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C033": CatalogEntry(
         "Template error",
         "The template is invalid, uses data that does not exist, or exceeds a limit.",
-        "Correct the template. docs/templates.md lists the data that templates receive.",
+        "Correct the template. docs/template-reference.md lists the data that templates receive.",
     ),
     "C034": CatalogEntry(
         "Template that replaces nothing",

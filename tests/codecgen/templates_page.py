@@ -1,9 +1,8 @@
-"""The reference in docs/templates.md. ``python -m tests.codecgen.templates_page`` writes it anew."""
+"""docs/template-reference.md, from the classes that templates see. ``python -m tests.codecgen.templates_page`` writes it."""
 
 from __future__ import annotations
 
 import dataclasses
-import re
 import textwrap
 import types
 import typing
@@ -14,18 +13,26 @@ from codecgen.targets.template.writing import ESCAPES, FILTERS
 from tests.paths import ROOT
 
 PAGE = ROOT / "docs" / "templates.md"
-BEGIN = "<!-- Written by `python -m tests.codecgen.templates_page`; a test compares. -->"
-END = "<!-- The end of what is written. -->"
+REFERENCE_PAGE = ROOT / "docs" / "template-reference.md"
+HEAD = """\
+# Reference of templates
+
+The data and the filters that a [template](templates.md) has. `python -m tests.codecgen.templates_page` writes this page.
+
+These names are stable: names are added, and none is renamed. Conditions and values are text of the
+[schema language](schema-language/README.md).
+"""
 
 
 def reference() -> str:
-    """What templates see, and the filters that there are, as Markdown."""
+    """Return the text of the page."""
     parts = [
+        HEAD,
         f"In the name of a file: {', '.join(f'`{{{{{name}}}}}`' for name in PATHS)}.",
         _filters(),
     ]
     parts += [_kind(kind) for kind in REFERENCE]
-    return "\n\n".join(parts)
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
 def _filters() -> str:
@@ -47,7 +54,7 @@ def _kind(kind: type) -> str:
     for field in dataclasses.fields(kind):
         type_, words = typing.get_args(hints[field.name])
         rows.append(f"| `{field.name}` | {_type(type_)} | {words} |")
-    head = [f"### {title}", *([textwrap.fill(about, 120)] if about else [])]
+    head = [f"## {title}", *([textwrap.fill(about, 120)] if about else [])]
     return "\n\n".join(
         [*head, "\n".join(["| Name | Type | What it is |", "| --- | --- | --- |", *rows])]
     )
@@ -67,19 +74,11 @@ def _type(type_: object) -> str:
     return {"str": "text", "int": "number", "bool": "yes or no", "Words": "words"}[name]
 
 
-def page() -> str:
-    """The page with the reference as it is now."""
-    text = PAGE.read_text(encoding="utf-8")
-    found = re.search(f"{re.escape(BEGIN)}.*{re.escape(END)}", text, re.DOTALL)
-    assert found is not None
-    return f"{text[: found.start()]}{BEGIN}\n\n{reference()}\n\n{END}{text[found.end() :]}"
-
-
 def main() -> None:
-    text = page()
-    if PAGE.read_text(encoding="utf-8") != text:
-        print(f"writing {PAGE.name}")
-        PAGE.write_text(text, encoding="utf-8", newline="\n")
+    text = reference()
+    if REFERENCE_PAGE.read_text(encoding="utf-8") != text:
+        print(f"writing {REFERENCE_PAGE.name}")
+        REFERENCE_PAGE.write_text(text, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What templates see: the plan as plain frozen data. Each attribute says what it is; docs/templates.md lists them.
+"""What templates see: the plan as plain frozen data. Each attribute says what it is; docs/template-reference.md lists them.
 
 Names are made of lower-case letters, digits and ``_``. Words that people wrote are ``Words``, which no output
 takes as they are: a filter says how they are to be written.

@@ -1,4 +1,4 @@
-"""docs/schema-language.md: what it shows is loaded, checked, generated, and its examples parsed and built."""
+"""docs/schema-language: its YAML is loaded, checked and generated, and its examples are parsed and built."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from codecgen.schema import grammar
 from codecgen.schema.model import FREEDOMS, Model
 from codecgen.schema.texts import TEXT_FREEDOMS
 from codecgen.targets.registry import TARGETS
-from tests.codecgen import language_page
+from tests.codecgen import language_pages
+from tests.codecgen.schemas import checked
 from tests.support.language_blocks import BLOCKS, model_of_block
 
 
 @pytest.mark.share(3)
-@pytest.mark.parametrize(("line", "text"), BLOCKS, ids=[f"line-{line}" for line, _ in BLOCKS])
-def test_what_the_page_shows_works(
-    line: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("text", [text for _, text in BLOCKS], ids=[place for place, _ in BLOCKS])
+def test_yaml_of_the_pages_works(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = model_of_block(text)
     write(model, tmp_path)
@@ -50,9 +51,10 @@ def test_what_the_page_shows_works(
 def test_formats_of_others_work_as_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = [text for _, text in language_page.blocks()]
+    texts = [text for _, text in language_pages.blocks()]
     weather = [text for text in texts if text.startswith(("layout: reading\n", "enums:\n  sky:"))]
-    [manifest, other] = [text for text in texts if text.startswith("# codecgen.yaml")]
+    [manifest] = [text for text in texts if text.startswith("# codecgen.yaml\n")]
+    [other] = [text for text in texts if text.startswith("# codecgen.yaml of another directory\n")]
     [page] = [text for text in texts if "weather.reading" in text and text != other]
     directories = {"weather": [manifest, *weather], "logbook": [other, page]}
     for name, files in directories.items():
@@ -75,10 +77,15 @@ def test_formats_of_others_work_as_the_page_says(
             del sys.modules[name]
 
 
+def test_the_short_manifest_is_enough_for_the_first_layout() -> None:
+    texts = [text for _, text in language_pages.blocks()]
+    [manifest] = [text for text in texts if "with the required keys" in text]
+    [layout] = [text for text in texts if text.startswith("layout: reading\n")]
+    assert checked({"codecgen.yaml": manifest, "reading.yaml": layout}).layouts
+
+
 def test_rows_are_made_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = language_page.PAGE.read_text(encoding="utf-8")
-    codes = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    [code] = [code for code in codes if "SAMPLES" in code]
+    [code] = [code for _, code in language_pages.blocks("python") if "SAMPLES" in code]
     [block] = [text for _, text in BLOCKS if text.startswith("view: samples\n")]
     model = model_of_block(block)
     write(model, tmp_path)
@@ -96,9 +103,7 @@ def test_rows_are_made_as_the_page_says(tmp_path: Path, monkeypatch: pytest.Monk
 def test_texts_are_changed_as_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = language_page.PAGE.read_text(encoding="utf-8")
-    codes = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    [code] = [code for code in codes if "SETTINGS" in code]
+    [code] = [code for _, code in language_pages.blocks("python") if "SETTINGS" in code]
     [block] = [text for _, text in BLOCKS if text.startswith("text: settings\n")]
     model = model_of_block(block)
     write(model, tmp_path)
@@ -116,9 +121,7 @@ def test_texts_are_changed_as_the_page_says(
 def test_payloads_are_decoded_as_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = language_page.PAGE.read_text(encoding="utf-8")
-    codes = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    [code] = [code for code in codes if "PRICES" in code]
+    [code] = [code for _, code in language_pages.blocks("python") if "PRICES" in code]
     [block] = [text for _, text in BLOCKS if text.startswith("view: prices\n")]
     model = model_of_block(block)
     write(model, tmp_path)
@@ -149,7 +152,7 @@ def write(model: Model, root: Path) -> None:
 def test_the_page_has_every_codec_and_its_variants(codec: Codec) -> None:
     (row,) = (
         line
-        for line in language_page.PAGE.read_text(encoding="utf-8").splitlines()
+        for line in language_pages.FIELDS.read_text(encoding="utf-8").splitlines()
         if line.startswith(f"| `{codec.name}` |") and line.count("|") == 5
     )
     written, read = (re.findall("`(.+?)`", cell) for cell in row.split("|")[3:5])
@@ -202,14 +205,13 @@ def _same(parsed: Any, value: Any, path: str) -> None:
             assert parsed == value, path
 
 
-def test_the_table_of_keys_is_current() -> None:
-    text = language_page.PAGE.read_text(encoding="utf-8")
-    assert language_page.with_keys(text) == text
+def test_the_reference_is_current() -> None:
+    assert language_pages.REFERENCE.read_text(encoding="utf-8") == language_pages.reference()
 
 
 def test_every_key_and_freedom_is_shown_in_yaml() -> None:
     """A table is no lesson: every key stands in a block too."""
-    shown = "\n".join(text for _, text in language_page.blocks())
+    shown = "\n".join(text for _, text in language_pages.blocks())
     keys = {key for form in grammar.FORMS.values() for key in form.keys}
     missing = [
         key
@@ -218,9 +220,3 @@ def test_every_key_and_freedom_is_shown_in_yaml() -> None:
     ]
     missing += [freedom for freedom in (*FREEDOMS, *TEXT_FREEDOMS) if freedom not in shown]
     assert missing == []
-
-
-def test_freedoms_are_described_as_in_the_model() -> None:
-    text = language_page.PAGE.read_text(encoding="utf-8")
-    for freedom, about in {**FREEDOMS, **TEXT_FREEDOMS}.items():
-        assert f"| `{freedom}` | {about} |" in text
