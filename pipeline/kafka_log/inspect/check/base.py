@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 from kafka_log.inspect.check.catalog import Severity
 from kafka_log.inspect.check.cluster import Cluster
@@ -110,20 +110,3 @@ class Check:
 def count_noun(count: int, one: str, many: str | None = None) -> str:
     """Return a count and its noun: ``1 batch``, ``2 batches``. The plural is ``one`` + ``s`` by default."""
     return f"{count} {one if count == 1 else many or one + 's'}"
-
-
-def is_zeros(file: BinaryIO, start: int, end: int) -> bool:
-    """Return whether the bytes from ``start`` (included) to ``end`` (excluded) are all 0. Raise
-    OSError if the file cannot be read.
-
-    Bytes after the end of the file count as 0.
-    """
-    file.seek(start)
-    while start < end:
-        data = file.read(min(end - start, 1 << 20))
-        if not data:
-            return True  # it became shorter
-        if data.strip(b"\0"):
-            return False
-        start += len(data)
-    return True

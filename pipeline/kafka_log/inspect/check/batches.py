@@ -6,10 +6,9 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.inspect.check.base import Check, count_noun, is_zeros
+from kafka_log.inspect.check.base import Check, count_noun
 from kafka_log.inspect.check.finding import Finding
-from kafka_log.inspect.check.segment_scan import RULES, RefusedBatch, ScannedSegment
-from kafka_log.inspect.check.tails import tail_kind
+from kafka_log.inspect.check.segment_scan import RULES, RefusedBatch, ScannedSegment, is_zeros
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Lost
@@ -24,7 +23,7 @@ class BatchCheck(Check):
 
     def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
         for run in scanned.lost:
-            if tail_kind(scanned, run) is None:
+            if scanned.tail_kind_of(run) is None:
                 yield from self._check_lost_range(scanned, run)
         is_counted = have_field(scanned.headers.magic, "record_count")
         negative = is_counted & (scanned.headers.count < 0)

@@ -10,7 +10,6 @@ import numpy as np
 from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment
-from kafka_log.inspect.check.tails import tail_kind
 from kafka_log.logs.listing import list_base_offsets
 from kafka_log.logs.names import HIGH_WATERMARK, RECOVERY_POINT
 from kafka_log.logs.partitions import Segment
@@ -46,7 +45,7 @@ class EndCheck(Check):
                 self.log_end = max(self.log_end, int(last_of[i]) + 1)
         ends = [run for run in scanned.lost if run.end == scanned.size]
         is_torn = self.context.broker.was_clean_shutdown or not scanned.is_active
-        self.is_reported = any(is_torn or tail_kind(scanned, run) is None for run in ends)
+        self.is_reported = any(is_torn or scanned.tail_kind_of(run) is None for run in ends)
         self.is_reported |= len(headers) > 0 and not scanned.placed[-1]
         return ()
 

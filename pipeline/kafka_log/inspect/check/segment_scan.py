@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, BinaryIO
 
-from codecgen.runtime.errors import RuleBroken
+from codecgen.runtime.errors import CodecError, RuleBroken
 from kafka_log.inspect.header_pass import HeaderPass, Piece, use_kernels_for
 from kafka_log.logs.partitions import Segment
+from kafka_log.segment import framing
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_arrays import WANTED, Headers
 from kafka_log.segment.header_columns import Arrays, BatchColumns
@@ -21,6 +22,9 @@ from kafka_log.segment.reader import SegmentReader
 LEAST, LATEST = "least_timestamp", "timestamp_bound"
 RULES = "rules"
 OF_PRODUCER = ("producer_epoch", "base_sequence", "last_sequence")
+
+UNWRITTEN = 32
+"""Minimum of zeros at the end of a batch for which it counts as not completely written."""
 
 NO_NEXT_BASES: Mapping[Segment, int | None] = MappingProxyType({})
 
@@ -61,6 +65,7 @@ class ScannedSegment:
         size: Number of bytes that were read.
         headers: Columns of the headers of valid batches.
         lost: Ranges of bytes that are not valid batches.
+        tail_kind: ``zero_tail`` or ``torn_tail`` if the last lost range is a normal end of a segment after a crash; None for other damage.
         refused: Batches with undecodable records or broken rules.
         next_base: Base offset of the next segment; None for the active segment.
         outside: Mask of the batches whose offsets belong to another segment.
@@ -75,6 +80,7 @@ class ScannedSegment:
     size: int
     headers: Headers
     lost: tuple[Lost, ...]
+    tail_kind: str | None
     refused: tuple[RefusedBatch, ...]
     next_base: int | None
     outside: Any
@@ -86,7 +92,11 @@ class ScannedSegment:
     @property
     def is_active(self) -> bool:
         """Return whether a broker appends to the segment: it is the last one and not rolled."""
-        return self.next_base is None and not self.segment.rolled
+        return is_active(self.segment, self.next_base)
+
+    def tail_kind_of(self, run: Lost) -> str | None:
+        """Return ``tail_kind`` for the lost range at the end of the segment, None for other ones."""
+        return self.tail_kind if run.end == self.size else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +171,39 @@ def scan_segment(
     out = find_outside_segment(headers.first, headers.last, base, next_base)
     placed = find_ascending(headers.first, headers.last, out)
     found = tuple(refused), next_base, out, placed, sequences, *times
-    return ScannedSegment(segment, end_of_file, headers, runs, *found)
+    at_end = next((run for run in runs if run.end == end_of_file), None)
+    kind = (
+        None if at_end is None else _find_tail_kind(segment, at_end, is_active(segment, next_base))
+    )
+    return ScannedSegment(segment, end_of_file, headers, runs, kind, *found)
+
+
+def is_active(segment: Segment, next_base: int | None) -> bool:
+    """Return whether a broker appends to a segment: no segment follows, so ``next_base`` is None, and it is not rolled."""
+    return next_base is None and not segment.rolled
+
+
+def _find_tail_kind(segment: Segment, run: Lost, is_active: bool) -> str | None:
+    """Return ``zero_tail`` or ``torn_tail`` for a lost range at the end of a segment; None for other
+    damage. Raise OSError if the file cannot be opened.
+    """
+    with segment.path.open("rb") as file:
+        if is_zeros(file, run.start, run.end):
+            return "zero_tail"
+        file.seek(run.start)
+        data = file.read(framing.HEADER_START)
+        if len(data) < framing.HEADER_START:
+            return "torn_tail"
+        try:
+            frame = framing.frame_of(data, run.start, str(segment.path))
+        except CodecError:
+            return None
+        end = run.start + frame.size
+        if end <= run.end and is_active:
+            # After a crash a file may be as long as it should be, with zeros where nothing was written.
+            begin = max(end - UNWRITTEN, run.start + framing.HEADER_START)
+            return "torn_tail" if is_zeros(file, begin, run.end) else None
+    return "torn_tail" if end > run.end else None
 
 
 def _find_refused(batch: Batch) -> list[RefusedBatch]:
@@ -177,3 +219,20 @@ def _find_refused(batch: Batch) -> list[RefusedBatch]:
         RefusedBatch(batch.position, first, batch.last_offset, batch.record_count, read, problem)
         for problem in problems[:1]
     ]
+
+
+def is_zeros(file: BinaryIO, start: int, end: int) -> bool:
+    """Return whether the bytes from ``start`` (included) to ``end`` (excluded) are all 0. Raise
+    OSError if the file cannot be read.
+
+    Bytes after the end of the file count as 0.
+    """
+    file.seek(start)
+    while start < end:
+        data = file.read(min(end - start, 1 << 20))
+        if not data:
+            return True  # it became shorter
+        if data.strip(b"\0"):
+            return False
+        start += len(data)
+    return True

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from codecgen.runtime.errors import CodecError
-from kafka_log.inspect.check.base import Check, count_noun, is_zeros
+from kafka_log.inspect.check.base import Check, count_noun
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.names import CLEAN_SHUTDOWN, CLEANER, CLUSTER_METADATA
-from kafka_log.segment import framing
 from kafka_log.segment.model import Lost
 from kafka_log.segment.positioned_reads import DELETED
-
-UNWRITTEN = 32
-"""Minimum of zeros at the end of a batch for which it counts as not completely written."""
 
 
 class TailCheck(Check):
@@ -27,7 +22,7 @@ class TailCheck(Check):
 
     def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
         for run in scanned.lost:
-            kind = tail_kind(scanned, run)
+            kind = scanned.tail_kind_of(run)
             if kind is not None:
                 yield self._tail_finding(scanned, run, kind)
 
@@ -73,30 +68,6 @@ class TailCheck(Check):
             last_offset=last if known else None,
             records=last - first + 1 if known and last is not None else None,
         )
-
-
-def tail_kind(scanned: ScannedSegment, run: Lost) -> str | None:
-    """Return ``zero_tail`` or ``torn_tail`` for a lost range at the end of a segment; None for other damage."""
-    if run.end < scanned.size:
-        return None
-    with scanned.segment.path.open("rb") as file:
-        if is_zeros(file, run.start, run.end):
-            return "zero_tail"
-        file.seek(run.start)
-        data = file.read(framing.HEADER_START)
-    if len(data) < framing.HEADER_START:
-        return "torn_tail"
-    try:
-        frame = framing.frame_of(data, run.start, str(scanned.segment.path))
-    except CodecError:
-        return None
-    end = run.start + frame.size
-    if end <= run.end and scanned.is_active:
-        # After a crash a file may be as long as it should be, with zeros where nothing was written.
-        begin = max(end - UNWRITTEN, run.start + framing.HEADER_START)
-        with scanned.segment.path.open("rb") as file:
-            return "torn_tail" if is_zeros(file, begin, run.end) else None
-    return "torn_tail" if end > run.end else None
 
 
 class ShrunkCheck(Check):
