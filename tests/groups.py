@@ -41,20 +41,22 @@ LONG = (
     "tests/brokers/",
     "tests/pyspark_kafka_log/test_spark_versions.py",
     "tests/laws/test_laws.py",
-    "tests/codecgen/test_mangled_schemas.py",
+    "tests/codecgen/check/test_mangled_schemas.py",
     "tests/mutants/test_mutants.py",
     "tests/codecs/test_readme.py",
 )
 """Groups of few tests that take long: one that begins last would leave the other processes idle."""
 
-WITHOUT_KERNELS = ("tests/codecgen/", "tests/mutants/", "tests/runtime/")
-"""Folders of groups that come next: what compiles kernels does so once meanwhile, and the groups after these find them."""
+WITHOUT_KERNELS = ("tests/codecgen/", "tests/mutants/")
+WITH_KERNELS = ("tests/codecgen/runtime/arrow/", "tests/codecgen/targets/arrow/")
+"""Folders whose groups come next, and folders in these whose groups come later: what compiles kernels does so once meanwhile, and the groups
+after these find them."""
 
 LONG_WITH_KERNELS = (
-    "tests/arrow/test_encode_layouts.py",
+    "tests/codecgen/targets/arrow/numba_encode/test_layouts.py",
     "tests/test_console_pages.py",
-    "tests/arrow/test_encode.py",
-    "tests/arrow/test_kept_code.py",
+    "tests/codecgen/runtime/arrow/test_encoder.py",
+    "tests/codecgen/runtime/arrow/test_kept_code.py",
 )
 """Groups of few tests that take long, but for these."""
 
@@ -76,7 +78,7 @@ def ordered(tests: Sequence[str]) -> list[str]:
     def rank(name: str) -> tuple[int, int]:
         if name in LONG:
             return 0, LONG.index(name)
-        if name.startswith(WITHOUT_KERNELS):
+        if name.startswith(WITHOUT_KERNELS) and not name.startswith(WITH_KERNELS):
             return 1, 0
         if name in LONG_WITH_KERNELS:
             return 2, LONG_WITH_KERNELS.index(name)

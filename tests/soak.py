@@ -23,7 +23,7 @@ STATE = ROOT / ".soak"
 SEED_FILE = "seed"
 PROCESSES = min(8, (os.cpu_count() or 1) + 1)
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-n", str(PROCESSES), "--dist", "loadfile")
-THOROUGH = ("tests/codecs/test_laws.py", "tests/runtime/test_compression_laws.py")
+THOROUGH = ("tests/codecs/test_laws.py", "tests/codecgen/runtime/compression/test_laws.py")
 """Laws that are tried with a thousand examples each, in the part `hypothesis`."""
 SCHEMAS, MUTANTS = 20_000, 400
 

@@ -79,6 +79,7 @@ def test_what_is_alone_takes_no_spark_of_others(file: str) -> None:
 def test_long_groups_come_first_then_those_without_kernels_then_large_ones() -> None:
     tests = ["tests/test_console_pages.py::x", "tests/a.py::x", "tests/codecgen/test_a.py::x"]
     tests += ["tests/b.py::x", "tests/pyspark_kafka_log/s.py::x", "tests/b.py::y"]
+    tests += ["tests/codecgen/runtime/arrow/test_d.py::x"]
     tests += ["tests/laws/test_laws.py::x", "tests/pyspark_kafka_log/r.py::x", "tests/c.py::x"]
     assert ordered(tests) == [
         "tests/pyspark_kafka_log/s.py::x",
@@ -90,6 +91,7 @@ def test_long_groups_come_first_then_those_without_kernels_then_large_ones() -> 
         "tests/b.py::y",
         "tests/a.py::x",
         "tests/c.py::x",
+        "tests/codecgen/runtime/arrow/test_d.py::x",
     ]
 
 

@@ -63,7 +63,7 @@ def test_the_seed_is_kept_until_another_is_given(tmp_path: Path) -> None:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert soak.main(["--list", "codecs"]) == 0
-    assert capsys.readouterr().out == "tests/codecs\n"
+    assert soak.main(["--list", "brokers"]) == 0
+    assert capsys.readouterr().out == "tests/brokers\n"
     assert soak.main(["nothing"]) == 2
     assert "There is no part 'nothing'" in capsys.readouterr().err

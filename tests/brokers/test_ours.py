@@ -12,8 +12,8 @@ import pytest
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import Batch, SegmentReader, discover, encode
 from kafka_log.inspect.dump.json_objects import batch_object, record_object
-from tests.arrow.tables import table
 from tests.support.client_batches import BASE, CODECS, RECORDS, message_set, record_batch
+from tests.support.record_tables import table
 from tests.support.sums import consumed, partition, sums
 
 from .expected import consume

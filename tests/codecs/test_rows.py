@@ -25,9 +25,9 @@ from kafka_codecs.arrow.batches import BATCHES as BATCHES_OF_ARROW
 from kafka_codecs.arrow.records import RECORDS as RECORDS_OF_ARROW
 from kafka_codecs.rows.batches import BATCHES
 from kafka_codecs.rows.records import RECORDS
-from tests.arrow.rows import unpacked
 from tests.paths import ROOT
 from tests.support.other_layouts import MANIFEST, emitted
+from tests.support.scanned_rows import unpacked
 from tests.support.vector_files import FILES, name
 
 FORMAT = """\

@@ -41,10 +41,10 @@ from kafka_log.logs.transactions import AbortedTransaction, read_transactions
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.scanner import Scanner, header_scanner
-from tests.arrow.rows import unpacked
 from tests.codecs.random_format import MAGIC
 from tests.paths import SAMPLES, VECTORS
 from tests.support.record_batches import record_batches
+from tests.support.scanned_rows import unpacked
 
 TIME = 1_700_000_000_000
 ROWS = 150

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow import primitives
 from codecgen.runtime.arrow.chunks import Chunk
-from tests.arrow.checked import MODULES, PACKAGE, PLAIN, PLAIN_WRITING, PRIMITIVES, WRITING
+from tests.fuzz.checked import MODULES, PACKAGE, PLAIN, PLAIN_WRITING, PRIMITIVES, WRITING
 
 
 class Broken(Exception):

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow import payloads as decoding
 from codecgen.runtime.arrow.payloads import Payloads, decode
-from tests.arrow.rows import unpacked
 from tests.laws.memory import Memory, watched
+from tests.support.scanned_rows import unpacked
 
 Data = Sequence[bytes | None]
 TIGHT = {"PROBE": 2, "SPARE": 3, "MARGIN": 1.0}

@@ -16,7 +16,6 @@ from codecgen.runtime.arrow import decoder as decoding
 from codecgen.runtime.arrow.decoder import Decoder, Rejected, Rows, choose
 from codecgen.runtime.errors import RuleBroken
 from codecgen.runtime.located_bytes import Limits
-from tests.arrow.rows import unpacked
 from tests.laws import bytes_of
 from tests.laws.codec_laws import samples
 from tests.laws.made import Generated
@@ -25,6 +24,7 @@ from tests.laws.mutations import mutated
 from tests.laws.reference import Entry, Reference, Row, float_bits
 from tests.laws.row_laws import row_functions
 from tests.laws.world import Tree
+from tests.support.scanned_rows import unpacked
 
 LIMITS = Limits(decompressed=1 << 14, elements=300, findings=200)
 SECONDS = 4.0

@@ -19,8 +19,8 @@ NOT = (
     "not large and not bomb and not thread and not readme and not memory and not bounds"
     " and not every_release_is_sound and not every_release_has_its_pages"
 )
-RELEASES = ("tests/codecs/test_releases.py", "tests/codecs/test_spellings.py", "tests/codecgen/test_as_of.py", "tests/codecgen/test_docs_message_format.py")  # fmt: skip
-SIZES = ("tests/codecgen/test_docs_sizes.py",)
+RELEASES = ("tests/codecs/test_releases.py", "tests/codecs/test_spellings.py", "tests/codecgen/plan/test_as_of.py", "tests/codecgen/targets/docs/test_message_format.py")  # fmt: skip
+SIZES = ("tests/codecgen/plan/test_encoded_sizes.py",)
 RECORDS = Selection(
     (
         "tests/codecs/test_edges.py",
@@ -66,7 +66,7 @@ FILES = Selection(
         "tests/kafka_log/logs/test_other_files.py",
         "tests/kafka_log/logs/test_text_files.py",
         *RELEASES,
-        "tests/arrow/test_structured.py",
+        "tests/codecgen/runtime/arrow/test_structured_dtype.py",
     ),
     NOT,
 )
@@ -88,18 +88,20 @@ SLOW = (
 VIEWS = Selection(
     (
         "tests/codecs/test_spellings.py",
-        "tests/arrow/test_topic_views.py",
+        "tests/codecs/arrow/test_topic_views.py",
         "tests/kafka_log/read/test_columns_of_views.py",
         "tests/kafka_log/read/test_rows_of_every_record.py",
-        "tests/arrow/test_view_values.py",
-        "tests/arrow/test_batches.py",
+        "tests/codecs/arrow/test_view_values.py",
+        "tests/codecs/arrow/test_batches.py",
         "tests/kafka_log/logs/test_index_views.py",
-        "tests/arrow/test_view_writes.py",
-        "tests/arrow/test_encode.py",
+        "tests/codecs/arrow/test_view_writes.py",
+        "tests/codecgen/runtime/arrow/test_encoder.py",
     ),
     SLOW,
 )
-WRITES = Selection(("tests/arrow/test_view_writes.py", "tests/arrow/test_encode.py"), SLOW)
+WRITES = Selection(
+    ("tests/codecs/arrow/test_view_writes.py", "tests/codecgen/runtime/arrow/test_encoder.py"), SLOW
+)
 BY_FOLDER = {
     "records": RECORDS,
     "messages": MESSAGES,

@@ -210,7 +210,7 @@ def test_a_mutant_that_no_test_looks_at_survives() -> None:
     """The command says so, and ends with 1: here no test is given the mutant."""
     text = (
         "import tests.mutants.__main__ as m, tests.mutants.selection as s, sys\n"
-        "m.selection = lambda mutant: s.Selection(('tests/runtime/test_layout.py',))\n"
+        "m.selection = lambda mutant: s.Selection(('tests/codecgen/runtime/test_layout.py',))\n"
         "sys.exit(m.main(['--only', 'uvarint -> varint', '--sample', '1', '--seed', '1']))\n"
     )
     done = subprocess.run(

@@ -15,7 +15,6 @@ from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.splits.filters import Filter, parse_filters
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.task_reader import Scan, read_splits
-from tests.arrow.rows import unpacked
 from tests.shares import examples
 from tests.support.header_files import VECTORS, batch_of, file_of
 from tests.support.lying_headers import (
@@ -26,6 +25,7 @@ from tests.support.lying_headers import (
     lying_segments,
     rows_and_lies,
 )
+from tests.support.scanned_rows import unpacked
 from tests.support.spark_queries import column, load
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.arrow.tables import DEFAULT, ON_REQUEST
+from tests.support.record_tables import DEFAULT, ON_REQUEST
 
 EVERY = (*DEFAULT, *ON_REQUEST)
 

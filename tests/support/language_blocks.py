@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecgen.schema.model import Model
-from tests.codecgen import language_pages
+from tests.codecgen.language import language_pages
 from tests.codecgen.schemas import checked
 
 MANIFEST = "# codecgen.yaml\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from tests.arrow.segments import entries, mutated, mutated_inside, sources
 from tests.paths import VECTORS
+from tests.support.random_segments import entries, mutated, mutated_inside, sources
 
 
 def mutants(number: int, seed: int) -> list[bytes]:

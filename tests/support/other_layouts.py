@@ -12,7 +12,7 @@ from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rejected, Rows, choos
 from codecgen.runtime.arrow.view import View
 from codecgen.schema import loader
 from codecgen.targets import arrow, construct
-from tests.arrow.rows import unpacked
+from tests.support.scanned_rows import unpacked
 
 MANIFEST = "language: 1\npackage: made_up_codecs\ntitle: Made up\n"
 

@@ -23,8 +23,8 @@ from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.header_columns import TIMED, BatchColumns
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
-from tests.arrow.segments import entries, mutated, mutated_inside, sources
 from tests.paths import SAMPLES, VECTORS
+from tests.support.random_segments import entries, mutated, mutated_inside, sources
 
 FILES = sorted([*VECTORS.rglob("*.log"), *SAMPLES.rglob("*.log")])
 SMALL = [path for path in FILES if path.parent.name != "large"]

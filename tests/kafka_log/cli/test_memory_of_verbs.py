@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from kafka_log.write.encoding import encode
-from tests.arrow.segments import entries
 from tests.paths import ROOT, VECTORS
+from tests.support.random_segments import entries
 
 pytest.importorskip("resource")
 pytestmark = pytest.mark.slow

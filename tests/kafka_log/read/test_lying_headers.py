@@ -25,7 +25,6 @@ from kafka_log.segment import skipping
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import Scanner
 from pyspark_kafka_log.task_reader import Scan, read_split
-from tests.arrow.rows import unpacked
 from tests.shares import examples
 from tests.support.header_files import VECTORS, batch_of, file_of
 from tests.support.lying_headers import (
@@ -36,6 +35,7 @@ from tests.support.lying_headers import (
     lying_segments,
     rows_and_lies,
 )
+from tests.support.scanned_rows import unpacked
 
 COLUMNS = ("offset", "timestamp")
 NAMES: tuple[Literal["offsets", "timestamps"], ...] = ("offsets", "timestamps")

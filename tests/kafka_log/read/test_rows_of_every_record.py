@@ -21,9 +21,9 @@ from codecgen.runtime.construct import Choice, Layout
 from kafka_codecs import METADATA_BODY, REMOTE_LOG_METADATA_BODY
 from kafka_log.read.internal_topics import INTERNAL_TOPICS, VIEWS, internal_topic
 from kafka_log.read.topic_views import topic_view
-from tests.arrow.plain_kernels import plain_kernels
 from tests.laws.payload_memory import decoded, summed
 from tests.paths import ROOT
+from tests.support.plain_kernels import plain_kernels
 from tests.support.topic_samples import COORDINATED, FRAMED
 
 MESSAGES: dict[str, dict[str, Any]] = {

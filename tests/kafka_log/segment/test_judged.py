@@ -13,8 +13,8 @@ from kafka_log import SegmentReader
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.model import Batch
 from kafka_log.segment.reader import Batches
-from tests.arrow.rows import reference, scanned
 from tests.support.judged import CASES, GOOD, Case, Read
+from tests.support.scanned_rows import reference, scanned
 
 FINE = ("a wrapper", "offset 0", "the largest offset")
 """What strict readers take."""

@@ -25,8 +25,8 @@ from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.framing import HEADER_START, layout_of
 from kafka_log.segment.model import Batch, Problem, Tail
 from kafka_log.segment.row_values import MORE_OF_BATCH, OF_BATCH
-from tests.arrow.segments import mutated, sources
 from tests.paths import ROOT, SAMPLES, VECTORS
+from tests.support.random_segments import mutated, sources
 
 FILES = sorted([*VECTORS.rglob("*.log"), *SAMPLES.rglob("*.log")])
 HOW = tuple(product(Policy, Tail))

@@ -21,10 +21,10 @@ from kafka_log.cli import main
 from kafka_log.segment.scanner import header_scanner
 from kafka_log.write.rewrite import conversion
 from kafka_log.write.staged_output import OutputError
-from tests.arrow.logs import write_log
 from tests.paths import SAMPLES
 from tests.shares import examples
 from tests.support.judged import CASES
+from tests.support.partition_logs import write_log
 from tests.support.replicas import logs, write
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

@@ -25,9 +25,9 @@ from kafka_log.inspect.statistics.columns import By, stat_schema
 from kafka_log.inspect.statistics.options import Asked
 from kafka_log.inspect.statistics.table import Stat
 from kafka_log.read.selection import Selection
-from tests.arrow.segments import mutated, sources
 from tests.paths import SAMPLES, VECTORS
 from tests.support import histories, naive_stat
+from tests.support.random_segments import mutated, sources
 
 BYS = (
     ("partition",),
