@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from codecgen.schema.types import Span
@@ -27,10 +27,21 @@ class Diagnostic:
     help: str = ""
 
 
+_MAX_SUGGESTED = 10
+"""Number of known words to list if none is close."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``did you mean "x"?`` with the closest known word, or ``""`` if none is close."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f'did you mean "{close[0]}"?' if close else ""
+
+
+def suggest(word: str, known: Sequence[str], what: str) -> str:
+    """Return ``did you mean "x"?`` with the closest known word, or ``what: a, b, c and 9 more`` if none is close."""
+    more = f" and {len(known) - _MAX_SUGGESTED} more" if len(known) > _MAX_SUGGESTED else ""
+    listed = f"{what}: {', '.join(known[:_MAX_SUGGESTED]) or 'none'}{more}"
+    return did_you_mean(word, known) or listed
 
 
 def render(

@@ -36,7 +36,7 @@ ERROR = re.compile(r"kafka-log: \[Errno (\d+)\] [\w /]+: '([^']+)'\n(?:kafka-log
 
 
 LEFT = re.compile(
-    r"(\d) of 2 (files are whole, with [\d,]+ rows|partitions in \S+ are whole(, the same command goes on)?)"
+    r"(\d) of 2 (files are complete, with [\d,]+ rows|partitions are complete in \S+(; run the same command again to continue)?)"
 )
 
 

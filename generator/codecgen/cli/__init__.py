@@ -12,12 +12,15 @@ from typing import NoReturn
 
 from codecgen import directories, output
 from codecgen.cli import explain_commands, schema_commands, value_commands
-from codecgen.cli.common import COULD_NOT_RUN, FINDINGS, GOOD, UsageError, say
+from codecgen.cli.common import COULD_NOT_RUN, EXIT_CODES, FINDINGS, GOOD, UsageError, say
 from codecgen.runtime import completion
 from codecgen.runtime.version import RELEASE
 from codecgen.template_files import TemplateFilesError
 
 __all__ = ["COULD_NOT_RUN", "FINDINGS", "GOOD", "UsageError", "main"]
+
+_SEGMENT = "samples/kafka-4.x/codecs-0/00000000000000000000.log"
+_SCHEMA_DIRECTORY = "schema directory, which holds codecgen.yaml"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,15 +65,16 @@ def _parser() -> argparse.ArgumentParser:
     """Return the parser with all commands."""
     parser = _Parser(
         prog="codecgen",
-        description="Binary formats as YAML in, codecs and documents out.",
+        description="Generate parsers, builders, Arrow codecs and documentation from YAML schemas of binary formats.",
         epilog=(
             "examples:\n"
             "  codecgen check schemas\n"
             "  codecgen generate schemas --out generated\n"
             "  codecgen explain record_batch.crc\n"
             "  codecgen diff message 0 1\n"
-            "  codecgen parse record_batch segment.log --many\n"
-            "\nexit codes: 0 good, 1 findings, 2 could not run"
+            f"  codecgen parse record_batch {_SEGMENT} --many\n"
+            f"\n{EXIT_CODES}\n"
+            "\ncodecgen COMMAND --help shows the options and examples of a command."
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -80,7 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     def add(
         name: str, run: Callable[[argparse.Namespace], int], about: str, *examples: str
     ) -> argparse.ArgumentParser:
-        epilog = "examples:\n" + "".join(f"  codecgen {example}\n" for example in examples)
+        lines = "".join(f"  codecgen {example}\n" for example in examples)
+        epilog = f"examples:\n{lines}\n{EXIT_CODES}"
         sub = commands.add_parser(
             name,
             help=about,
@@ -91,144 +96,176 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         return sub
 
-    check = add("check", schema_commands.check, "check a schema directory", "check schemas")
-    check.add_argument(
-        "directory", metavar="DIR", type=Path, help="the directory with codecgen.yaml"
+    check = add(
+        "check",
+        schema_commands.check,
+        "check the schemas of a directory, without writing anything",
+        "check schemas",
     )
+    check.add_argument("directory", metavar="DIR", type=Path, help=_SCHEMA_DIRECTORY)
 
     generate = add(
         "generate",
         schema_commands.generate,
-        "write codecs and documents",
+        "generate codecs and documentation from schemas",
         "generate schemas --out generated",
-        "generate schemas --out generated --targets construct",
-        "generate schemas --out old --as-of 0.11.0",
         "generate schemas --out generated --check",
-        "generate schemas --out site --targets docs --templates my-templates",
+        "generate schemas --out old --targets docs --as-of 0.11.0",
     )
+    generate.add_argument("directory", metavar="DIR", type=Path, help=_SCHEMA_DIRECTORY)
     generate.add_argument(
-        "directory", metavar="DIR", type=Path, help="the directory with codecgen.yaml"
-    )
-    generate.add_argument(
-        "--out", metavar="DIR", type=Path, required=True, help="where the files go"
+        "--out",
+        metavar="DIR",
+        type=Path,
+        required=True,
+        help="output directory, created if it is missing",
     )
     generate.add_argument(
         "--targets",
-        metavar="A,B",
-        help="only these of construct, docs, arrow; html, kaitai and template only if named",
+        metavar="NAME,...",
+        help="targets to generate: construct, docs, arrow, html, kaitai, template (default: construct,docs,arrow)",
     )
     generate.add_argument(
-        "--as-of", metavar="RELEASE", help="the formats as they were at a release"
+        "--as-of",
+        metavar="RELEASE",
+        help="generate the formats as they were in this release (default: the newest)",
     )
     generate.add_argument(
         "--templates",
         metavar="DIR",
         type=Path,
-        help="templates (*.j2) that take the place of a target's own, by name",
+        help="directory with templates (*.j2) that replace the target's own of the same name; for one target of docs, html, kaitai, template",
     )
     generate.add_argument(
-        "--check", action="store_true", help="write nothing; findings when something would change"
+        "--check",
+        action="store_true",
+        help="write nothing, and exit with 1 if a file in --out would change",
     )
 
     explain = add(
         "explain",
         explain_commands.explain,
-        "say what a layout, field, bit, enum, choice or diagnostic is",
-        "explain record_batch",
-        "explain record_batch.crc",
+        "explain a layout, field, bit, enum, choice or diagnostic",
         "explain record_batch.attributes.compression",
-        "explain message@0.crc --schemas path/to/schemas",
+        "explain message@0.crc --schemas schemas",
         "explain --program record_batch",
         "explain C012",
     )
-    explain.add_argument("name", metavar="NAME", help="a name, with dots between the parts")
+    explain.add_argument(
+        "name",
+        metavar="NAME",
+        help="name with dots between its parts, such as record_batch.crc, or the number of a diagnostic, such as C012",
+    )
     explain.add_argument(
         "--program",
         action="store_true",
-        help="what a reader of the layout NAME does, or a writer of the view NAME, step by step",
+        help="print the steps by which a generated reader reads the layout NAME, or a writer writes the view NAME",
     )
     _add_schemas(explain)
 
     diff = add(
         "diff",
         explain_commands.diff,
-        "say what changed between two versions or two releases of a layout",
+        "show what changed in a layout between two versions or two releases",
         "diff message 0 1",
         "diff record_batch 0.11.0 3.1.0",
     )
-    diff.add_argument("layout", metavar="LAYOUT", help="a layout, or a text")
-    diff.add_argument("before", metavar="FROM", help="a version of the layout, or a release")
-    diff.add_argument("after", metavar="TO", help="likewise")
+    diff.add_argument("layout", metavar="LAYOUT", help="name of a layout or a text")
+    diff.add_argument(
+        "before",
+        metavar="FROM",
+        help="older version of the layout, such as 0, or release, such as 0.11.0",
+    )
+    diff.add_argument("after", metavar="TO", help="newer version of the layout, or release")
     _add_schemas(diff)
 
     parse = add(
         "parse",
         value_commands.parse,
-        "show bytes field by field",
-        "parse record_batch batch.bin",
-        "parse message@0 segment.log --at 0x1f4 --length 61",
-        "parse record_batch segment.log --many",
-        "parse record_batch batch.bin --yaml > values.yaml",
-        "parse body --given weather --hex - < body.txt",
+        "parse bytes and show each field with its position and value",
+        f"parse record_batch {_SEGMENT} --many",
+        f"parse record_batch {_SEGMENT} --length 103 --yaml",
+        "parse message@0 samples/kafka-2.8/v0-0/00000000000000000000.log --at 48 --length 49 --json",
     )
     _add_named(parse)
-    parse.add_argument("file", metavar="FILE", help="the bytes; - for standard input")
+    parse.add_argument("file", metavar="FILE", help="file with the bytes, - for standard input")
     parse.add_argument(
-        "--at", metavar="OFFSET", type=_byte, default=0, help="the first byte: 500 or 0x1f4"
+        "--at",
+        metavar="BYTE",
+        type=_byte,
+        default=0,
+        help="position of the first byte to parse, such as 500 or 0x1f4 (default %(default)s)",
     )
-    parse.add_argument("--length", metavar="N", type=_byte, help="no more bytes than these")
     parse.add_argument(
-        "--many", action="store_true", help="one after the other, to the end of the bytes"
+        "--length",
+        metavar="N",
+        type=_byte,
+        help="number of bytes to parse (default: to the end of FILE)",
+    )
+    parse.add_argument(
+        "--many",
+        action="store_true",
+        help="parse one value after the other, to the end of the bytes (default: one value)",
     )
     form = parse.add_mutually_exclusive_group()
     form.add_argument(
-        "--json", action="store_true", help="the values as JSON; with --many one a line"
+        "--json", action="store_true", help="print values as JSON, with --many one per line"
     )
-    form.add_argument("--yaml", action="store_true", help="the values as YAML, as build takes them")
+    form.add_argument(
+        "--yaml", action="store_true", help="print values as YAML, the input of codecgen build"
+    )
     parse.add_argument(
-        "--lenient", action="store_true", help="take what lenient readers take, and note it"
+        "--lenient",
+        action="store_true",
+        help="accept deviations that the schemas list for lenient readers, and report each",
     )
-    parse.add_argument("--hex", action="store_true", help="FILE is hexadecimal text")
+    parse.add_argument("--hex", action="store_true", help="read FILE as hexadecimal text")
 
     build = add(
         "build",
         value_commands.build,
-        "write the bytes of values",
+        "build bytes from values in YAML or JSON",
         "build record_batch values.yaml --out batch.bin",
-        "build message@1 values.yaml --hex",
-        "parse record_batch old.bin --yaml | codecgen build record_batch - --out new.bin",
+        f"parse record_batch {_SEGMENT} --length 103 --yaml | codecgen build record_batch - --hex",
     )
     _add_named(build)
     build.add_argument(
         "file",
         metavar="VALUES",
-        help="YAML or JSON, as in the examples of schemas; - for standard input",
+        help="file with the values in YAML or JSON, written as in the examples of schemas, - for standard input",
     )
     where = build.add_mutually_exclusive_group()
-    where.add_argument("--out", metavar="FILE", type=Path, help="where the bytes go")
-    where.add_argument("--hex", action="store_true", help="print them as hexadecimal text")
-    build.add_argument("--overwrite", action="store_true", help="replace FILE when it exists")
+    where.add_argument(
+        "--out",
+        metavar="FILE",
+        type=Path,
+        help="file to write the bytes to (default: standard output)",
+    )
+    where.add_argument("--hex", action="store_true", help="print the bytes as hexadecimal text")
+    build.add_argument(
+        "--overwrite", action="store_true", help="replace the file of --out if it exists"
+    )
 
     init = add(
         "init",
         schema_commands.init,
-        "begin a schema directory, with an example and a test of it",
+        "create a schema directory with an example and a test",
         "init my_format",
         "init audit --uses kafka_codecs",
         "init audit --dir formats/audit",
     )
-    init.add_argument("name", metavar="NAME", help="what the format is called, as in my_format")
+    init.add_argument("name", metavar="NAME", help="name of the format, such as my_format")
     init.add_argument(
-        "--uses", metavar="PACKAGE", help="an installed package whose schemas the new one uses"
+        "--uses", metavar="PACKAGE", help="installed package whose schemas the new schemas use"
     )
     init.add_argument(
-        "--dir", metavar="DIR", type=Path, help="where the files go; ./NAME by default"
+        "--dir", metavar="DIR", type=Path, help="directory to create (default: ./NAME)"
     )
 
     bring = add(
         "import",
         schema_commands.import_kafka_json,
-        "write schema files for definitions of another language",
+        "write schema files from Kafka's message definitions",
         "import kafka-json kafka/clients/src/main/resources/common/message --out schemas",
         "import kafka-json definitions --out schemas --force",
     )
@@ -236,15 +273,24 @@ def _parser() -> argparse.ArgumentParser:
         "language",
         metavar="LANGUAGE",
         choices=["kafka-json"],
-        help="kafka-json: Kafka's message definitions",
+        help="language of the definitions: kafka-json, Kafka's message definitions",
     )
     bring.add_argument(
-        "directory", metavar="DIR", type=Path, help="where the definitions are, or lie below"
+        "directory",
+        metavar="DIR",
+        type=Path,
+        help="directory with the definitions (*.json), also in directories below it",
     )
     bring.add_argument(
-        "--out", metavar="DIR", type=Path, required=True, help="the schema directory"
+        "--out",
+        metavar="DIR",
+        type=Path,
+        required=True,
+        help="schema directory to write to, created if it is missing",
     )
-    bring.add_argument("--force", action="store_true", help="replace files that differ")
+    bring.add_argument(
+        "--force", action="store_true", help="replace files that differ (default: exit with 2)"
+    )
 
     add(
         "json-schema",
@@ -253,18 +299,20 @@ def _parser() -> argparse.ArgumentParser:
         "json-schema > schemas/codecgen.schema.json",
     )
     shells = add("completion", _complete, completion.ABOUT, "completion bash")
-    shells.add_argument("shell", choices=completion.SHELLS)
+    shells.add_argument("shell", choices=completion.SHELLS, help="shell to print the script for")
     shells.epilog = completion.note("codecgen")
     return parser
 
 
 def _add_named(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name a codec."""
-    parser.add_argument("layout", metavar="LAYOUT", help="a layout, layout@version, or a choice")
+    parser.add_argument(
+        "layout", metavar="LAYOUT", help="name of a layout, layout@version, or a choice"
+    )
     parser.add_argument(
         "--given",
         metavar="VALUE",
-        help="the value that decides for a choice whose bytes do not say",
+        help="value that selects the layout of a choice, if the bytes themselves do not tell it",
     )
     _add_schemas(parser)
 
@@ -272,7 +320,9 @@ def _add_named(parser: argparse.ArgumentParser) -> None:
 def _byte(text: str) -> int:
     """Return a number of bytes, decimal or hexadecimal after ``0x``. Raise ArgumentTypeError for other text."""
     if not re.fullmatch(r"[0-9]{1,18}|0[xX][0-9a-fA-F]{1,15}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes, as 500 or 0x1f4")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of bytes: write a number such as 500 or 0x1f4"
+        )
     return int(text, 16 if text[:2] in ("0x", "0X") else 10)
 
 
@@ -283,5 +333,5 @@ def _add_schemas(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         type=directories.named,
         default="",
-        help="a directory, or a package that brings its schemas; ./schemas by default, or else those that are installed",
+        help="schema directory, or installed package with schemas (default: ./schemas, else the installed schemas)",
     )

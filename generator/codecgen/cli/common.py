@@ -14,6 +14,8 @@ from codecgen.schema import loader
 from codecgen.schema.model import Model
 
 GOOD, FINDINGS, COULD_NOT_RUN = 0, 1, 2
+EXIT_CODES = "exit codes: 0 success; 1 a finding was reported; 2 could not run"
+"""Last line of the help of every command."""
 
 
 class UsageError(Exception):

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from codecgen.cli.common import FINDINGS, GOOD, UsageError, release_of, sound
-from codecgen.diagnostics import did_you_mean
+from codecgen.diagnostics import suggest
 from codecgen.plan import as_of
 from codecgen.schema.uses import within
 
@@ -45,7 +45,7 @@ def diff(arguments: argparse.Namespace) -> int:
     known = [*model.layouts, *model.texts]
     layout = model.layouts.get(name)
     if layout is None and name not in model.texts:
-        hint = did_you_mean(arguments.layout, known) or f"known: {', '.join(known)}"
+        hint = suggest(arguments.layout, known, "declared layouts and texts")
         raise UsageError(f"unknown layout {arguments.layout!r}; {hint}")
     versions = None if layout is None else layout.versions
     sides = []

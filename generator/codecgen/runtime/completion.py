@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 
 SHELLS = ("bash", "zsh", "fish")
-ABOUT = "print what makes a shell complete this command"
+ABOUT = "print a completion script for bash, zsh or fish"
+DESCRIPTION = "Print a script that makes a shell complete commands, options and file names."
 _NOTE = """\
-where it goes:
-  eval "$(COMMAND completion bash)"                                    in ~/.bashrc
-  COMMAND completion zsh > "${fpath[1]}/_COMMAND"                      once
-  COMMAND completion fish > ~/.config/fish/completions/COMMAND.fish    once
+to install it:
+  bash  add this line to ~/.bashrc:  eval "$(COMMAND completion bash)"
+  zsh   run once:  COMMAND completion zsh > "${fpath[1]}/_COMMAND"
+  fish  run once:  COMMAND completion fish > ~/.config/fish/completions/COMMAND.fish
 """
 _FILES = ("PATH", "DIR", "FILE", "VALUES")
 

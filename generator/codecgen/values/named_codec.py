@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from codecgen.diagnostics import did_you_mean
+from codecgen.diagnostics import suggest
 from codecgen.examples.live import Codecs
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.runtime.errors import CodecError
@@ -85,14 +85,14 @@ def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> Name
     model = plan.model
     if name in model.layouts:
         if given is not None:
-            raise UnknownCodecError(f"{name} is a layout: nothing has to be given to choose it")
+            raise UnknownCodecError(f"{name} is a layout, not a choice: leave out --given")
         return _find_layout(plan, codecs, model.layouts[name], version if at else None)
     if name in model.choices:
         if at:
             raise UnknownCodecError(f"{name} is a choice, which has no versions")
         return _find_choice(plan, codecs, model.choices[name], given)
     known = [*model.layouts, *model.choices]
-    hint = did_you_mean(name, known) or f"the schemas declare {', '.join(known)}"
+    hint = suggest(name, known, "declared layouts and choices")
     raise UnknownCodecError(f"unknown layout {name!r}; {hint}")
 
 

@@ -55,8 +55,17 @@ COMMANDS = {
 }
 """Modules of the commands, in the order of the help. Each has HELP, EXAMPLES, ``add_arguments`` and ``run_command``."""
 
+EXAMPLES = """\
+  kafka-log ls samples/kafka-4.x
+  kafka-log check samples/kafka-4.x
+  kafka-log dump samples/kafka-4.x/codecs-0 --offsets 10:20
+  kafka-log export samples/kafka-4.x --topic codecs --out orders
+  kafka-log salvage samples/kafka-4.x --topic codecs --out recovered
+"""
+
 PATHS = """\
-A path is a segment, a partition directory (topic-0), a broker's log directory, or a directory above log directories. Files are never changed.
+A path is a segment, a partition directory (topic-0), a broker's log directory, or a directory above log directories. The files \
+in it are never changed.
 """
 
 
@@ -72,11 +81,11 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     Importing all commands takes longer than many of them take to answer.
     """
     modules = {name: _command_module(name) for name in ((only,) if only in COMMANDS else COMMANDS)}
-    examples = "".join(module.EXAMPLES for module in modules.values())
     main_parser = argparse.ArgumentParser(
         prog="kafka-log",
-        description="Read Kafka's log directories without a broker.",
-        epilog=_epilog(examples),
+        description="Inspect, check, export and repair Kafka log directories without a broker.",
+        epilog=_epilog(EXAMPLES)
+        + "\nkafka-log COMMAND --help shows the options and examples of a command.\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     main_parser.add_argument("--version", action="version", version=f"kafka-log {RELEASE}")
@@ -94,16 +103,17 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     shells = commands.add_parser(
         "completion",
         help=completion.ABOUT,
+        description=completion.DESCRIPTION,
         epilog=completion.note("kafka-log"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    shells.add_argument("shell", choices=completion.SHELLS)
+    shells.add_argument("shell", choices=completion.SHELLS, help="shell to print the script for")
     return main_parser
 
 
 def _epilog(examples: str) -> str:
     """Return the end of a help text: examples, what a path is, exit codes."""
-    return f"examples:\n{examples}\n{_wrap_paragraphs(PATHS)}\n{EXIT_CODES}\n"
+    return f"examples:\n{examples}\n{_wrap_paragraphs(PATHS)}\n\n{_wrap_paragraphs(EXIT_CODES)}\n"
 
 
 def _wrap_paragraphs(text: str) -> str:
@@ -135,10 +145,12 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
     is_printed = options.command != "export"  # which writes files of the format
     if is_printed and getattr(options, "format", None) in ("arrow", "parquet"):
         if sys.stdout.isatty():
-            command_parser.error(f"--format {options.format} is no text for a screen: add > FILE")
+            command_parser.error(
+                f"--format {options.format} writes binary data, which a terminal cannot show: add > FILE"
+            )
         if not has_bytes():
             command_parser.error(
-                f"--format {options.format} is no text, and sys.stdout takes only text"
+                f"--format {options.format} writes binary data, but sys.stdout accepts only text"
             )
     if hasattr(sys.stdout, "reconfigure") and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
@@ -157,7 +169,7 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
         print_message(error)
         return PROBLEMS
     except NoKernelsError as error:
-        print(f"kafka-log: {error}: use --engine construct, or auto", file=sys.stderr)
+        print_message(f"{error}: use --engine construct or --engine auto")
         return COULD_NOT_RUN
     except NotGeneratedError as error:
         print_message(error)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.interruption import describe_on_interrupt
 from kafka_log.cli.messages import print_message
-from kafka_log.cli.selection import PLACES, add_selection
+from kafka_log.cli.ranges import number_type
 from kafka_log.inspect.statistics.hidden_records import list_before_log_start
 from kafka_log.logs.discovery import survey
 from kafka_log.logs.names import STATES
@@ -38,7 +38,14 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import Batches, SegmentReader
 
 GOOD, PROBLEMS, COULD_NOT_RUN = 0, 1, 2
-EXIT_CODES = "exit codes: 0 good, 1 problems found, 2 could not run"
+FORMATS = ("text", "jsonl", "csv", "parquet", "arrow")
+"""Output formats of tables."""
+
+Group = argparse._ArgumentGroup
+"""Group of options in a help text."""
+
+EXIT_CODES = "exit codes: 0 no problem; 1 damage or another problem was found; 2 could not run, or was interrupted"
+"""Last line of the help of every command."""
 
 
 class EngineError(Exception):
@@ -57,7 +64,9 @@ def say_left_out(segments: Sequence[Segment]) -> None:
         if sizes:
             parts.append(f"{len(sizes)} {state} ({filesize.decimal(sum(sizes))})")
     states = ",".join(state for state in STATES if any(s.state == state for s in segments))
-    print_message(f"segments left out: {', '.join(parts)}; --include {states} takes them in")
+    print_message(
+        f"skipped segments that are not live: {', '.join(parts)}; add --include {states} to read them"
+    )
 
 
 def say_passed_over(found: Sequence[SkippedPath]) -> None:
@@ -74,7 +83,7 @@ def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
     """
     if not selection.deleted_records and (places := list_before_log_start(partitions, selection)):
         print_message(
-            f"records left out that lie before the start of their log: {places}; --deleted-records takes them in"
+            f"skipped records below the log start offset: {places}; add --deleted-records to read them"
         )
 
 
@@ -96,62 +105,78 @@ def find_partitions(options: argparse.Namespace) -> list[Partition]:
     return partitions
 
 
-def add_common(
-    command: argparse.ArgumentParser,
-    output: str,
-    outputs: list[str],
-    choose: Sequence[str] = PLACES,
-) -> None:
-    """Add the paths, the options named by ``choose``, ``--format`` and the options of
-    :func:`add_reading`.
-    """
+def add_paths(command: argparse.ArgumentParser) -> None:
+    """Add the positional argument PATH."""
     command.add_argument(
-        "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="segment, partition directory, log directory, or directory above log directories",
     )
-    add_selection(command, *choose)
-    command.add_argument("--format", choices=outputs, default=output, help="default %(default)s")
-    add_reading(command)
+
+
+def add_output(command: argparse.ArgumentParser, formats: Sequence[str] = FORMATS) -> Group:
+    """Add ``--format`` in the group "output" of the help. Return the group, for further options."""
+    output = command.add_argument_group("output")
+    output.add_argument(
+        "--format",
+        choices=formats,
+        default="text",
+        help="output format: text for people, the others for programs (default %(default)s)",
+    )
+    return output
 
 
 def add_reading(command: argparse.ArgumentParser) -> None:
-    """Add the options that say how batches are read: ``--policy``, ``--engine`` and limits."""
-    command.add_argument(
+    """Add the options that say how batches are read, in the group "reading" of the help: ``--policy``, ``--engine`` and limits."""
+    reading = command.add_argument_group("reading")
+    add_policy(reading)
+    add_engine(reading)
+    reading.add_argument(
+        "--max-decompressed",
+        type=number_type("number of bytes"),
+        metavar="BYTES",
+        help="maximum size of a compressed section after decompression (default: 256 MiB, the limit of the schema)",
+    )
+    reading.add_argument(
+        "--max-elements",
+        type=number_type("number of records"),
+        default=Limits().elements,
+        metavar="N",
+        help="maximum number of records in a batch (default %(default)s)",
+    )
+
+
+def add_policy(reading: Group) -> None:
+    """Add the option ``--policy`` with all policies."""
+    reading.add_argument(
         "--policy",
         choices=[p.value for p in Policy],
         default=Policy.KAFKA.value,
-        help="strict: only what the formats allow; kafka: what Apache Kafka's reader accepts; "
-        "salvage: go on after damage and say what was lost (default %(default)s)",
+        help="what to accept. strict: only what the formats allow; kafka: what Apache Kafka's reader accepts; "
+        "salvage: also complete records of torn batches, and continue after damage (default %(default)s)",
     )
-    command.add_argument(
+
+
+def add_engine(reading: Group) -> None:
+    """Add the option ``--engine``."""
+    reading.add_argument(
         "--engine",
         choices=ENGINES,
         default="auto",
-        help="construct: the reference codecs; arrow: compiled kernels, which need numba, and the reference codecs for"
-        " what these do not take; auto: arrow for files that are large enough. The output is the same (default %(default)s)",
-    )
-    command.add_argument(
-        "--max-decompressed",
-        type=int,
-        metavar="BYTES",
-        help="the most that one compressed section may hold (default: what the schema says, 256 MiB)",
-    )
-    command.add_argument(
-        "--max-elements",
-        type=int,
-        default=Limits().elements,
-        metavar="N",
-        help="the most records of one batch (default %(default)s)",
+        help="decoder; the output is the same. construct: the reference codecs; arrow: compiled kernels, which need numba;"
+        " auto: kernels for large inputs (default %(default)s)",
     )
 
 
 def add_salvage_policy(command: argparse.ArgumentParser, damaged: str) -> None:
-    """Add the option ``--policy`` with the choices kafka and salvage.
+    """Add the option ``--policy`` with the choices kafka and salvage, in the group "reading" of the help.
 
     Args:
         command: Parser of the command.
         damaged: Log whose damage salvage skips, and what the answer lacks then.
     """
-    command.add_argument(
+    command.add_argument_group("reading").add_argument(
         "--policy",
         choices=[Policy.KAFKA.value, Policy.SALVAGE.value],
         default=Policy.KAFKA.value,
@@ -159,12 +184,12 @@ def add_salvage_policy(command: argparse.ArgumentParser, damaged: str) -> None:
     )
 
 
-def add_show_secrets(command: argparse.ArgumentParser) -> None:
-    """Add the option ``--show-secrets``."""
-    command.add_argument(
+def add_show_secrets(output: Group) -> None:
+    """Add the option ``--show-secrets`` to a group of the help."""
+    output.add_argument(
         "--show-secrets",
         action="store_true",
-        help="show passwords and other secrets in what records of Kafka's own topics say (default: hide them)",
+        help="show passwords and other secrets in records of internal topics (default: hidden)",
     )
 
 
@@ -191,7 +216,7 @@ def make_opener(options: argparse.Namespace, partitions: list[Partition], record
         from kafka_log.segment.block_reader import BlockReader
     except ImportError as error:
         raise EngineError(
-            f"the engine arrow needs numpy and pyarrow, and is slow without numba ({error}): "
+            f"--engine arrow needs numpy, pyarrow and numba ({error}): use --engine construct, or install them with "
             'pip install "kafka-codecs[fast]"'
         ) from None
     return lambda segment: BlockReader(
@@ -214,7 +239,7 @@ def progress_of(
     total: int | None,
     *,
     shown: bool = True,
-    describe_done: Callable[[], str] = lambda: "nothing is printed",
+    describe_done: Callable[[], str] = lambda: "nothing was printed",
 ) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on stderr after a second. After Ctrl-C raise Interrupted with a description of the progress.
 
@@ -239,7 +264,7 @@ def progress_of(
 
         if total is None:
             return describe_done()
-        return f"{describe_done()}; segments done: {filesize.decimal(done)} of {filesize.decimal(total)}"
+        return f"{describe_done()}; read {filesize.decimal(done)} of {filesize.decimal(total)} of the segments"
 
     with describe_on_interrupt(describe_interruption):
         if not (shown and sys.stderr.isatty()):

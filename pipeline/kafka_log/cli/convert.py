@@ -1,4 +1,4 @@
-"""``kafka-log convert``: write logs with another codec, and messages of old formats as record batches, beside what is there."""
+"""``kafka-log convert``: Copy logs with another compression codec, or with legacy messages (v0, v1) converted to record batches."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from kafka_log.log_directory import LogDirectory
 
-HELP = "write logs with another codec or version, and old messages as record batches"
+HELP = "recompress logs, or convert legacy messages to record batches"
 EXAMPLES = """\
-  kafka-log convert /var/lib/kafka --topic orders --codec zstd --out /var/tmp/orders
-  kafka-log convert /mnt/kafka-0.10 --out /var/tmp/converted
+  kafka-log convert samples/kafka-4.x --topic codecs --codec zstd --out compressed
+  kafka-log convert samples/kafka-2.8 --topic v1 --out converted
 """
 
 
@@ -31,18 +31,18 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--magic",
         type=int,
         choices=BATCH_VERSIONS,
-        help="write batches of older versions in this one; left out: batches keep their version, old messages get the newest",
+        help="batch version for older batches and messages (default: batches keep theirs, legacy messages get the newest)",
     )
     command.add_argument(
         "--codec",
         choices=[codec.label for codec in Compression],
-        help="compress with it; left out: batches stay as they are, and old messages keep their codec",
+        help="compression codec (default: batches stay unchanged, and legacy messages keep their codec)",
     )
     command.add_argument(
         "--level",
         type=int,
         metavar="N",
-        help="level of the codec: then what has this codec is compressed anew, too",
+        help="compression level; also recompresses batches that have the codec already (default: the codec's own)",
     )
 
 

@@ -1,4 +1,4 @@
-"""``kafka-log cut``: write a part of a log as a log of its own, in whole batches."""
+"""``kafka-log cut``: Copy the batches in a range of offsets or times into a log of its own. Batches are copied whole."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from kafka_log.cli.selection import PLACES
 from kafka_log.cli.writing import add_writing_arguments, run_writing
 from kafka_log.segment.times import TIMES
 
-HELP = "write a part of a log, by offsets or times, as a log of its own"
+HELP = "copy a range of offsets or times into a log of its own"
 EXAMPLES = """\
-  kafka-log cut /var/lib/kafka --topic orders --partition 3 --offsets 1000:2000 --out part
-  kafka-log cut /var/lib/kafka --topic orders --time 2026-11-21T10:00:00:2026-11-21T11:00:00 --out hour
+  kafka-log cut samples/kafka-4.x --topic codecs --partition 3 --offsets 10:20 --out part
+  kafka-log cut samples/kafka-4.x --topic codecs --time 2020-01-01:now --out recent
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     helps = {
-        "offsets": "batches with an offset from A up to, but not with, B; A: and :B are open",
-        "time": f"batches with a record from time A up to, but not with, B; each is {TIMES}",
+        "offsets": "batches with an offset from A (included) to B (excluded); A: and :B are open",
+        "time": f"batches with a timestamp from A (included) to B (excluded); each is {TIMES}",
     }
     add_writing_arguments(command, (*PLACES, *helps), helps)
 
@@ -31,7 +31,7 @@ def run_command(options: argparse.Namespace) -> int:
     writing failed.
     """
     if options.offsets is None and options.time is None:
-        print_message("cut where? --offsets A:B or --time A:B says it")
+        print_message("cut needs a range: add --offsets A:B or --time A:B")
         return COULD_NOT_RUN
     return run_writing(
         options,

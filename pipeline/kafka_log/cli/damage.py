@@ -33,7 +33,7 @@ def run_with_damage(
     else:
         return say_damage(messages) or code
     if salvage is not None:
-        print_message("what cannot be read is left out")
+        print_message("the answer below omits what cannot be read")
         salvage()
     say_damage(messages)
     return PROBLEMS
@@ -67,7 +67,7 @@ def end_lines(end: End, path: Path) -> Iterator[str]:
     elif end.note is not None:
         yield f"-- {end.note} (from byte {end.iterated_bytes} of {path})"
     elif end.trailing_bytes:
-        yield f"!! {end.trailing_bytes} bytes at the end are no whole batch (byte {end.iterated_bytes} of {path})"
+        yield f"!! {end.trailing_bytes} bytes at the end are not a complete batch (from byte {end.iterated_bytes} of {path})"
 
 
 def error_line(error: CodecError) -> str:

@@ -1,4 +1,6 @@
-"""``kafka-log export``: a file for each partition, as Parquet, Arrow, JSON lines or CSV; with Spark tables of Parquet, Delta, Iceberg."""
+"""``kafka-log export``: Write the records of each partition to a file (Parquet, Arrow, JSON Lines, CSV), or with Spark to a table (Parquet,
+Delta, Iceberg).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,8 @@ from kafka_log.cli.common import (
     COULD_NOT_RUN,
     GOOD,
     PROBLEMS,
+    add_paths,
+    add_policy,
     add_show_secrets,
     find_partitions,
     say_deleted,
@@ -25,94 +29,96 @@ from kafka_log.logs.partitions import Partition
 from kafka_log.read.internal_topics import VIEWS
 from kafka_log.read.parquet import Compression
 from kafka_log.read.selection import Selection
-from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url, local_path, place_of
 
 FORMATS = ("parquet", "arrow", "jsonl", "csv")
 TABLES = ("delta", "iceberg")
-HELP = "write each partition to a file: Parquet, Arrow, JSON lines, CSV"
+HELP = "write records to files (Parquet, Arrow, JSON Lines, CSV) or to a table"
 EXAMPLES = """\
-  kafka-log export /var/lib/kafka --topic orders --out orders
-  kafka-log export /var/lib/kafka --topic orders --time 2026-11-21:2026-11-22 --format jsonl --out day
-  kafka-log export /var/lib/kafka --view offsets --out committed
-  kafka-log export /var/lib/kafka --topic orders --spark --format delta --out /lake/orders
+  kafka-log export samples/kafka-4.x --topic codecs --out orders
+  kafka-log export samples/kafka-4.x --topic codecs --time 2020-01-01: --format jsonl --out recent
+  kafka-log export samples/kafka-4.x --view offsets --out committed
+  kafka-log export samples/kafka-4.x --topic codecs --spark --format delta --out orders-table
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    command.add_argument(
-        "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
-    )
-    command.add_argument(
+    add_paths(command)
+    add_selection(command, *RECORDS, types={"time": TimeRange.parse})
+    output = command.add_argument_group("output")
+    output.add_argument(
         "--out",
         required=True,
         type=argument_type(_parse_target),
         metavar="DIR",
-        help="where the files go; made if need be. With --spark a table, or the s3:// URL of one",
+        help="directory for the files, created if it is missing; with --spark the directory or s3:// URL of the table",
     )
-    command.add_argument(
+    output.add_argument(
         "--format",
         choices=(*FORMATS, *TABLES),
         default="parquet",
-        help="default %(default)s; delta and iceberg with --spark",
+        help="format of the files; delta and iceberg need --spark (default %(default)s)",
     )
-    add_selection(command, *RECORDS, types={"time": TimeRange.parse})
-    command.add_argument(
+    output.add_argument(
         "--columns",
         metavar="NAME,...",
-        help="these only (default: topic, partition, and those of a record)",
+        help="columns to write (default: topic, partition, and the columns of a record)",
     )
-    command.add_argument(
+    output.add_argument(
         "--view",
         metavar="NAME",
-        help="what the records of one of Kafka's own topics say: offsets, groups, topics, ...",
+        help="decode the records of an internal topic into columns: "
+        + ", ".join(VIEWS)
+        + " (default: keys and values as bytes)",
     )
-    add_show_secrets(command)
-    command.add_argument(
-        "--policy",
-        choices=[p.value for p in Policy],
-        default=Policy.KAFKA.value,
-        help="as of dump (default %(default)s)",
+    add_show_secrets(output)
+    output.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace files that another export wrote (default: exit with 2)",
     )
-    command.add_argument(
-        "--overwrite", action="store_true", help="also over files that were made of something else"
-    )
+    add_policy(command.add_argument_group("reading"))
     tables = command.add_argument_group(
-        "with Spark", "one table, to which each export adds what is new"
+        "with Spark",
+        "one table, to which each run appends new records",
     )
     tables.add_argument(
-        "--spark", action="store_true", help="tasks of Spark write; --out is a table"
+        "--spark",
+        action="store_true",
+        help="write with Spark to the table at --out (default: write files without Spark)",
     )
     tables.add_argument(
-        "--master", metavar="URL", help="where Spark runs (default: this machine, all cores)"
+        "--master", metavar="URL", help="Spark master (default: this machine, all cores)"
     )
     tables.add_argument(
         "--partition-by",
         default="topic,date",
         metavar="NAME,...",
-        help="topic, partition, date (default %(default)s)",
+        help="partition columns of the table, of topic, partition and date (default %(default)s)",
     )
     tables.add_argument(
         "--compression",
         choices=get_args(Compression),
         default="zstd",
-        help="of the files (default %(default)s: the smallest; lz4 is the fastest)",
+        help="compression of the table's files (default %(default)s, the smallest; lz4 is the fastest)",
     )
     tables.add_argument(
         "--ignore-data-loss",
         action="store_true",
-        help="go on where records were deleted or truncated before they were exported",
+        help="continue if records were deleted or truncated before they were exported (default: exit with 1)",
     )
     tables.add_argument(
-        "--catalog", metavar="NAME", help="of Iceberg, in PyIceberg's configuration"
+        "--catalog",
+        metavar="NAME",
+        help="Iceberg catalog, as named in PyIceberg's configuration",
     )
 
 
 def _parse_target(text: str) -> Path | str:
     """Return a local path, or the URL of a table as it is. Raise ValueError if the text is empty."""
     if not text:
-        raise ValueError("it is empty: name a directory")
+        raise ValueError("the name is empty: name a directory")
     return text if is_url(text) else local_path(text)
 
 
@@ -120,7 +126,7 @@ def run_command(options: argparse.Namespace) -> int:
     """Run the command and return the exit code."""
     if options.spark:
         return _export_by_spark(options)
-    with describe_on_interrupt(lambda: "no file is whole yet; the same command begins again"):
+    with describe_on_interrupt(lambda: "no file is complete yet; run the same command again"):
         return _export_files(options)
 
 
@@ -135,10 +141,12 @@ def _export_files(options: argparse.Namespace) -> int:
     from kafka_log.write.staged_output import refuse_inside
 
     if options.format in TABLES:
-        print_message(f"--format {options.format} needs --spark")
+        print_message(
+            f"--format {options.format} needs --spark: add --spark, or use --format parquet"
+        )
         return COULD_NOT_RUN
     if is_url(options.out):
-        reason = "files are written to this machine's disks, and only tables of --spark to stores"
+        reason = "without --spark files are written to local directories only: add --spark, or name a local directory"
         print_message(f"{options.out}: {reason}")
         return COULD_NOT_RUN
     partitions, request = find_partitions(options), _ExportRequest.from_options(options)
@@ -166,7 +174,7 @@ def _export_files(options: argparse.Namespace) -> int:
 
         def describe_progress() -> str:
             """Describe how many files are complete, for the message after an interruption."""
-            return f"{done} of {len(partitions)} files are whole, with {rows:,} rows; the same command goes on"
+            return f"{done} of {len(partitions)} files are complete, with {rows:,} rows; run the same command again to continue"
 
         def show_rows(partition: Partition, count: int) -> None:
             """Show the number of rows written so far, and record when the export began."""
@@ -193,9 +201,9 @@ def _export_files(options: argparse.Namespace) -> int:
                 bad += len(file.lost) + file.damaged
                 for line in file.lost:
                     print_message(line)
-                kept = "" if file.made else " (was there)"
+                kept = "" if file.made else " (already complete)"
                 hurt = (
-                    f", {file.damaged:,} of damaged batches: see column damage"
+                    f", {file.damaged:,} of them from damaged batches (see the column damage)"
                     if file.damaged
                     else ""
                 )
@@ -213,8 +221,8 @@ def _export_files(options: argparse.Namespace) -> int:
         except CodecError as error:
             print_message(error)
             print_message(
-                f"{done} of {len(partitions)} files are whole; --policy salvage goes on after damage,"
-                " into another directory or with --overwrite"
+                f"{done} of {len(partitions)} files are complete; to continue after damage, add --policy salvage"
+                " and another --out or --overwrite"
             )
             return PROBLEMS
         except OSError as error:
@@ -229,7 +237,7 @@ def _export_files(options: argparse.Namespace) -> int:
     if not rows:
         say_unmatched(options)
     print(
-        f"{done} file{'' if done == 1 else 's'}, {rows:,} rows: {made} written, {done - made} as they were",
+        f"{done} file{'' if done == 1 else 's'}, {rows:,} rows: {made} written, {done - made} already complete",
         file=sys.stderr,
     )
     return PROBLEMS if bad else GOOD
@@ -277,8 +285,8 @@ class _ExportRequest:
             from kafka_log.text.values import format_time
 
             print_message(
-                f"goes on with the export that was begun at {format_time(self._begun)}:"
-                f" --time {self._times.text} is as of then; another --out begins anew"
+                f"continues the export that began at {format_time(self._begun)}:"
+                f" --time {self._times.text} is relative to that time; use another --out for a new export"
             )
 
     def record_begin(self) -> None:

@@ -25,5 +25,7 @@ def describe_on_interrupt(describe_done: Callable[[], str]) -> Iterator[None]:
 
 def format_message(interrupt: KeyboardInterrupt) -> str:
     """Return the message that a command prints when Ctrl-C interrupts it."""
-    text = str(interrupt) if isinstance(interrupt, Interrupted) else "what was printed is not all"
+    text = (
+        str(interrupt) if isinstance(interrupt, Interrupted) else "the output above is incomplete"
+    )
     return f"interrupted: {text}"

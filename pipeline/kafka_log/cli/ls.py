@@ -1,4 +1,4 @@
-"""``kafka-log ls``: which partitions there are, and their segments, without reading them."""
+"""``kafka-log ls``: List partitions and segments from their file names and sizes, to see what a directory holds."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ if TYPE_CHECKING:
 
 HELP = "list partitions and segments by names and sizes"
 EXAMPLES = """\
-  kafka-log ls /var/lib/kafka
-  kafka-log ls /var/lib/kafka --topic orders --segments
+  kafka-log ls samples/kafka-4.x
+  kafka-log ls samples/kafka-4.x --topic codecs --segments
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    add_table_arguments(command)
-    command.add_argument("--segments", action="store_true", help="a line for each segment")
+    output = add_table_arguments(command)
+    output.add_argument(
+        "--segments", action="store_true", help="one row per segment (default: one per partition)"
+    )
 
 
 def run_command(options: argparse.Namespace) -> int:

@@ -13,6 +13,8 @@ from kafka_log.segment.times import TIMES, RangeError, milliseconds, present
 
 T = TypeVar("T")
 
+MAX_INT64 = (1 << 63) - 1
+
 _DASHED = re.compile(r"-(?!h\Z)[^-]", re.S)
 """Argument that begins with one dash and is not ``-h``: a value, because all other options begin with two."""
 _OPTION = re.compile(r"--[a-z-]+\Z")
@@ -40,9 +42,13 @@ def parse_time_range(text: str, now: int | None = None) -> Range:
         except ValueError:
             continue
     if not found:
-        raise why or ValueError(f"{text!r} is no range of times: write A:B, A: or :B, each {TIMES}")
+        raise why or ValueError(
+            f"{text!r} is not a range of times: write A:B, A: or :B, where A and B are {TIMES}"
+        )
     if len(found) > 1:
-        raise ValueError(f"{text!r} can be read in two ways: write the seconds of both times")
+        raise ValueError(
+            f"{text!r} can be split at more than one colon: write both times with seconds"
+        )
     return found[0]
 
 
@@ -80,7 +86,9 @@ def parse_offset_range(text: str) -> Range:
     """
     low, colon, high = text.partition(":")
     if not colon:
-        raise ValueError(f"{text!r} is no range of offsets: write A:B, A: or :B")
+        raise ValueError(
+            f"{text!r} is not a range of offsets: write A:B, A: or :B, such as 100:200"
+        )
     begin, end = (_parse_offset(part) if part else None for part in (low, high))
     if (
         begin is not None
@@ -88,7 +96,7 @@ def parse_offset_range(text: str) -> Range:
         and begin > end
         and is_negative(begin) == is_negative(end)
     ):
-        raise RangeError(f"{low} is after {high}")
+        raise RangeError(f"the offset {low} is after {high}: write the lower one first")
     return begin, end
 
 
@@ -97,7 +105,7 @@ def parse_plain_offset_range(text: str) -> Range:
     found = parse_offset_range(text)
     if counts_from_end(found):
         raise ValueError(
-            f"{text!r} counts from the end of a partition, which this command cannot: write offsets from 0 on"
+            f"{text!r} counts from the end of the log, which this command does not support: write offsets from 0 on"
         )
     return found
 
@@ -106,9 +114,9 @@ def _parse_offset(text: str) -> int:
     """Parse an offset, which may be negative. Raise ValueError if it is no number or does not fit 64 bits."""
     digits = text.strip().removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()):
-        raise ValueError(f"{text!r} is no offset")
+        raise ValueError(f"{text!r} is not an offset: write a whole number")
     if len(digits) > 19 or not -(1 << 63) <= int(text) < 1 << 63:
-        raise ValueError(f"the offset {text} is more than 64 bits can hold")
+        raise ValueError(f"the offset {text} does not fit 64 bits")
     return int(text)
 
 
@@ -116,8 +124,29 @@ def _parse_pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
     """Parse two bounds; an empty text is None. Raise RangeError if the first is larger, and what ``parse`` raises."""
     begin, end = (parse(part) if part else None for part in (low, high))
     if begin is not None and end is not None and begin > end:
-        raise RangeError(f"{low} is after {high}")
+        raise RangeError(f"{low} is after {high}: write the earlier time first")
     return begin, end
+
+
+def parse_number(text: str, low: int, high: int, what: str) -> int:
+    """Parse a decimal number from ``low`` to ``high`` (included). Raise ValueError that names ``what`` and the bounds."""
+    digits = text.removeprefix("-")
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) < 20
+    if not is_number or not low <= int(text) <= high:
+        raise ValueError(f"{text!r} is not a {what}: write a whole number from {low} to {high}")
+    return int(text)
+
+
+def number_type(what: str, low: int = 0, high: int = MAX_INT64) -> Callable[[str], int]:
+    """Return an argparse type that takes a decimal number from ``low`` to ``high`` and calls it ``what`` in errors."""
+    return argument_type(lambda text: parse_number(text, low, high, what))
+
+
+def parse_byte_position(text: str) -> int:
+    """Parse a number of bytes in decimal, or after ``0x`` in hexadecimal. Raise ValueError for other text."""
+    if re.fullmatch(r"[0-9]{1,18}|0[xX][0-9a-fA-F]{1,15}", text) is None:
+        raise ValueError(f"{text!r} is not a byte position: write a number such as 500 or 0x1f4")
+    return int(text, 16 if text[:2] in ("0x", "0X") else 10)
 
 
 def argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:

@@ -1,14 +1,15 @@
-"""``kafka-log reindex``: make the index files of segments anew, beside what is there."""
+"""``kafka-log reindex``: Rebuild the index files of segments (.index, .timeindex, .txnindex, .snapshot) in another directory."""
 
 from __future__ import annotations
 
 import argparse
 
+from kafka_log.cli.ranges import number_type
 from kafka_log.cli.writing import add_writing_arguments, run_writing
 
-HELP = "make .index, .timeindex, .txnindex and .snapshot of segments anew"
+HELP = "rebuild .index, .timeindex, .txnindex and .snapshot files"
 EXAMPLES = """\
-  kafka-log reindex /var/lib/kafka --topic orders --out indexes
+  kafka-log reindex samples/kafka-4.x --topic codecs --out indexes
 """
 
 
@@ -17,21 +18,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_writing_arguments(command)
     command.add_argument(
         "--index-interval",
-        type=_parse_nonnegative,
+        type=number_type("number of bytes"),
         default=4096,
         metavar="BYTES",
-        help="the topic's index.interval.bytes (default %(default)s)",
+        help="setting index.interval.bytes of the topic (default %(default)s)",
     )
-
-
-def _parse_nonnegative(text: str) -> int:
-    """Return the integer in a text. Raise ArgumentTypeError if it is negative; ValueError if the
-    text is no integer.
-    """
-    found = int(text)
-    if found < 0:
-        raise argparse.ArgumentTypeError("it must not be below 0")
-    return found
 
 
 def run_command(options: argparse.Namespace) -> int:

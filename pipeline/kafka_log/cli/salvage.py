@@ -1,4 +1,4 @@
-"""``kafka-log salvage``: write what can be read of a log as a log that a broker loads. What is lost is said."""
+"""``kafka-log salvage``: Copy everything that can be read of a damaged log into a log that a broker loads, and report what was lost."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import argparse
 
 from kafka_log.cli.writing import add_writing_arguments, run_writing
 
-HELP = "write what can be read of a log as one that a broker loads"
+HELP = "recover a damaged log into one that a broker loads"
 EXAMPLES = """\
-  kafka-log salvage /mnt/dead/kafka --topic orders --out /var/tmp/orders
-  kafka-log salvage /mnt/dead/kafka --topic orders --flatten --out /var/tmp/committed
+  kafka-log salvage samples/kafka-4.x --topic codecs --out recovered
+  kafka-log salvage samples/kafka-4.x --topic transactions --flatten --out committed
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    add_writing_arguments(command)
-    command.add_argument(
+    output = add_writing_arguments(command)
+    output.add_argument(
         "--flatten",
         action="store_true",
-        help="committed data only: no markers, no producers, nothing of transactions that were aborted or have not ended",
+        help="write only committed data: no transaction markers, no producer ids, no records of aborted or open transactions",
     )
-    command.add_argument(
+    output.add_argument(
         "--keep-damaged",
         action="store_true",
-        help="also records whose checksum is wrong: any byte of them may be, and they get new checksums",
+        help="keep records of batches with a wrong checksum, and give them a new checksum; any byte of them may be wrong",
     )
 
 

@@ -11,7 +11,9 @@ from typing import Any, TypeVar, get_args
 
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import (
+    MAX_INT64,
     argument_type,
+    number_type,
     parse_offset_range,
     parse_plain_offset_range,
     parse_time_range,
@@ -24,7 +26,7 @@ from kafka_log.segment.times import TIMES
 
 T = TypeVar("T")
 
-BYTES = "text as UTF-8, or hex:..., base64:..., text:... (for what begins so)"
+BYTES = "UTF-8 text, hex:0aff, base64:Cv8=, or text:... for text that begins with such a prefix"
 
 CHOICE = ("topic", "partition")
 """Options of commands that go by what a directory has now."""
@@ -74,7 +76,7 @@ def add_selection(
     but: Mapping[str, str] | None = None,
     types: Mapping[str, Callable[[str], Any]] | None = None,
 ) -> None:
-    """Add selection options to a parser.
+    """Add selection options to a parser, in a group of its help.
 
     Args:
         command: Parser of the command.
@@ -83,6 +85,7 @@ def add_selection(
         types: Other parsers of values by option name.
     """
     command.set_defaults(filters=names)
+    group = command.add_argument_group("selection")
     for name in names:
         option = _OPTIONS[name]
         text = (but or {}).get(name, option.help)
@@ -91,7 +94,7 @@ def add_selection(
             settings["type"] = argument_type(parse_plain_offset_range)
         if types is not None and name in types:
             settings["type"] = argument_type(types[name])
-        command.add_argument(_flag_name(name), help=text, **settings)
+        group.add_argument(_flag_name(name), help=text, **settings)
 
 
 def selection_of(options: argparse.Namespace) -> Selection:
@@ -150,13 +153,13 @@ def _print_offset_ranges(options: argparse.Namespace) -> None:
         has = (
             f"{start} to {end.offset - 1}"
             if start < end.offset
-            else f"none, the next is {end.offset}"
+            else f"is empty (next offset {end.offset})"
         )
         said.append(f"{partition.topic}-{partition.partition} {has}")
     if said:
         more = len(there) - _MAX_LOGS
         rest = f" and {more} more partitions" if more > 0 else ""
-        print_message(f"offsets there: {', '.join(said)}{rest}")
+        print_message(f"available offsets: {', '.join(said)}{rest}")
 
 
 def describe_unknown_arguments(options: argparse.Namespace, left: Sequence[str]) -> str:
@@ -167,8 +170,8 @@ def describe_unknown_arguments(options: argparse.Namespace, left: Sequence[str])
     if refused is None:
         return f"unrecognized arguments: {' '.join(left)}"
     names: Sequence[str] = getattr(options, "filters", ())
-    taken = f"its filters are {', '.join(map(_flag_name, names))}" if names else "it has no filters"
-    return f"{refused} means nothing to {options.command}: {taken}"
+    supported = f"it supports {', '.join(map(_flag_name, names))}" if names else "it has no filters"
+    return f"{refused} does not apply to {options.command}: {supported}"
 
 
 def _flag_name(name: str) -> str:
@@ -195,12 +198,16 @@ def parse_bytes(text: str) -> bytes:
         try:
             return bytes.fromhex(rest)
         except ValueError:
-            raise ValueError(f"{rest!r} is no bytes in hexadecimal digits") from None
+            raise ValueError(
+                f"{text!r} is not hexadecimal: after hex: write an even number of digits, such as hex:0aff"
+            ) from None
     if colon and kind == "base64":
         try:
             return base64.b64decode(rest, validate=True)
         except binascii.Error:
-            raise ValueError(f"{rest!r} is no bytes in Base64") from None
+            raise ValueError(
+                f"{text!r} is not Base64: after base64: write text such as base64:Cv8="
+            ) from None
     # What the shell gives is bytes, and may be no UTF-8.
     return (rest if colon and kind == "text" else text).encode("utf-8", "surrogateescape")
 
@@ -211,89 +218,79 @@ def parse_header(text: str) -> Header:
     return (name, parse_key(value)) if equals else name
 
 
-def _parse_partition(text: str) -> int:
-    """Parse a partition number. Raise ValueError."""
-    return _parse_number(text, 0, MAX_PARTITION, "number of a partition")
-
-
-def _parse_producer(text: str) -> int:
-    """Parse a producer id, which may be negative. Raise ValueError."""
-    return _parse_number(text, -1 << 63, (1 << 63) - 1, "producer id")
-
-
-def _parse_number(text: str, low: int, high: int, what: str) -> int:
-    """Return the decimal number in a text. Raise ValueError, which names ``what``, if it is no
-    number from ``low`` to ``high`` (both included).
-    """
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
-        raise ValueError(f"{text!r} is no {what}")
-    if not low <= int(text) <= high:
-        raise ValueError(f"{text} is no {what}: it must be from {low} to {high}")
-    return int(text)
-
-
 def _repeatable(parse: Callable[[str], Any], metavar: str) -> dict[str, Any]:
     """Return the argparse settings of an option that may be repeated."""
     return {"action": "append", "type": argument_type(parse), "metavar": metavar}
 
 
+_STATES_HELP = f"{', '.join(STATES[1:])}, or all (default: only live segments)"
+INCLUDE = f"add segments that are not live: {_STATES_HELP}"
+INCLUDE_FOR_DIFF = (
+    f"add segments that are not live, for offsets below the live segments: {_STATES_HELP}"
+)
+
+
 _OPTIONS: Mapping[str, _Option] = {
     "topic": _Option(
-        "topics", "of this topic only; may be repeated", {"action": "append", "metavar": "NAME"}
+        "topics",
+        "only this topic; may be repeated (default: all)",
+        {"action": "append", "metavar": "NAME"},
     ),
     "partition": _Option(
-        "partitions", "of this partition only; may be repeated", _repeatable(_parse_partition, "N")
+        "partitions",
+        "only partitions with this number; may be repeated (default: all)",
+        _repeatable(number_type("partition number", 0, MAX_PARTITION), "N"),
     ),
     "offsets": _Option(
         "offsets",
-        "from offset A up to, but not with, B; A: and :B are open; negative ones count from the end: -5: are the last 5",
+        "only offsets from A (included) to B (excluded); A: and :B are open; negative offsets count from the end of the log:"
+        " -5: selects the last 5",
         {"type": argument_type(parse_offset_range), "metavar": "A:B"},
     ),
     "time": _Option(
         "timestamps",
-        f"from time A up to, but not with, B; each is {TIMES}",
+        f"only timestamps from A (included) to B (excluded); each is {TIMES}",
         {"type": argument_type(parse_time_range), "metavar": "A:B"},
     ),
     "key": _Option(
         "keys",
-        f"with this key: {BYTES}, null: (none); may be repeated: any of them",
+        f"only records with this key: {BYTES}; null: for records without a key; may be repeated to select several keys",
         _repeatable(parse_key, "KEY"),
     ),
     "header": _Option(
         "headers",
-        "with this header, and this value: as of --key; may be repeated: all of them",
+        "only records with this header, and with this value (written as for --key); if repeated, all must match",
         _repeatable(parse_header, "NAME[=VALUE]"),
     ),
     "producer": _Option(
         "producers",
-        "of this producer id only (-1: of none); may be repeated",
-        _repeatable(_parse_producer, "ID"),
+        "only this producer id, -1 for records without one; may be repeated (default: all)",
+        _repeatable(number_type("producer id", -1 << 63, MAX_INT64), "ID"),
     ),
     "isolation": _Option(
         "isolation",
-        "read_committed leaves out aborted and open transactions",
+        "read_committed skips records of aborted and open transactions (default: read_uncommitted)",
         {"choices": ISOLATIONS},
     ),
     "control_records": _Option(
         "control_records",
-        "also what brokers write for themselves: transaction markers",
+        "include control records (transaction markers, leader changes)",
         {"action": "store_true"},
     ),
     "deleted_records": _Option(
         "deleted_records",
-        "also records before the log start offset: what DeleteRecords has cut off",
+        "include records below the log start offset (deleted with kafka-delete-records)",
         {"action": "store_true"},
     ),
     "include": _Option(
         "include",
-        f"also segments that are not live: {', '.join(STATES[1:])}, or all of them",
+        INCLUDE,
         {"type": argument_type(parse_include), "default": (), "metavar": "STATE,..."},
     ),
     "replicas": _Option(
         "replicas",
-        "if several directories hold a partition: newest reads the one whose log goes furthest, keep all of them, error none"
-        " (default: keep where rows name the directory, else error)",
+        "which copies to read if several directories hold the same partition: newest reads the one with the highest leader epoch"
+        " and offset, keep reads all, error stops with exit code 2 (default: keep if rows name their directory, else error)",
         {"choices": get_args(Replicas)},
     ),
 }

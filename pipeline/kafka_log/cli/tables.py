@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import (
     GOOD,
+    Group,
+    add_output,
+    add_paths,
     progress_of,
     say_left_out,
     say_passed_over,
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
 
     from kafka_log.log_directory import LogDirectory
 
-OUTPUTS = ("text", "jsonl", "csv", "parquet", "arrow")
-
 
 def add_table_arguments(
     command: argparse.ArgumentParser,
@@ -32,8 +33,8 @@ def add_table_arguments(
     but: Mapping[str, str] | None = None,
     *,
     paths: bool = True,
-) -> None:
-    """Add paths, selection options and ``--format``.
+) -> Group:
+    """Add paths, selection options and ``--format``. Return the group of ``--format``, for further options of the output.
 
     Args:
         command: Parser of the command.
@@ -42,20 +43,15 @@ def add_table_arguments(
         paths: Add the positional argument PATH.
     """
     if paths:
-        command.add_argument(
-            "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
-        )
+        add_paths(command)
     add_selection(command, *choose, but=but)
-    add_output(command)
+    return add_output(command)
 
 
-def add_output(command: argparse.ArgumentParser) -> None:
-    """Add ``--format`` with the formats of tables."""
-    command.add_argument(
-        "--format",
-        choices=OUTPUTS,
-        default="text",
-        help="text for people, the rest for programs (default %(default)s)",
+def add_wide(output: Group) -> None:
+    """Add the option ``--wide``."""
+    output.add_argument(
+        "--wide", action="store_true", help="all columns in text output (default: the main columns)"
     )
 
 
@@ -80,11 +76,11 @@ def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
     for path in sorted(paths) if options.command not in ("check", "salvage") else ():
         is_writing = options.command in _WRITING
         why = (
-            f"no part of what {options.command} writes: salvage copies them"
+            f"{options.command} does not write metadata snapshots; salvage copies them"
             if is_writing
-            else "not compared"
+            else "diff does not compare metadata snapshots"
         )
-        print_message(f"snapshots of the metadata in {path} are {why}")
+        print_message(f"skipped the metadata snapshots in {path}: {why}")
 
 
 def show(

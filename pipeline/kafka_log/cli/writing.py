@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, progress_of
+from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, Group, progress_of
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import PLACES, say_unmatched
@@ -26,16 +26,17 @@ def add_writing_arguments(
     command: argparse.ArgumentParser,
     choose: Sequence[str] = PLACES,
     but: Mapping[str, str] | None = None,
-) -> None:
-    """Add ``--out`` and the arguments of :func:`~kafka_log.cli.tables.add_table_arguments`."""
-    add_table_arguments(command, choose, but)
-    command.add_argument(
+) -> Group:
+    """Add ``--out`` and the arguments of :func:`~kafka_log.cli.tables.add_table_arguments`. Return the group of ``--out``."""
+    output = add_table_arguments(command, choose, but)
+    output.add_argument(
         "--out",
         required=True,
         type=argument_type(local_path),
         metavar="DIR",
-        help="where the partitions' directories go: a new directory, or that of the same command before",
+        help="directory for the partition directories: a new one, or the one of an interrupted run of the same command",
     )
+    return output
 
 
 def _format_rewrite_report(table: pa.Table, width: int | None) -> str:
@@ -80,7 +81,7 @@ def run_writing(
     def describe_progress() -> str:
         """Describe how many partitions are complete, for the message after an interruption."""
         done = sum((options.out / name).exists() for name in names)
-        return f"{done} of {len(names)} partitions in {options.out} are whole, the same command goes on"
+        return f"{done} of {len(names)} partitions are complete in {options.out}; run the same command again to continue"
 
     try:
         code = show(options, answer, "no partitions", text, has_bar=True)

@@ -15,7 +15,7 @@ from codecgen.cli import main
 from codecgen.json_schema import json_schema
 from codecgen.output import LIST
 from codecgen.runtime.arrow.decoder import load_kernels, load_numpy_reader
-from codecgen.targets.registry import TARGETS
+from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import ROOT, SCHEMAS
 
@@ -329,6 +329,17 @@ def test_help_has_examples(command: list[str], capsys: pytest.CaptureFixture[str
     out = capsys.readouterr().out
     assert "examples:" in out
     assert f"codecgen {' '.join(command)}".strip() in out.split("examples:")[1]
+
+
+def test_help_names_all_targets(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["generate", "--help"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert (
+        f"targets to generate: {', '.join([*TARGETS, *ON_REQUEST])} (default: {','.join(TARGETS)})"
+        in out
+    )
+    assert f"for one target of {', '.join(TEMPLATED)}" in out
 
 
 def test_explain_and_diff(schemas: Path, capsys: pytest.CaptureFixture[str]) -> None:

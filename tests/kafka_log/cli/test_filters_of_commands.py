@@ -74,7 +74,7 @@ def test_others_are_refused_by_name(
         main([command, path, *needed.get(command, []), *out, *more])
     assert caught.value.code == 2
     line = capsys.readouterr().err.splitlines()[-1]
-    assert line.startswith(f"kafka-log: error: --{name} means nothing to {command}: it")
+    assert line.startswith(f"kafka-log: error: --{name} does not apply to {command}: it")
 
 
 def test_a_word_that_no_command_knows(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,11 +24,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 PARTITIONS, BEGUN = 400, 5
-READ = r"; segments done: (?P<read>[\d.]+ (bytes|[kMG]B)) of (?P<all>[\d.]+ [kMG]B)"
-NOTHING = "nothing is printed"
-WRITTEN = (
-    rf"(?P<done>\d+) of {PARTITIONS} partitions in \S+ are whole, the same command goes on{READ}"
-)
+READ = r"; read (?P<read>[\d.]+ (bytes|[kMG]B)) of (?P<all>[\d.]+ [kMG]B) of the segments"
+NOTHING = "nothing was printed"
+WRITTEN = rf"(?P<done>\d+) of {PARTITIONS} partitions are complete in \S+; run the same command again to continue{READ}"
 
 SAYS = {
     "stat": ([], NOTHING + READ),
@@ -40,7 +38,7 @@ SAYS = {
     "keys": ([], NOTHING + READ),
     "export": (
         ["--out", "OUT", "--format", "jsonl"],
-        rf"(?P<done>\d+) of {PARTITIONS} files are whole, with [\d,]+ rows; the same command goes on",
+        rf"(?P<done>\d+) of {PARTITIONS} files are complete, with [\d,]+ rows; run the same command again to continue",
     ),
     "salvage": (["--out", "OUT"], WRITTEN),
     "cut": (["--out", "OUT", "--offsets", "0:"], WRITTEN),
@@ -139,7 +137,7 @@ def test_what_reads_a_topic_of_kafkas_own(verb: str, tmp_path: Path) -> None:
     data = source.read_bytes()
     (long / source.name).write_bytes(data * (20_000_000 // len(data)))
     code, errors = interrupted([verb, str(tmp_path)], r"\.log$", tmp_path / "printed")
-    assert (code, errors) == (2, "kafka-log: interrupted: nothing is printed\n")
+    assert (code, errors) == (2, "kafka-log: interrupted: nothing was printed\n")
 
 
 def test_every_verb_is_here() -> None:
@@ -171,5 +169,5 @@ def test_export_before_its_first_file(
     assert main(["export", path, "--out", str(tmp_path / "out")]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert re.fullmatch(
-        r"kafka-log: interrupted: (0 of 1 files are whole.*|no file is whole yet.*)", last
+        r"kafka-log: interrupted: (0 of 1 files are complete.*|no file is complete yet.*)", last
     )

@@ -62,7 +62,8 @@ def test_bytes_do_not_go_into_a_stream_of_text(
         main(["stat", str(PARTITION), "--format", output])
     assert raised.value.code == 2 and text.getvalue() == ""
     assert (
-        f"--format {output} is no text, and sys.stdout takes only text" in capsys.readouterr().err
+        f"--format {output} writes binary data, but sys.stdout accepts only text"
+        in capsys.readouterr().err
     )
 
 

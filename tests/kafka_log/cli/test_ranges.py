@@ -90,9 +90,11 @@ def test_what_can_be_read_in_two_ways() -> None:
     assert parse_time_range("2026-11-22:2026-11-23") == (1_795_305_600_000, 1_795_392_000_000)
     assert parse_time_range("-2h:now", NOW) == (NOW - 7_200_000, NOW)
     assert parse_time_range(":", NOW) == (None, None)
-    with pytest.raises(ValueError, match="can be read in two ways: write the seconds of both"):
+    with pytest.raises(
+        ValueError, match="can be split at more than one colon: write both times with seconds"
+    ):
         parse_time_range("1960-01-01:20261122:00")
-    with pytest.raises(ValueError, match="is no range of times"):
+    with pytest.raises(ValueError, match="is not a range of times"):
         parse_time_range("2026-11-22")
     with pytest.raises(ValueError, match="2026-11-23 is after 2026-11-22"):
         parse_time_range("2026-11-23:2026-11-22")

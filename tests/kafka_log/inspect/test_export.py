@@ -104,7 +104,7 @@ def test_what_is_whole_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert not list(out.glob(".*"))
     before = {path: path.stat().st_mtime_ns for path in whole}
     assert main(["export", str(broker), "--out", str(out)]) == 0
-    assert f"{len(NAMES) - 4} written, 4 as they were" in capsys.readouterr().err
+    assert f"{len(NAMES) - 4} written, 4 already complete" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in whole} == before
     with (partitions[0].segments[-1].path).open("ab") as file:  # the log has grown since
         file.write(partitions[0].segments[0].path.read_bytes())
@@ -120,7 +120,7 @@ def test_what_is_whole_is_kept_when_others_are_asked_for(
     command = ["export", str(BROKER), "--out", str(tmp_path), "--key", "k1", "--key", "hex:00"]
     assert main([*command, "--topic", "codecs", "--partition", "0"]) == 0
     assert main([*command, "--topic", "codecs"]) == 0
-    assert "4 written, 1 as they were" in capsys.readouterr().err
+    assert "4 written, 1 already complete" in capsys.readouterr().err
     assert main([*command, "--topic", "codecs", "--producer", "7"]) == 2
     assert "made of something else" in capsys.readouterr().err
 
@@ -152,7 +152,7 @@ def test_damage_leaves_no_file(
     assert sorted(p.name for p in out.iterdir()) == sorted([f"codecs-0.{kind}", MANIFEST])
     shown = capsys.readouterr().err
     assert str(segment) in shown
-    assert "1 of 2 files are whole; --policy salvage goes on after damage" in shown
+    assert "1 of 2 files are complete; to continue after damage, add --policy salvage" in shown
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_ranges_that_are_none(option: list[str], capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit) as caught:
         main(["export", str(BROKER), "--out", "x", *option])
     assert caught.value.code == 2
-    assert "is no range of" in capsys.readouterr().err
+    assert "is not a range of" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -216,7 +216,7 @@ def test_rows_of_damaged_batches_are_counted(
     command = ["export", str(broker), "--policy", "salvage", "--out", str(tmp_path / "out")]
     for _ in range(1 + again):
         assert main(command) == 1
-        assert f"{len(second.records)} of damaged batches" in capsys.readouterr().err
+        assert f"{len(second.records)} of them from damaged batches" in capsys.readouterr().err
     rows = pq.read_table(tmp_path / "out" / "segments.small-0.parquet")
     assert rows.num_rows == read_table(BROKER / "segments.small-0").num_rows
     assert rows["crc_ok"].to_pylist().count(False) == len(second.records)
@@ -235,13 +235,13 @@ def test_a_partition_that_cannot_be_read(
     assert main(command) == 1
     said = capsys.readouterr().err
     assert f"{'9' * 20}.log" in said
-    assert "2 of 3 files are whole" in said
+    assert "2 of 3 files are complete" in said
     whole = ["codecs-1.jsonl", "codecs-3.jsonl"]
     assert sorted(p.name for p in out.iterdir()) == [*whole, MANIFEST]
     assert all((out / name).stat().st_size for name in whole)
     assert main(command) == 1  # again: what is whole is kept
     said = capsys.readouterr().err
-    assert said.count("(was there)") == 2 and f"{'9' * 20}.log" in said
+    assert said.count("(already complete)") == 2 and f"{'9' * 20}.log" in said
     assert main([*command, "--policy", "salvage", "--overwrite"]) == 1
     said = capsys.readouterr().err
     assert f"{'9' * 20}.log" in said

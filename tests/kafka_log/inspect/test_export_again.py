@@ -301,16 +301,14 @@ def test_what_was_stopped_goes_on_with_its_times(
     with pytest.MonkeyPatch.context() as patch:
         stopped_at(patch, "b")
         assert main(command) == 2
-    assert "1 of 3 files are whole" in capsys.readouterr().err
+    assert "1 of 3 files are complete" in capsys.readouterr().err
     assert sorted(p.name for p in out.iterdir()) == ["a-0.parquet", NOTES, MANIFEST]
     clock(30)
     assert main(command) == 0
     said = capsys.readouterr().err
-    assert re.search(
-        r"goes on with the export that was begun at 20\S+Z: --time -1h: is as of", said
-    )
-    assert said.count("goes on with") == 1
-    assert "3 files, 180 rows: 2 written, 1 as they were" in said or "3 files, 177 rows" in said
+    assert re.search(r"continues the export that began at 20\S+Z: --time -1h: is relative to", said)
+    assert said.count("continues the export") == 1
+    assert "3 files, 180 rows: 2 written, 1 already complete" in said or "3 files, 177 rows" in said
     counts = {pq.read_table(path).num_rows for path in out.glob("*.parquet")}
     assert len(counts) == 1  # all are of the same hour
     assert not (out / NOTES).exists()
@@ -332,12 +330,12 @@ def test_a_finished_one_is_not_begun_anew_over_its_files(
     assert main(command) == 2
     said = capsys.readouterr().err
     assert "another choice: timestamps" in said and "--overwrite" in said
-    assert "goes on with" not in said
+    assert "continues the export" not in said
     assert not (out / NOTES).exists()
     assert pq.read_table(out / "a-0.parquet").num_rows == before
     assert main([*command, "--overwrite"]) == 0
     assert pq.read_table(out / "a-0.parquet").num_rows < before
-    assert "goes on with" not in capsys.readouterr().err
+    assert "continues the export" not in capsys.readouterr().err
 
 
 def test_one_that_overwrites_goes_on_too(
@@ -356,7 +354,7 @@ def test_one_that_overwrites_goes_on_too(
         assert main([*command, "--overwrite"]) == 2
     clock(60)
     assert main([*command, "--overwrite"]) == 0
-    assert "2 written, 1 as they were" in capsys.readouterr().err
+    assert "2 written, 1 already complete" in capsys.readouterr().err
     assert len({pq.read_table(path).num_rows for path in out.glob("*.parquet")}) == 1
 
 
@@ -376,9 +374,9 @@ def test_another_export_does_not_go_on_with_it(
         main(command)
     clock(30)
     assert main([*command, *other]) == 2
-    assert "goes on with" not in capsys.readouterr().err
+    assert "continues the export" not in capsys.readouterr().err
     assert main(command) == 0
-    assert "goes on with" in capsys.readouterr().err
+    assert "continues the export" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[5]", '[{"asked": 1}]'])

@@ -62,8 +62,8 @@ def test_the_command_says_what_it_left_out(
     assert main([command, str(broker)]) == 0
     sizes = f"{OTHER.stat().st_size / 1000:.1f} kB", f"{ONE.stat().st_size / 1000:.1f} kB"
     assert capsys.readouterr().err == (
-        f"kafka-log: segments left out: 1 deleted ({sizes[0]}), 1 delete ({sizes[0]}), 1 future ({sizes[1]});"
-        " --include deleted,delete,future takes them in\n"
+        f"kafka-log: skipped segments that are not live: 1 deleted ({sizes[0]}), 1 delete ({sizes[0]}), 1 future ({sizes[1]});"
+        " add --include deleted,delete,future to read them\n"
     )
     assert main([command, str(broker), "--include", "all"]) == 0
     assert capsys.readouterr().err == ""
@@ -84,14 +84,18 @@ def test_what_each_command_says_of_snapshots(
     assert main([verb, path, *more, *include]) == 0
     said = [line for line in capsys.readouterr().err.splitlines() if "snapshot" in line]
     if verb in ("cut", "convert", "reindex", "diff"):
-        why = f"no part of what {verb} writes: salvage copies them"
-        line = f"kafka-log: snapshots of the metadata in {path} are "
-        assert said == ([line + "not compared"] * 2 if verb == "diff" else [line + why])
+        why = f"{verb} does not write metadata snapshots; salvage copies them"
+        line = f"kafka-log: skipped the metadata snapshots in {path}: "
+        assert said == (
+            [line + "diff does not compare metadata snapshots"] * 2
+            if verb == "diff"
+            else [line + why]
+        )
     elif verb == "salvage" or include:
         assert said == []
     else:
         assert said == [
-            "kafka-log: segments left out: 2 snapshot (4.1 kB); --include snapshot takes them in"
+            "kafka-log: skipped segments that are not live: 2 snapshot (4.1 kB); add --include snapshot to read them"
         ]
 
 

@@ -112,8 +112,8 @@ def test_what_is_left_out_is_told(
     assert main(["dump", str(root), str(tier), "--include", "remote", "--topic", "t"]) == 0
     out, err = capsys.readouterr()
     assert "copy_segment_finished" in out and "delete" not in out
-    assert err.startswith("kafka-log: segments left out: 3 unfinished (")
-    assert "--include unfinished takes them in" in err
+    assert err.startswith("kafka-log: skipped segments that are not live: 3 unfinished (")
+    assert "add --include unfinished to read them" in err
 
 
 def test_all_copies_of_a_partition_that_is_deleted(tier: Path, tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_a_job_that_is_ended_in_the_middle_goes_on(tmp_path: Path, number: int) 
             break
     if number == signal.SIGINT:
         assert process.returncode == 2
-        assert b"the same command goes on" in said_last
+        assert b"run the same command again to continue" in said_last
     there = {name for partition in discover(out) for name in [partition.directory.name]}
     assert 0 < len(there) < 12
     for name in there:

@@ -1,4 +1,4 @@
-"""``kafka-log check``: what is wrong in a log directory, where, and what to do next. Nothing is changed."""
+"""``kafka-log check``: Find damage in a log directory, and say where it is and what to do next."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import PROBLEMS, progress_of
+from kafka_log.cli.common import PROBLEMS, add_engine, progress_of
 from kafka_log.cli.selection import CHOICE, say_unmatched
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.logs.partitions import NotFoundError
-from kafka_log.segment.kernels import ENGINES
 from kafka_log.segment.times import TIMES
 
 if TYPE_CHECKING:
@@ -18,33 +17,31 @@ if TYPE_CHECKING:
 
     from kafka_log.log_directory import LogDirectory
 
-HELP = "find damage: batches, offsets, indexes, checkpoints, names"
+HELP = "find damage in batches, offsets, indexes, checkpoints and names"
 FILTERS = ("offsets", "time", "producer")
 """Options that choose findings by their batches."""
 
 EXAMPLES = """\
-  kafka-log check /var/lib/kafka
-  kafka-log check /var/lib/kafka --topic orders --format jsonl
+  kafka-log check samples/kafka-4.x
+  kafka-log check samples/kafka-4.x --topic codecs --deep
+  kafka-log check samples/kafka-4.x --format jsonl
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     helps = {
-        "offsets": "only what concerns offsets from A up to, but not with, B, or nobody knows which",
-        "time": f"the same of batches from time A up to, but not with, B; each is {TIMES}",
-        "producer": "the same of batches of this producer id (-1: of none); may be repeated",
+        "offsets": "only findings about offsets from A (included) to B (excluded), and findings without an offset; A: and :B are open",
+        "time": f"only findings about batches with timestamps from A (included) to B (excluded); each is {TIMES}",
+        "producer": "only findings about batches of this producer id, -1 for batches without one; may be repeated (default: all)",
     }
     add_table_arguments(command, (*CHOICE, "include", *helps), helps)
     command.add_argument(
-        "--deep", action="store_true", help="decode every record too, not headers and checksums"
+        "--deep",
+        action="store_true",
+        help="decode every record (default: only batch headers and checksums)",
     )
-    command.add_argument(
-        "--engine",
-        choices=ENGINES,
-        default="auto",
-        help="who reads; the findings are the same (default %(default)s)",
-    )
+    add_engine(command.add_argument_group("reading"))
 
 
 def run_command(options: argparse.Namespace) -> int:

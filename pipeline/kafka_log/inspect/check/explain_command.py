@@ -1,4 +1,4 @@
-"""``kafka-log explain``: what a finding of check means, and what to do; without an id, the list of all findings."""
+"""``kafka-log explain``: Explain a finding of check: what it means and what to do. Without an id, list all findings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka_log.cli.common import COULD_NOT_RUN, GOOD, screen_width
 from kafka_log.cli.messages import print_message
 from kafka_log.inspect.check.catalog import CATALOG, FindingKind
 
-HELP = "explain a finding of check"
+HELP = "explain a finding of check, and what to do about it"
 EXAMPLES = """\
   kafka-log explain
   kafka-log explain batch_checksum

@@ -1,4 +1,6 @@
-"""``kafka-log diff``: two replicas of partitions: where they part, and what is only compaction, retention or a follower that lags."""
+"""``kafka-log diff``: Compare two replicas of the same partitions, and find the offset and leader epoch where they diverge. Differences that come from
+compaction, retention or a follower that lags are reported apart.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of, say_passed_over
 from kafka_log.cli.damage import say_damage
-from kafka_log.cli.selection import PLACES
+from kafka_log.cli.selection import INCLUDE_FOR_DIFF, PLACES
 from kafka_log.cli.tables import add_table_arguments, say_left_out_of, show, size_of
-from kafka_log.logs.names import STATES
 from kafka_log.logs.partitions import filter_by_topics
 
 if TYPE_CHECKING:
@@ -17,21 +18,20 @@ if TYPE_CHECKING:
 
     from kafka_log.log_directory import LogDirectory
 
-HELP = "compare two replicas: where they part, by offset and leader epoch"
+HELP = "compare two replicas and find where they diverge"
 EXAMPLES = """\
-  kafka-log diff /disk1/orders-0 /disk2/orders-0
-  kafka-log diff /mnt/broker1 /mnt/broker2 --topic orders --format jsonl
-  kafka-log diff /mnt/broker1 /mnt/broker2 --include deleted,delete
+  kafka-log diff samples/kafka-2.8/codecs-0 samples/kafka-4.x/codecs-0
+  kafka-log diff samples/kafka-2.8 samples/kafka-4.x --topic codecs --format jsonl
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    command.add_argument("a", metavar="A", help="segment, partition or log directory")
-    command.add_argument("b", metavar="B", help="the same of another replica, or a copy")
-    text = "segments that are not live, too, for what lies before the live ones: "
-    helps = {"include": text + ", ".join(STATES[1:]) + ", or all of them"}
-    add_table_arguments(command, PLACES, helps, paths=False)
+    command.add_argument(
+        "a", metavar="A", help="segment, partition directory or log directory of one replica"
+    )
+    command.add_argument("b", metavar="B", help="the same of the other replica, or of a copy")
+    add_table_arguments(command, PLACES, {"include": INCLUDE_FOR_DIFF}, paths=False)
 
 
 def run_command(options: argparse.Namespace) -> int:

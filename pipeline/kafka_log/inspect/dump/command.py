@@ -1,4 +1,4 @@
-"""``kafka-log dump``: the records, a row each; or the batches."""
+"""``kafka-log dump``: Print records, one row per record, or batch headers, one row per batch."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
+    FORMATS,
     GOOD,
     PROBLEMS,
-    add_common,
+    add_output,
+    add_paths,
+    add_reading,
     add_show_secrets,
     find_partitions,
     make_opener,
 )
 from kafka_log.cli.messages import print_message
-from kafka_log.cli.selection import RECORDS, selection_of
+from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.inspect.dump import WIDTH
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import Batches
@@ -27,12 +30,12 @@ if TYPE_CHECKING:
     from kafka_log.logs.partitions import Partition
 
 
-HELP = "show the records, or the batches"
+HELP = "print records or batch headers"
 EXAMPLES = """\
-  kafka-log dump /var/lib/kafka/orders-0
-  kafka-log dump /var/lib/kafka --topic orders --format jsonl > orders.jsonl
-  kafka-log dump /var/lib/kafka/orders-0 --decode key=utf8,value=json --columns offset,key,value
-  kafka-log dump 00000000000000000000.log --batches
+  kafka-log dump samples/kafka-4.x/codecs-0 --offsets 10:20
+  kafka-log dump samples/kafka-4.x/codecs-0 --decode key=utf8,value=hex --columns offset,key,value
+  kafka-log dump samples/kafka-4.x --topic codecs --format jsonl
+  kafka-log dump samples/kafka-4.x/transactions-0 --batches
 """
 
 LINES_PER_WRITE = 500
@@ -41,33 +44,38 @@ LINES_PER_WRITE = 500
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    add_common(command, "text", ["text", "jsonl", "csv", "parquet", "arrow", "vectors"], RECORDS)
-    command.add_argument(
+    add_paths(command)
+    add_selection(command, *RECORDS)
+    output = add_output(command, (*FORMATS, "vectors"))
+    add_reading(command)
+    output.add_argument(
         "--batches",
         action="store_true",
-        help="a row for each batch, from its header: nothing is decompressed, checksums are verified",
+        help="one row per batch, from its header (default: one per record); checksums are verified, nothing is decompressed",
     )
-    command.add_argument(
+    output.add_argument(
         "--columns",
         metavar="NAME,...",
-        help="these only (default: topic, partition, offset, timestamp, key, value, headers)",
+        help="columns to print (default: topic, partition, offset, timestamp, key, value, headers)",
     )
-    command.add_argument(
+    output.add_argument(
         "--width",
         type=int,
         metavar="BYTES",
-        help=f"show so much of a key, value or header in text (default: {WIDTH}, or what fits the screen)",
+        help=f"maximum number of bytes to print of a key, value or header in text (default: {WIDTH}, or what fits the screen)",
     )
-    command.add_argument(
+    output.add_argument(
         "--decode",
         default="auto",
         metavar="HOW",
-        help="what keys and values are: utf8, json, int, hex, base64, confluent, or a topic of Kafka's own, whose layouts say it;"
-        " for both, or key=HOW,value=HOW. auto: Kafka's own topics by their names; none: bytes (default %(default)s)",
+        help="format of keys and values: utf8, json, int, hex, base64, confluent, or the name of an internal topic;"
+        " one for both, or key=HOW,value=HOW. auto: decode records of internal topics; none: print bytes (default %(default)s)",
     )
-    add_show_secrets(command)
-    command.add_argument(
-        "--digest", action="store_true", help="vectors only: digests in the place of records"
+    add_show_secrets(output)
+    output.add_argument(
+        "--digest",
+        action="store_true",
+        help="with --format vectors: print a digest of the records of a batch instead of the records",
     )
 
 
@@ -100,10 +108,12 @@ def _reject_filters(options: argparse.Namespace) -> None:
     }
     if filters or options.columns or options.batches:
         raise ValueError(
-            "--format vectors has all of a file: no other filters than topics and partitions"
+            "--format vectors prints whole files: the only filters it takes are --topic, --partition, --include and --replicas"
         )
     if options.show_secrets:
-        raise ValueError("--format vectors has the bytes of records: leave out --show-secrets")
+        raise ValueError(
+            "--show-secrets does not go with --format vectors, which prints the bytes of records and hides nothing"
+        )
 
 
 def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:

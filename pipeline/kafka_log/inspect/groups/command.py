@@ -1,4 +1,4 @@
-"""``kafka-log groups``: show committed offsets of groups and their lag, from __consumer_offsets."""
+"""``kafka-log groups``: Show committed offsets of consumer groups and their lag, from __consumer_offsets, now or at an earlier time."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from kafka_log.log_directory import LogDirectory
 
-HELP = "committed offsets of groups, with their lag"
+HELP = "show committed offsets of consumer groups and their lag"
 EXAMPLES = """\
-  kafka-log groups /var/lib/kafka --group billing
-  kafka-log groups /var/lib/kafka --states --as-of 2026-11-21T06:00:00Z
-  kafka-log groups /var/lib/kafka --topic orders --partition 3 --offsets 1200:1300
+  kafka-log groups samples/kafka-4.x
+  kafka-log groups samples/kafka-4.x --states --as-of now
+  kafka-log groups samples/kafka-4.x --topic codecs --partition 0
 """
 
 _COMMITS = (
@@ -46,22 +46,25 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "offsets": "committed offsets from A (included) to B (excluded); A: and :B are open",
         "time": f"commits made from time A (included) to B (excluded); each is {TIMES}",
     }
-    add_table_arguments(command, (*CHOICE, *helps), helps)
+    output = add_table_arguments(command, (*CHOICE, *helps), helps)
     command.add_argument(
-        "--group", action="append", metavar="NAME", help="only this group; may be repeated"
+        "--group",
+        action="append",
+        metavar="NAME",
+        help="only this group; may be repeated (default: all)",
     )
     command.add_argument(
         "--as-of",
         type=argument_type(milliseconds),
         metavar="TIME",
-        help=f"state at this time: {TIMES} (default: the end of the log)",
+        help="state at this time, written as for --time (default: the end of the log)",
     )
-    command.add_argument(
+    output.add_argument(
         "--states",
         action="store_true",
-        help="one line per group instead of one per committed offset",
+        help="one row per group (default: one per committed offset)",
     )
-    add_salvage_policy(command, "__consumer_offsets: newer commits may be missing")
+    add_salvage_policy(command, "__consumer_offsets, so that newer commits may be missing")
 
 
 def run_command(options: argparse.Namespace) -> int:

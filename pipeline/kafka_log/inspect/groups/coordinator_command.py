@@ -1,12 +1,15 @@
-"""``kafka-log coordinator``: show which partition of the internal topics coordinates a group or a transactional id."""
+"""``kafka-log coordinator``: Show which partition of __consumer_offsets or __transaction_state coordinates a group or transactional id."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
+from kafka_log.cli.common import add_output
 from kafka_log.cli.damage import say_damage
-from kafka_log.cli.tables import add_output, show
+from kafka_log.cli.ranges import number_type
+from kafka_log.cli.tables import show
+from kafka_log.read.selection import MAX_PARTITION
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,8 +19,7 @@ if TYPE_CHECKING:
 HELP = "show which partition coordinates a group or transactional id"
 EXAMPLES = """\
   kafka-log coordinator billing --partitions 50
-  kafka-log coordinator billing /var/lib/kafka
-  kafka-log coordinator billing --name payments /var/lib/kafka
+  kafka-log coordinator billing --name payments samples/kafka-4.x
 """
 
 
@@ -40,9 +42,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--partitions",
-        type=int,
+        type=number_type("number of partitions", 1, MAX_PARTITION),
         metavar="N",
-        help="number of partitions of the topic (default: as in __cluster_metadata if PATH has it, else 50)",
+        help="number of partitions of the internal topics (default: as in __cluster_metadata if PATH has it, else 50)",
     )
     add_output(command)
 

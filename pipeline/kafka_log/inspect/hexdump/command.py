@@ -1,4 +1,4 @@
-"""``kafka-log hexdump``: the bytes of a batch, or of a file beside the segments, each with its field."""
+"""``kafka-log hexdump``: Print the bytes of a batch, an index, a snapshot or a checkpoint beside their fields. Damaged bytes are printed too."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.cli.common import GOOD, PROBLEMS, screen_width
+from kafka_log.cli.common import GOOD, PROBLEMS, add_output, screen_width
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
-from kafka_log.cli.tables import add_output
+from kafka_log.cli.ranges import argument_type, number_type, parse_byte_position
 from kafka_log.segment.places import place_of
 
 if TYPE_CHECKING:
     from kafka_log.inspect.hexdump.segment_bytes import Part
 
-HELP = "show bytes beside their fields, also at damage"
+HELP = "print the bytes of a file beside their fields, also damaged ones"
 EXAMPLES = """\
-  kafka-log hexdump 00000000000000000000.log --offset 1703
-  kafka-log hexdump /var/lib/kafka/orders-0 --offset 1703
-  kafka-log hexdump 00000000000000000000.log --byte 78400 --batches 2
-  kafka-log hexdump 00000000000000000000.timeindex
-  kafka-log hexdump 00000000000000000000.log --format csv > fields.csv
+  kafka-log hexdump samples/kafka-4.x/codecs-0 --offset 12
+  kafka-log hexdump samples/kafka-4.x/codecs-0/00000000000000000000.log --byte 0 --batches 2
+  kafka-log hexdump samples/kafka-4.x/codecs-0/00000000000000000000.timeindex --format csv
 """
 
 
@@ -32,40 +30,42 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "path",
         metavar="FILE",
-        help="segment, index, snapshot or checkpoint; with --offset also the directory of a partition",
+        help="segment, index, snapshot or checkpoint; with --offset also a partition directory",
     )
     place = command.add_mutually_exclusive_group()
     place.add_argument(
-        "--byte", type=_byte, metavar="BYTE", help="the batch or the entry with this byte"
+        "--byte",
+        type=argument_type(parse_byte_position),
+        metavar="BYTE",
+        help="batch or entry that contains this byte of the file, such as 500 or 0x1f4 (default: the first)",
     )
-    place.add_argument("--offset", type=int, help="the batch with this offset, from its record on")
+    place.add_argument(
+        "--offset",
+        type=number_type("offset"),
+        metavar="OFFSET",
+        help="batch that contains this offset, from its record on (default: the first batch)",
+    )
     command.add_argument(
-        "--batches", type=_count, default=1, metavar="N", help="how many (default %(default)s)"
+        "--batches",
+        type=number_type("number of batches"),
+        default=1,
+        metavar="N",
+        help="number of batches to print (default %(default)s)",
     )
     command.add_argument(
         "--records",
-        type=_count,
+        type=number_type("number of records"),
         default=10,
         metavar="N",
-        help="show at most so many records of a batch, or entries of a file (default %(default)s)",
+        help="maximum number of records of a batch, or entries of a file, to print (default %(default)s)",
+    )
+    command.add_argument(
+        "--as",
+        dest="kind",
+        metavar="NAME",
+        help="file name that tells the format of FILE, such as leader-epoch-checkpoint (default: the name of FILE)",
     )
     add_output(command)
-    command.add_argument(
-        "--as", dest="kind", metavar="NAME", help="what the file is, where its name does not say"
-    )
-
-
-def _byte(text: str) -> int:
-    """Parse a number in decimal, or with ``0x`` in hexadecimal. Raise ValueError."""
-    return int(text, 16 if text.lower().startswith("0x") else 10)
-
-
-def _count(text: str) -> int:
-    """Parse a decimal number. Raise ValueError if it is negative."""
-    number = int(text)
-    if number < 0:
-        raise ValueError(text)
-    return number
 
 
 def run_command(options: argparse.Namespace) -> int:
@@ -109,12 +109,12 @@ def _find_segment(directory: Path, offset: int | None) -> Path:
 
     if offset is None:
         raise NoSuchPlace(
-            f"{directory}: this is a directory; hexdump takes a file, or the directory of a partition and --offset"
+            f"{directory} is a directory: name a file in it, or add --offset to find the segment of a partition directory"
         )
     partitions = discover(directory)
     if len(partitions) != 1:
         raise NoSuchPlace(
-            f"{directory}: {len(partitions)} partitions are here; name the directory of one, or a file"
+            f"{directory} has {len(partitions)} partitions: name the directory of one partition, or a file"
         )
     before = [s for s in partitions[0].segments if s.has_canonical_name and s.base_offset <= offset]
     if not before:

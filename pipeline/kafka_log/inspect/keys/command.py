@@ -1,4 +1,4 @@
-"""``kafka-log keys``: count the records that compaction would keep, or list all records of a key."""
+"""``kafka-log keys``: Count keys, tombstones and the records that compaction would remove, or list all records of a key."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
 HELP = "count keys, tombstones and obsolete records; list the records of a key"
 EXAMPLES = """\
-  kafka-log keys /var/lib/kafka --topic accounts
-  kafka-log keys /var/lib/kafka --topic accounts --key customer-17
+  kafka-log keys samples/kafka-4.x
+  kafka-log keys samples/kafka-4.x --topic compacted --key b0
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    lists = {"key": f"list the records with this key: {BYTES}, null: (none); may be repeated"}
+    lists = {
+        "key": f"list the records with this key: {BYTES}; null: for records without a key; may be repeated to select several keys"
+    }
     add_table_arguments(command, [n for n in RECORDS if n != "control_records"], lists)
 
 

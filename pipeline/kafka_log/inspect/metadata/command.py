@@ -1,4 +1,4 @@
-"""``kafka-log metadata``: show the metadata of a cluster as of an offset, or its changes between two offsets."""
+"""``kafka-log metadata``: Show topics, partitions, configs, brokers and more as of an offset of the metadata log (KRaft), or what changed between two offsets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_salvage_policy, add_show_secrets
 from kafka_log.cli.messages import print_message
+from kafka_log.cli.ranges import MAX_INT64, number_type
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 from kafka_log.logs.partitions import make_not_found_error
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 
     from kafka_log.log_directory import LogDirectory
 
-HELP = "topics, partitions, settings and brokers, from the metadata log"
+HELP = "show topics, partitions, configs and brokers from the metadata log"
 EXAMPLES = """\
-  kafka-log metadata /var/lib/kafka --what partitions --topic orders --as-of 81234
-  kafka-log metadata /var/lib/kafka --what configs --changes 81000:
+  kafka-log metadata samples/kafka-4.x
+  kafka-log metadata samples/kafka-4.x --what partitions --topic codecs
+  kafka-log metadata samples/kafka-4.x --what configs --changes :
 """
 
 KINDS = (
@@ -42,29 +44,31 @@ _IN_TEXT: Mapping[str, tuple[str, ...]] = {
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    add_table_arguments(command, CHOICE)
+    output = add_table_arguments(command, CHOICE)
     command.add_argument(
         "--what",
         choices=KINDS,
         default="topics",
         metavar="KIND",
-        help=f"{', '.join(KINDS)} (default %(default)s)",
+        help=f"kind of metadata: {', '.join(KINDS)} (default %(default)s)",
     )
     when = command.add_mutually_exclusive_group()
     when.add_argument(
         "--as-of",
-        type=int,
+        type=number_type("offset", -MAX_INT64, MAX_INT64),
         metavar="OFFSET",
-        help="state after the record at this offset; -1 is before the first record (default: after the last record)",
+        help="show the state after the record at this offset, -1 for the state before the first record (default: after the last record)",
     )
     when.add_argument(
         "--changes",
         type=_offsets,
         metavar="FROM:TO",
-        help="differences between the states after the records at two offsets (default: beginning and end of the log)",
+        help="show what changed between the states after the records at two offsets; FROM: ends and :TO begins with the log",
     )
-    add_salvage_policy(command, "the metadata log: what lost or unknown records said is missing")
-    add_show_secrets(command)
+    add_salvage_policy(
+        command, "the metadata log, so that changes of lost or unknown records are missing"
+    )
+    add_show_secrets(output)
 
 
 def run_command(options: argparse.Namespace) -> int:
@@ -111,7 +115,7 @@ def _find_useless_filter(options: argparse.Namespace) -> str | None:
     """Return a message if ``--topic`` or ``--partition`` does not apply to the kind; None if all filters apply."""
     for name, kinds in (("topic", (*_OF_TOPICS, "configs")), ("partition", ("partitions",))):
         if getattr(options, name) and options.what not in kinds:
-            return f"--{name} means nothing to --what {options.what}: it chooses among {', '.join(kinds)}"
+            return f"--{name} does not apply to --what {options.what}: it selects rows of {', '.join(kinds)}"
     return None
 
 
@@ -131,8 +135,12 @@ def _offsets(text: str) -> tuple[int | None, int | None]:
     """Parse FROM:TO; a missing end is None. Raise ArgumentTypeError if the text is malformed or FROM is after TO."""
     found = re.fullmatch(r"(-?[0-9]{1,19})?:(-?[0-9]{1,19})?", text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no FROM:TO, two offsets")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a range of offsets: write FROM:TO, FROM:, :TO or :"
+        )
     first, last = (None if end is None else int(end) for end in found.groups())
     if first is not None and last is not None and first > last:
-        raise argparse.ArgumentTypeError(f"{first} is after {last}")
+        raise argparse.ArgumentTypeError(
+            f"the offset {first} is after {last}: write the lower one first"
+        )
     return first, last

@@ -1,4 +1,4 @@
-"""``kafka-log producers``: idempotent and transactional producers, and their sequence numbers."""
+"""``kafka-log producers``: List idempotent and transactional producers, with gaps and duplicates in their sequence numbers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from kafka_log.cli.common import progress_of
 from kafka_log.cli.damage import say_damage
 from kafka_log.cli.selection import BATCHES
-from kafka_log.cli.tables import add_table_arguments, show, size_of, with_directory
+from kafka_log.cli.tables import add_table_arguments, add_wide, show, size_of, with_directory
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafka_log.log_directory import LogDirectory
 
-HELP = "list producers, and what is missing of their sequence numbers"
+HELP = "list producers with gaps and duplicates in their sequence numbers"
 EXAMPLES = """\
-  kafka-log producers /var/lib/kafka --topic orders
-  kafka-log producers /var/lib/kafka --producer 1001 --format jsonl
+  kafka-log producers samples/kafka-4.x
+  kafka-log producers samples/kafka-4.x --topic idempotent --format jsonl
 """
 OF_TEXT = (
     "topic",
@@ -35,8 +35,7 @@ OF_TEXT = (
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    add_table_arguments(command, BATCHES)
-    command.add_argument("--wide", action="store_true", help="all columns in text output too")
+    add_wide(add_table_arguments(command, BATCHES))
 
 
 def run_command(options: argparse.Namespace) -> int:

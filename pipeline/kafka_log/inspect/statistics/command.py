@@ -1,4 +1,4 @@
-"""``kafka-log stat``: sum up logs by partition, topic, producer, codec or hour."""
+"""``kafka-log stat``: Count records and bytes by partition, topic, producer, codec or hour, or list the largest batches."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_reading, progress_of
 from kafka_log.cli.messages import print_message
-from kafka_log.cli.ranges import argument_type
+from kafka_log.cli.ranges import argument_type, number_type
 from kafka_log.cli.selection import BATCHES, say_unmatched, selection_of
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.logs.partitions import NotFoundError
 from kafka_log.logs.replicas import find_duplicate
-from kafka_log.segment.times import TIMES, milliseconds
+from kafka_log.segment.times import milliseconds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,15 +23,14 @@ if TYPE_CHECKING:
     from kafka_log.inspect.statistics.options import Asked
     from kafka_log.log_directory import LogDirectory
 
-HELP = "sum up partitions: records, offsets, codecs, problems"
+HELP = "count records and bytes by partition, topic, producer, codec or hour"
 EXAMPLES = """\
-  kafka-log stat /var/lib/kafka
-  kafka-log stat /var/lib/kafka --by topic --top 10
-  kafka-log stat /var/lib/kafka --by codec --deep
-  kafka-log stat /var/lib/kafka/orders-0 --by hour --format csv
-  kafka-log stat /var/lib/kafka --largest 10
-  kafka-log stat /var/lib/kafka --largest 3 --by topic --deep
+  kafka-log stat samples/kafka-4.x
+  kafka-log stat samples/kafka-4.x --by topic --top 10
+  kafka-log stat samples/kafka-4.x --largest 3 --by topic --deep
 """
+
+_MAX_ROWS = 10**18 - 1
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -41,28 +40,31 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--by",
         action="append",
         metavar="KEY,...",
-        help="keys of the rows: topic, partition, producer, codec, hour, or several of these (default: partition);"
-        " with --largest N: N rows per key (default: N rows in all)",
+        help="what a row stands for: topic, partition, producer, codec, hour, or several of these (default: partition);"
+        " with --largest N: list N for each (default: N in total)",
     )
     command.add_argument(
-        "--top", type=_parse_count, metavar="N", help="only the N rows with the most bytes"
+        "--top",
+        type=number_type("number of rows", 0, _MAX_ROWS),
+        metavar="N",
+        help="only the N rows with the most bytes (default: all rows)",
     )
     command.add_argument(
         "--largest",
-        type=_parse_count,
+        type=number_type("number of rows", 0, _MAX_ROWS),
         metavar="N",
-        help="the N largest batches (with --deep: records) instead of totals",
+        help="list the N largest batches (with --deep: records) instead of counting",
     )
     command.add_argument(
         "--deep",
         action="store_true",
-        help="decode every record, not only headers and checksums",
+        help="decode every record (default: only batch headers and checksums)",
     )
     command.add_argument(
         "--now",
         type=argument_type(milliseconds),
         metavar="TIME",
-        help=f"time after which timestamps are in the future (default: the present); {TIMES}",
+        help="report timestamps after this time as lying in the future; written as for --time (default: the present)",
     )
     add_reading(command)
 
@@ -70,7 +72,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Run the command and return the exit code."""
     if options.largest is not None and options.top is not None:
-        reason = "--top means nothing to --largest, which says how many: --largest N --by ... has N of each"
+        reason = "--top does not go with --largest: --largest N lists N rows, and --largest N --by KEY lists N for each key"
         print_message(reason)
         return COULD_NOT_RUN
     problems = 0
@@ -121,13 +123,6 @@ def run_command(options: argparse.Namespace) -> int:
     filtered = () if options.largest is not None else None
     code = show(options, answer, "no batches", text, has_bar=True, filtered=filtered)
     return PROBLEMS if problems else code
-
-
-def _parse_count(text: str) -> int:
-    """Return a number of rows. Raise ArgumentTypeError unless the text has 1 to 18 decimal digits."""
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
-    return int(text)
 
 
 def _make_options(

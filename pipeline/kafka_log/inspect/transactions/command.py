@@ -1,4 +1,4 @@
-"""``kafka-log txn``: list open, committed, aborted and hanging transactions."""
+"""``kafka-log txn``: List open, committed, aborted and hanging transactions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of, screen_width
 from kafka_log.cli.damage import say_damage
-from kafka_log.cli.ranges import argument_type
+from kafka_log.cli.ranges import argument_type, number_type
 from kafka_log.cli.selection import BATCHES
-from kafka_log.cli.tables import add_table_arguments, show, size_of, with_directory
+from kafka_log.cli.tables import add_table_arguments, add_wide, show, size_of, with_directory
 from kafka_log.segment.times import TIMES, milliseconds
 from kafka_log.text.folding import fold_cell
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from kafka_log.log_directory import LogDirectory
 
-HELP = "list transactions, and find those that hang"
+HELP = "list transactions and find hanging ones"
 EXAMPLES = """\
-  kafka-log txn /var/lib/kafka --state open
-  kafka-log txn /var/lib/kafka --state hanging --now 2026-11-21T06:47:00Z
-  kafka-log txn /var/lib/kafka --producer 1001 --format jsonl
+  kafka-log txn samples/kafka-4.x
+  kafka-log txn samples/kafka-4.x --state open --now 2026-11-22
+  kafka-log txn samples/kafka-4.x --topic transactions --format jsonl
 """
 STATES = ("open", "aborted", "committed", "hanging")
 MINUTES = 15
@@ -46,27 +46,27 @@ _RANGES = {
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    add_table_arguments(command, BATCHES, but=_RANGES)
+    add_wide(add_table_arguments(command, BATCHES, but=_RANGES))
     command.add_argument(
         "--state",
         action="append",
         choices=STATES,
-        help="only transactions in this state; may be repeated",
+        help="only transactions in this state; may be repeated (default: all)",
     )
     command.add_argument(
         "--now",
         type=argument_type(milliseconds),
         metavar="TIME",
-        help=f"time at which the log was in this state: {TIMES}; with it, age alone can make a transaction hanging (default: the present)",
+        help="time at which the log was in this state, written as for --time; if given, the age of an open transaction alone can"
+        " make it hanging (default: the present)",
     )
     command.add_argument(
         "--max-transaction-timeout",
-        type=int,
+        type=number_type("number of minutes"),
         default=MINUTES,
         metavar="MINUTES",
         help="timeout of transactions whose own timeout is unknown (default %(default)s)",
     )
-    command.add_argument("--wide", action="store_true", help="all columns in text output too")
 
 
 def run_command(options: argparse.Namespace) -> int:

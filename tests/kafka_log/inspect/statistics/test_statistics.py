@@ -366,7 +366,7 @@ def test_largest_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None
     topics = [json.loads(line)["topic"] for line in capsys.readouterr().out.splitlines()]
     assert len(topics) == len(set(topics)) > 5
     assert main(["stat", broker, "--largest", "1", "--top", "1"]) == 2
-    assert "--top means nothing to --largest" in capsys.readouterr().err
+    assert "--top does not go with --largest" in capsys.readouterr().err
     assert main(["stat", broker, "--largest", "1", "--by", "color"]) == 2
     assert "there is no sum by 'color'" in capsys.readouterr().err
     assert LogDirectory(SAMPLES / "kafka-4.x").largest(0, by="topic").num_rows == 0
