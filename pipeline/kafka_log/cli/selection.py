@@ -180,8 +180,8 @@ def _flag_name(name: str) -> str:
 
 
 def parse_key(text: str) -> bytes | None:
-    """Parse a key as :func:`parse_bytes` does; ``null:`` is None, for records without a key. Raise
-    ValueError.
+    """Return the bytes of a key as :func:`parse_bytes` does; None for ``null:``, which stands for
+    records without a key. Raise ValueError if text after ``hex:`` or ``base64:`` is invalid.
     """
     return None if text == "null:" else parse_bytes(text)
 
@@ -206,18 +206,22 @@ def parse_bytes(text: str) -> bytes:
 
 
 def parse_header(text: str) -> Header:
-    """Parse ``NAME`` or ``NAME=VALUE``, with a value as :func:`parse_key` takes it. Raise ValueError."""
+    """Return the name in ``NAME``, or name and value in ``NAME=VALUE``, with a value as
+    :func:`parse_key` takes it. Raise ValueError if the value is invalid.
+    """
     name, equals, value = text.partition("=")
     return (name, parse_key(value)) if equals else name
 
 
 def _parse_partition(text: str) -> int:
-    """Parse a partition number. Raise ValueError."""
+    """Return the partition number in a text. Raise ValueError if it is no number or too large."""
     return _parse_number(text, 0, MAX_PARTITION, "number of a partition")
 
 
 def _parse_producer(text: str) -> int:
-    """Parse a producer id, which may be negative. Raise ValueError."""
+    """Return the producer id in a text, which may be negative. Raise ValueError if it is no 64-bit
+    number.
+    """
     return _parse_number(text, -1 << 63, (1 << 63) - 1, "producer id")
 
 

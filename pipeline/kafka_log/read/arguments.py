@@ -92,7 +92,9 @@ def one_of(known: Collection[str]) -> Callable[[str, Any], Any]:
 def optional_number(
     name: str, value: Any, least: int = -1 - OFFSET_BITS, most: int = OFFSET_BITS
 ) -> int | None:
-    """Return ``value`` as an int in ``least`` to ``most``, or None for None. Raises ValueError, which names the argument."""
+    """Return ``value`` as an int; None stays None. Raise ValueError, which names the argument, if
+    it is no integer from ``least`` to ``most`` (both included).
+    """
     return (
         None
         if value is None

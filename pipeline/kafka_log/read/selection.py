@@ -122,7 +122,9 @@ class Selection:
             object.__setattr__(self, name, check(name, given.get(name)))
 
     def but(self, **filters: Unpack[FiltersAndPolicy]) -> Selection:
-        """Return a copy with other values for some filters. Raises what the constructor raises."""
+        """Return a copy with other values for some filters. Raise ValueError if a value is
+        invalid.
+        """
         return Selection(**{f.name: getattr(self, f.name) for f in fields(self)} | dict(filters))
 
     @property
@@ -292,7 +294,9 @@ def _header(name: str, value: Any) -> Header:
 
 
 def _headers(name: str, value: Any) -> tuple[Header, ...]:
-    """Return one or several record headers as a tuple, None as an empty one. A pair is one header. Raises ValueError."""
+    """Return one or several record headers as a tuple; ``()`` for None. A pair is one header. Raise
+    ValueError if a value is neither a name nor a pair.
+    """
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], bytes | None):
         return (_header(name, value),)
     return tuple_of(str, _header)(name, value) or ()

@@ -42,7 +42,9 @@ class WholeBytes:
         self.chunk = Chunk(chunk_bytes)
 
     def fill(self, position: int, stop: int) -> None:
-        """Fill the chunk with the bytes from ``position`` on, at most up to ``stop``. Raises UnreadableError."""
+        """Fill the chunk with the bytes of the file from ``position`` (included) to at most
+        ``stop`` (excluded). Raise UnreadableError if the first of them cannot be read.
+        """
         wanted = min(self.chunk.capacity, stop - position)
         self.chunk.size = read_at(self.file, self.chunk.view()[:wanted], position)
 

@@ -134,7 +134,9 @@ class SegmentPass:
         """Offsets around the last batch with a wrong checksum: the last one before it, and the first one of the next valid entry. None: unknown."""
 
     def read(self, position: int, n: int) -> bytes:
-        """Return ``n`` bytes of the file. Raises UnreadableError."""
+        """Return ``n`` bytes of the file from the given position. Raise UnreadableError if they
+        cannot be read.
+        """
         return read_exactly(self.file, position, n)
 
     def make_filling_read(self, fill: int) -> Callable[[int, int], bytes]:

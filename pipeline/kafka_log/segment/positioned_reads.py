@@ -99,7 +99,7 @@ def listed_directory(directory: Path) -> Path:
 
 
 def size_of(file: FileIO) -> int:
-    """Return the size of an open file in bytes. Raises OSError."""
+    """Return the size of an open file in bytes. Raise OSError if the system cannot tell."""
     return file.seek(0, os.SEEK_END)
 
 

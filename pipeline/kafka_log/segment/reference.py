@@ -273,7 +273,8 @@ def _add_records(
     session: Session,
     place: Place,
 ) -> None:
-    """Append ``items``, pairs of an element and its checksum error, to ``batch`` as records. Raises CodecError of the iterator.
+    """Append ``items``, pairs of an element and its checksum error, to ``batch`` as records. Raise
+    CodecError if the iterator fails at an element.
 
     The first element sets the base offset of the batch if its header does not state one.
     """

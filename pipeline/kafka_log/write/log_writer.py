@@ -174,7 +174,9 @@ class LogWriter:
         self._file.write(data)
 
     def copy(self, file: FileIO, start: int, end: int) -> None:
-        """Append the bytes of another file from `start` to `end` (excluded). Raises UnreadableError."""
+        """Append the bytes of another file from ``start`` to ``end`` (excluded). Raise
+        UnreadableError if they cannot be read; OSError if they cannot be written.
+        """
         for position in range(start, end, CHUNK):
             self.write(read_exactly(file, position, min(CHUNK, end - position)))
 

@@ -56,7 +56,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _byte(text: str) -> int:
-    """Parse a number in decimal, or with ``0x`` in hexadecimal. Raise ValueError."""
+    """Return the number in a text, decimal or after ``0x`` hexadecimal. Raise ValueError if it is
+    none.
+    """
     return int(text, 16 if text.lower().startswith("0x") else 10)
 
 
