@@ -272,7 +272,7 @@ def within_offsets(
 
 
 def _key(name: str, value: Any) -> bytes | None:
-    """Return a key as bytes, None as None. Raises ValueError for other types."""
+    """Return a key as bytes; None stays None. Raise ValueError for other types."""
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, bytearray | memoryview):
@@ -281,7 +281,9 @@ def _key(name: str, value: Any) -> bytes | None:
 
 
 def _header(name: str, value: Any) -> Header:
-    """Return a record header as its name, or as a tuple of name and value. Raises ValueError for other types."""
+    """Return a record header as its name, or as a tuple of name and value. Raise ValueError for
+    other types.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], str):
@@ -303,7 +305,9 @@ def _headers(name: str, value: Any) -> tuple[Header, ...]:
 
 
 def _states(name: str, value: Any) -> tuple[State, ...]:
-    """Return states of segments as a tuple. Raises ValueError for an unknown state or another type."""
+    """Return states of segments as a tuple. Raise ValueError for an unknown state or
+    another type.
+    """
     try:
         return parse_include(value)
     except ValueError as error:

@@ -74,7 +74,8 @@ class Cursor:
         self, decoder: Source | None, make_loader: Callable[[FileIO, int], Loader]
     ) -> Generator[Rows | Batch, None, None]:
         """Yield runs of batches that ``decoder`` read, and batches that the reader read, in file
-        order. Raise CodecError for damage if the reader is strict.
+        order; without a decoder the reader reads all. Raise CodecError for damage if the reader is
+        strict. ``make_loader`` is called with the open file and its size.
 
         Without a decoder the reader reads all. Only a strict reader raises CodecError for damage.
         ``make_loader`` is called with the open file and its size.

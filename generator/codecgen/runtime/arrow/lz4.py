@@ -181,9 +181,7 @@ def sections(
     section (0 for other codecs) and its maximum bytes, for each case and number of a codec. No
     section is begun after the address ``enough``.
 
-    ``kinds`` and ``limits`` have the kind of a section (0 for other codecs), and the most bytes that it may have, for each
-    case and number of a codec. Nothing is begun after ``enough``. The first row that is not done, and the address after
-    the last byte.
+    Nothing is begun after ``enough``.
     """
     for i in range(first, last):
         row = table + i * row_size

@@ -275,8 +275,6 @@ def pass_over(
 ) -> int:
     """Skip at most ``number`` structures one by one from position ``p`` on, calling ``add`` with
     each position. Return the position after the last one, at most BEYOND.
-
-    Return the position after the last one, at most BEYOND.
     """
     step = _varints if prefix.is_varint else _numbers
     return min(step(prefix, view, p, end, number, add), BEYOND)

@@ -137,7 +137,9 @@ class ScanOptions:
 def scan_segment(
     segment: Segment, next_base: int | None, pieces: Iterator[Piece], reading: ScanOptions
 ) -> ScannedSegment:
-    """Return the scanned segment from its pieces, which are the next ones. Raise OSError if it cannot be read."""
+    """Return the scanned segment, built from the next of ``pieces``. Raise OSError if it cannot be
+    read.
+    """
     parts: list[Arrays] = []
     refused: list[RefusedBatch] = []
     for piece in pieces:
