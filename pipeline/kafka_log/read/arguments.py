@@ -17,8 +17,6 @@ def tuple_of(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> A
     """Return a function that applies ``check`` to one value of type ``kind``, or to each value of
     an iterable, and returns a tuple without duplicates; None stays None. It raises ValueError if
     ``check`` does.
-
-    The check returns a tuple without duplicates, or None for None.
     """
 
     def checked(name: str, value: Any) -> tuple[T, ...] | None:

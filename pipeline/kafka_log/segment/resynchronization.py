@@ -74,8 +74,6 @@ def headers_between(
     """Yield byte position, first offset (None if only the records state it) and last offset of the
     entries from position ``start`` to ``last``, both included, by their headers. End early, without
     an error, if the headers do not lead to ``last``.
-
-    It ends early if the headers do not lead to ``last``. The first offset is None if only the records say it.
     """
     offsets = HeaderColumns(("base_offset", "last_offset"), file)
     position = start

@@ -195,8 +195,8 @@ def is_selected(options: Options, key: tuple[str, int]) -> bool:
 
 def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None) -> list[Log]:
     """Return those of ``logs`` that the options select, merged with remote segments. Named
-    partitions may be missing. Raise OptionError if two directories hold the same partition; OSError
-    if a file cannot be read.
+    partitions may be missing. Raise OptionError if two directories hold the same partition and
+    ``replicas`` is ``error``; OSError if a file cannot be read.
 
     ``ends`` caches the ends of remote segments.
     """

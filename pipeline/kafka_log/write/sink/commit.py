@@ -232,8 +232,6 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
     ``micro`` batch that was committed before. Raise SinkError for offsets that do not ascend;
     DirectoryError for logs that cannot be appended to, and while a broker runs; OSError. Call
     :func:`abort` then.
-
-    Then :func:`abort` is to be called.
     """
     target = Path(job.target)
     place = job_directory(job)
