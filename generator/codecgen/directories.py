@@ -95,7 +95,9 @@ class _Loader:
     def load(
         self, directory: Path, above: tuple[Path, ...], new: Mapping[str, str] | None = None
     ) -> Loaded:
-        """Return the loaded directory. ``above`` are the directories that are being loaded and use it."""
+        """Return the loaded directory. ``above`` are the directories that are being loaded and use
+        it. Raise OSError if a file cannot be read.
+        """
         here = directory.resolve()
         if here not in self.known:
             files = loader.read_files(directory)

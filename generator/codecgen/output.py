@@ -219,7 +219,9 @@ def _is_generated(path: Path) -> bool:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file atomically."""
+    """Write a file under a temporary name and rename it, so that readers see the old or the new
+    file. Raise OSError if it cannot be written.
+    """
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         beside.write_bytes(data)
@@ -233,7 +235,8 @@ def write_whole(path: Path, data: bytes) -> None:
 
 @contextmanager
 def _open_directory(out: Path) -> Iterator[None]:
-    """Create the output directory and lock it against other processes where the system supports it.
+    """Create the output directory and lock it against other processes where the system supports
+    that. Raise OutputError if another process holds the lock.
 
     A directory that was made and has nothing in it in the end is removed.
     """
@@ -330,7 +333,9 @@ class _Swap:
         return file
 
     def keep(self, path: str) -> Path:
-        """Copy the file at ``path``, if there is one, so that it can be restored. Return the full path."""
+        """Copy the file at ``path``, if it exists, so that it can be restored. Return the full
+        path. Raise OSError if it cannot be copied.
+        """
         full = self.out / path
         copy = None
         if full.is_symlink() or full.exists():

@@ -71,7 +71,8 @@ _INDICATOR = re.compile(r"[|>][-+0-9]*[ \t]*(#[^\n]*)?\n|[\"']")
 def expression_span(
     model: Model, expression: Expression, column: int | None = None, width: int = 1
 ) -> Span:
-    """Where a word of an expression stands in the YAML: ``column`` counts in the expression's text.
+    """Return where a word of an expression stands in the YAML; ``column`` counts in the
+    expression's text from 0, None is its start.
 
     Without a column the whole expression is meant. Blocks and folded lines are followed as far as the text agrees;
     where it does not, the place is that where the expression begins.

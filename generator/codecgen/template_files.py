@@ -17,8 +17,6 @@ def read_templates(directory: Path) -> dict[str, str]:
     """Return the text of all ``.j2`` files below a directory, by relative path. Hidden files are
     skipped. Raise TemplateFilesError if it is no directory, has no or too many templates, or one is
     no text; OSError if a file cannot be read.
-
-    Raises :class:`TemplateFilesError`, and OSError as it comes.
     """
     if not directory.is_dir():
         raise TemplateFilesError(f"{directory} is not a directory; name one with files *{SUFFIX}")

@@ -118,7 +118,8 @@ def schema(columns: Iterable[str] = DEFAULT_COLUMNS, *, timestamp_unit: Unit = "
 
 
 def unread_row(place: Unread, wanted: pa.Schema, segment: Segment) -> pa.RecordBatch:
-    """Return a batch with one row for a position without a readable record, with the values that the batch header states.
+    """Return a batch with one row for a position without a readable record: the values that the
+    batch header states, null in other columns.
 
     ``wanted`` is a schema of :func:`schema`.
     """

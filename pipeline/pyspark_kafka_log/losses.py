@@ -34,7 +34,7 @@ class Losses:
     """Number of records in these places that could be read."""
 
     def add(self, path: Path, lost: Lost) -> None:
-        """Count a lost place, once. A batch that is left out may have been counted for a lost record before."""
+        """Count a lost range, once even if it is reported again, with its bytes and offsets."""
         at_record = lost.after_offset if lost.start == lost.end else None
         place = path, lost.start, lost.end, at_record
         if place in self._seen:
@@ -63,7 +63,7 @@ class Losses:
 
     @property
     def metrics(self) -> dict[str, int]:
-        """The counters under the names of Spark's metrics."""
+        """Return the counters by the names of Spark's metrics."""
         return {
             "lostBytes": self.byte_count,
             "lostRanges": self.places,
@@ -74,7 +74,7 @@ class Losses:
         }
 
     def warn(self) -> None:
-        """Warn of lost places, if there are any."""
+        """Emit one warning that describes the lost ranges; do nothing if there are none."""
         if self.places:
             more = f"; and {self.places - NAMED} places more" if self.places > NAMED else ""
             warnings.warn(
@@ -85,7 +85,7 @@ class Losses:
 
     @property
     def _describe_records(self) -> str:
-        """The number of lost records, in words."""
+        """Return the number of lost records in words."""
         if self.uncounted == self.places:
             return "nobody knows how many records"
         known = f"at most {self.record_count} records"

@@ -18,7 +18,9 @@ from pyspark_kafka_log.task_reader import Located
 
 
 def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> tuple[Split, ...]:
-    """Return splits at the present paths of their files: renamed to ``.deleted``, or copied to tiered storage.
+    """Return splits with the present paths of their files: renamed to ``.deleted``, or copied to
+    tiered storage. A split of a missing file is dropped with a warning, or stays if ``fails``, so
+    that its reader raises.
 
     A missing file is dropped with a warning. If it ``fails`` the query, its split stays, and its reader raises.
     """

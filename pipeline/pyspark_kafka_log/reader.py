@@ -103,7 +103,9 @@ class KafkaLogReader(DataSourceReader):
             )
 
     def locate(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:
-        """Return splits at the present paths of their files. Missing files are dropped with ``ignoreMissingFiles``."""
+        """Return splits with the present paths of their files, which may have been renamed. Missing
+        files are dropped with ``ignoreMissingFiles``, otherwise their readers raise.
+        """
         if not splits:
             return splits
         from pyspark_kafka_log.moved_files import locate_splits  # not needed to plan
@@ -130,7 +132,9 @@ class KafkaLogReader(DataSourceReader):
         return PROBLEM if is_other else name
 
     def _rename_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch with the columns under the names that were asked for."""
+        """Return a batch with its columns under the names that the query uses, in the order of the
+        schema.
+        """
         import pyarrow as pa
 
         arrays = [batch.column(self._source_column(name)) for name in self.columns]

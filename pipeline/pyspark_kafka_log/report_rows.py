@@ -246,7 +246,9 @@ def _spark_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _cast_array(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return an array as another type. Timestamps in milliseconds that do not fit in microseconds become null."""
+    """Return an array cast to another type. Timestamps in milliseconds that do not fit in
+    microseconds become null.
+    """
     if pa.types.is_timestamp(kind) and values.type.unit == "ms":
         numbers = values.cast(pa.int64())
         fits = pc.and_(pc.greater_equal(numbers, -MS_MAX), pc.less_equal(numbers, MS_MAX))

@@ -73,7 +73,9 @@ class SparkRows:
             raise _time_error(item.slice(first, 1), segment)
 
     def _split_rows(self, batch: pa.RecordBatch, segment: Segment) -> Iterator[pa.RecordBatch]:
-        """Yield rows in Spark's columns, cut to ``batch_rows`` and ``batch_bytes``."""
+        """Yield rows in Spark's columns, in batches of at most ``batch_rows`` rows and about
+        ``batch_bytes`` bytes.
+        """
         scan = self.scan
         arrays = [self._array(field, batch, segment) for field in scan.schema]
         rows = pa.RecordBatch.from_arrays(arrays, schema=scan.schema)
@@ -100,7 +102,7 @@ class SparkRows:
         return values if values.type == field.type else values.cast(field.type)
 
     def _repeat(self, field: pa.Field, rows: int, segment: Segment) -> Any:
-        """Return a column with one value for all rows of a segment. The longest array so far is cached."""
+        """Return a column of ``rows`` rows with the one value that all rows of a segment have."""
         cached = self._constant.get(field.name)
         if cached is None or len(cached) < rows:
             once = COLUMNS[field.name].once
@@ -145,7 +147,9 @@ def _halve(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
 
 
 def _timestamps(values: Any, kind: Any) -> Any:
-    """Return timestamps in the unit of the column, null if they do not fit into microseconds."""
+    """Return timestamps in the unit of the column; a timestamp that does not fit into microseconds
+    becomes null.
+    """
     if values.type == kind:
         return values
     times = values.view(pa.int64()).to_numpy()
@@ -187,7 +191,9 @@ def rows_bytes(rows: pa.RecordBatch) -> int:
 
 
 def _bytes(column: Any) -> int:
-    """Return the bytes of the values of an array, which may be a slice of another one."""
+    """Return the number of bytes that the values of an Arrow array take, which may be a slice of
+    another one.
+    """
     kind, count = column.type, len(column)
     validity = 0 if column.buffers()[0] is None else (count + 7) // 8
     if pa.types.is_list(kind):
@@ -203,7 +209,9 @@ def _bytes(column: Any) -> int:
 
 
 def _ends(column: Any) -> tuple[int, int]:
-    """Return where the values of the first element begin, and where those of the last one end."""
+    """Return two offsets into the value buffer of an array of lists, bytes or text: where the
+    values of the first element begin, and where those of the last one end.
+    """
     buffer = column.buffers()[1]
     if buffer is None or not len(column):
         return 0, 0

@@ -36,7 +36,9 @@ class DefaultSource(DataSource):
         return "kafka-log"
 
     def schema(self) -> StructType:
-        """Return the default schema for the options, and warn of options without effect."""
+        """Return the default schema for the options, and warn of options without effect. Raise
+        OptionError for an invalid option.
+        """
         options = self._row_options()
         # Whether this is a stream nobody knows yet.
         _warn_of_ignored(
@@ -45,7 +47,9 @@ class DefaultSource(DataSource):
         return spark_schema(default_columns(options), _column_types(options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader of a batch query for the columns of ``schema``, and warn of options without effect."""
+        """Return a reader of a batch query for the columns of ``schema``, and warn of options
+        without effect. Raise OptionError for an invalid option; SchemaError for an unknown column.
+        """
         options = parse(self.options)
         _warn_of_ignored(
             [name for name in options.ignored if name in LIMITS],
@@ -57,7 +61,9 @@ class DefaultSource(DataSource):
         return KafkaLogReader(options, self.projected_columns(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Return a reader of micro-batches for the columns of ``schema``."""
+        """Return a reader of micro-batches for the columns of ``schema``. Raise OptionError for an
+        invalid option; SchemaError for an unknown column.
+        """
         from pyspark_kafka_log.stream.reader import KafkaLogStreamReader
 
         reader = KafkaLogStreamReader(self.options, self.projected_columns(schema))

@@ -172,7 +172,9 @@ def _reported(scanner: BlockScanner, on_read: OnRead | None) -> Iterator[None]:
 def _of_block(
     block: Any, part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
-    """Yield the totals of a block of valid batches, reading the rows of those whose headers do not suffice."""
+    """Yield the totals of a block of valid batches, reading the rows of those whose headers do not
+    suffice. Raise CodecError for damage that is an error.
+    """
     headers = block.batch_headers
     said = _has_needed_values(headers, part.rows, scan, wanted)
     counted = said & _has_rows(headers, part.rows)

@@ -39,7 +39,7 @@ def apply_memory_limit(environment: Mapping[str, str] = os.environ) -> None:
     allocators and threads from reserving addresses; do nothing without a limit. Raise
     :class:`WorkerMemoryError` if the limit is too low.
 
-    Without a limit, or on systems without such limits, nothing happens. Raise :class:`WorkerMemoryError` if the limit is too low.
+    Without a limit, or on systems without such limits, nothing happens.
     """
     told = memory_limit_mib(environment)
     if told is None:

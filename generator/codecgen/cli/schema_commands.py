@@ -30,7 +30,9 @@ from codecgen.template_files import read_templates
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen check``. Return the exit code."""
+    """Run ``codecgen check``. Return the exit code: 1 if the schemas have findings. Raise
+    UsageError if the directory does not exist.
+    """
     from codecgen.targets.registry import TARGETS
 
     begin = time.perf_counter()
@@ -56,7 +58,10 @@ def check(arguments: argparse.Namespace) -> int:
 
 def generate(arguments: argparse.Namespace) -> int:
     # What only this command needs is imported here.
-    """Run ``codecgen generate``. Return the exit code."""
+    """Run ``codecgen generate``. Return the exit code: 1 if the schemas have findings or, with
+    ``--check``, files would change. Raise UsageError for an unknown target or release; OutputError
+    if the output cannot be written.
+    """
     from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 
     begin = time.perf_counter()
@@ -92,7 +97,9 @@ def generate(arguments: argparse.Namespace) -> int:
 def _emit(
     plan: Plan, names: Sequence[str], templates: Mapping[str, str]
 ) -> dict[str, Emitted] | None:
-    """Run targets and print their diagnostics. Return the output of each target, or None after an error."""
+    """Run the targets ``names`` and print their diagnostics. Return the output of each target; None
+    after an error.
+    """
     from codecgen.targets.registry import TARGETS, TEMPLATED
 
     emitted = {

@@ -63,7 +63,9 @@ def _find_codec(arguments: argparse.Namespace) -> named_codec.NamedCodec | None:
 
 
 def _window(arguments: argparse.Namespace, given: reading.Input) -> tuple[int, int]:
-    """Return the first byte and the end of the input to parse. Raise UsageError if the input is shorter."""
+    """Return the first byte of the input to parse, and the byte after the last one. Raise
+    UsageError if the input is shorter.
+    """
     size, start = len(given.data), arguments.at
     end = size if arguments.length is None else start + arguments.length
     for byte in (start, end):

@@ -69,7 +69,8 @@ class _SourceFinder(MetaPathFinder, Loader):
 
 
 def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
-    """Return the codecs of a plan, or None and the diagnostics of target construct.
+    """Return the codecs of a plan, compiled in memory, and ``()``; or None and the diagnostics of
+    target construct.
 
     The package gets a name that nobody else has, and leaves ``sys.modules`` again, so that many threads can do
     this, and a package of the same name that is installed is not touched.

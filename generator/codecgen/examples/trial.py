@@ -195,7 +195,9 @@ class _Meant:
         fields: Mapping[Any, object],
         path: str,
     ) -> object:
-        """Return the value of a case of a choice, or the bytes in its place."""
+        """Return the value of a case of a choice as its builder takes it, or the bytes in its
+        place. Raise Mismatch if no case matches, or a value has the wrong type.
+        """
         choice = choice_of(fp.field)
         if isinstance(given, str) and choice is not None and choice.unknown:
             return given.encode("utf-8")
@@ -265,7 +267,9 @@ class _Meant:
         return {**given, "data": given["data"].encode("utf-8")}
 
     def find_version(self, ref: Reference, around: LayoutPlan, value: object) -> LayoutPlan:
-        """Return the plan of a held layout, by the version that its value states."""
+        """Return the plan of a held layout in the version that its value states; that of the
+        holder, or the oldest one, if it states none.
+        """
         plans = self.plan.of(ref)
         by = self.plan.model.layouts[ref.layout].version_is
         if len(plans) > 1:

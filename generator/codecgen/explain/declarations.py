@@ -48,8 +48,8 @@ def explain_diagnostic(code: str) -> str | None:
 
 
 def explain(model: Model, name: str) -> str:
-    """Return the explanation of a name: ``record_batch``, ``message@0.crc``, ``compression.lz4``. Raise
-    UnknownName.
+    """Return the explanation of a name: ``record_batch``, ``message@0.crc``, ``compression.lz4``.
+    Raise UnknownName if the schemas declare no such name.
     """
     model, inner = within(model, name)
     lines = _Explainer(make_plan(model)).explain_name(inner)

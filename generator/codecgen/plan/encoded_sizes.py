@@ -78,7 +78,9 @@ class _Sizer:
         self.sizes: dict[str, int] = {}
 
     def total(self) -> int:
-        """Return the size of the whole value, including lengths of variable size."""
+        """Return the size in bytes of the whole value, including lengths of variable size. Raise
+        SizeError if it cannot be computed.
+        """
         for fp in self.layout.in_order:
             self.sizes[fp.name] = self.size_field(fp)
         for fp in reversed(self.layout.in_order):
@@ -94,8 +96,8 @@ class _Sizer:
         return fp.when is None or bool(self.evaluate(fp.when))
 
     def size_field(self, fp: FieldPlan) -> int:
-        """Return the size of a field and record its value for later expressions. Absent fields and measured
-        varints count 0.
+        """Return the size in bytes of a field and record its value for later expressions. Absent
+        fields and measured varints count 0. Raise SizeError if it cannot be computed.
         """
         f = fp.field
         if not self.is_present(fp):
@@ -138,7 +140,9 @@ class _Sizer:
                 return self.size_tags(value)
 
     def count_elements(self, name: str) -> int:
-        """Return the number of elements of an array, or its null count if the value is null."""
+        """Return the number of elements of an array, or its null count if the value is null. Raise
+        SizeError if the value is no list.
+        """
         array = self.layout.field(name)
         type_ = None if array is None else array.field.type
         null = type_.null if isinstance(type_, ArrayType) else None
@@ -160,7 +164,9 @@ class _Sizer:
     def complete_bits(
         self, members: Iterable[BitMember], value: object, fp: FieldPlan
     ) -> dict[str, object]:
-        """Return all members of a word of bits by name, with defaults filled in and enum values as numbers."""
+        """Return all members of a word of bits by name, with defaults filled in and enum values as
+        numbers. Raise SizeError for an unknown enum value.
+        """
         given = value if isinstance(value, Mapping) else {}
         out: dict[str, object] = {}
         for m in members:
@@ -236,7 +242,9 @@ class _Sizer:
             raise SizeError(f"{self.layout.name}: the length of a compressed section is not known")
 
     def size_tags(self, unknown: object) -> int:
-        """Return the size of the section of tagged fields, including the ``unknown`` ones."""
+        """Return the size in bytes of the section of tagged fields, including the ``unknown`` ones.
+        Raise SizeError if it cannot be computed.
+        """
         found = [
             (item.get("tag"), item.get("data"))
             for item in _as_items(unknown)
@@ -256,7 +264,9 @@ class _Sizer:
         return varint_size("uvarint", len(sizes)) + sum(parts)
 
     def size_tagged(self, fp: FieldPlan) -> int | None:
-        """Return the size of the data of a tagged field, or None if the field holds its default and is omitted."""
+        """Return the size in bytes of the data of a tagged field; None if the field holds its
+        default and is omitted. Raise SizeError if it cannot be computed.
+        """
         type_, value = fp.field.type, self.this[fp.name]
         if isinstance(type_, BitsType):
             bits = self.complete_bits(type_.members, value, fp)
@@ -291,7 +301,9 @@ class _Sizer:
         return encoded_size(self.plan, self.find_plan(ref, value), value)
 
     def size_chosen(self, choice: ChoiceType, value: object, fp: FieldPlan) -> int:
-        """Return the size of a case of a choice, or of the bytes in its place, with the length prefix."""
+        """Return the size in bytes of a case of a choice, or of the bytes in its place, with the
+        length prefix. Raise SizeError if no case matches.
+        """
         if value is None and choice.length is not None and choice.null is not None:
             return length_size(choice.length, choice.null)
         if isinstance(value, bytes | bytearray | memoryview):
@@ -427,7 +439,9 @@ def overhead_rows(plan: Plan, overhead: Overhead) -> tuple[OverheadRow, ...]:
 
 
 def _overhead_bytes(plan: Plan, column: OverheadOf, messages: int) -> int:
-    """Return the bytes that the layout of ``column`` adds to ``messages`` messages."""
+    """Return the bytes that the layout of ``column`` adds to ``messages`` messages. Raise SizeError
+    if a size cannot be computed.
+    """
     layout = plan.of(column.layout)[-1]
     items = [
         {name: bytes(size) for name, size in column.sizes.items()}

@@ -128,8 +128,9 @@ class Resolver:
         return value
 
     def resolve_logical(self, operator: str, left: Node, right: Node) -> Value:
-        """Return ``and`` or ``or``. The right side is resolved with the facts of the left side, or ignored if
-        the left side decides.
+        """Return ``and`` or ``or`` of two conditions. The right side is resolved with the facts of
+        the left side, or ignored if the left side decides. Raise Stop after a finding if a side is
+        no condition.
         """
         one = self.resolve_condition(left, operator)
         decisive = operator == "or"
@@ -144,8 +145,8 @@ class Resolver:
     def resolve_branches(
         self, condition: Node, then: Node, otherwise: Node, expected: str | None
     ) -> Value:
-        """Return ``if``. Each branch is resolved with the facts of its condition. A decided condition leaves
-        one branch.
+        """Return ``if`` with its branches, each resolved with the facts of its condition; a decided
+        condition leaves one branch. Raise Stop after a finding if the types of the branches differ.
         """
         test = self.resolve_condition(condition, "if")
         known = decide(test)

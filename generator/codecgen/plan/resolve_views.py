@@ -458,7 +458,9 @@ class WriteResolver(Resolver):
 
     def resolve_comparison(self, operator: str, left: Node, right: Node) -> Value:
         # Columns hold the numbers of enums, and true as 1.
-        """Return a comparison. Columns hold enum values as numbers and true as 1."""
+        """Return a comparison with resolved sides. Columns hold enum values as numbers and true as
+        1. Raise Stop after a finding if a side cannot be resolved.
+        """
         words = any(isinstance(side, Path) and self.find_enum(side) for side in (left, right))
         if not isinstance(right, Null) and not words:
             one, other = self.resolve_node(left), self.resolve_node(right)

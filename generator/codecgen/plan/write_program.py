@@ -273,7 +273,9 @@ class _Programmer:
         return as_truth(found)
 
     def make_count(self, part: str, fp: FieldPlan, counted: str) -> Count:
-        """Return the operation for a count of rows or of the elements of a list."""
+        """Return the operation for a count of rows or of the elements of a list. Raise WriteError
+        if kernels cannot write the counted field.
+        """
         array = self.case.array
         rows = part == "entry" and array is not None and counted == array.name
         op = None if rows else self.find_op(part, counted)
@@ -368,7 +370,9 @@ class _Programmer:
         raise WriteError("written from something else than a column", f)
 
     def make_bytes(self, fp: FieldPlan, type_: BytesType, leaf: Leaf | None) -> Bytes:
-        """Return the operation that writes a column of bytes, or null if ``leaf`` is None."""
+        """Return the operation that writes a column of bytes, or null if ``leaf`` is None. Raise
+        WriteError if the field cannot be null or kernels cannot write its type.
+        """
         if leaf is None:
             require_null(fp, type_)
         else:

@@ -111,7 +111,9 @@ class Array(Codec):
         return self.element.size is not None or getattr(self.element, "framed", False)
 
     def read(self, source: Source, this: Any) -> construct.ListContainer | None:
-        """Return the elements as a list, or None for null."""
+        """Return the elements as a list, or None for null. Raise CodecError if the count is invalid
+        or an element does not parse.
+        """
         if self.null is not None and self.is_null(source, this):
             return None
         out = construct.ListContainer()
@@ -122,7 +124,9 @@ class Array(Codec):
         return out
 
     def is_null(self, source: Source, this: Any) -> bool:
-        """Read the number at the head of ``source`` and return whether it means null; leave it unread if it does not."""
+        """Return whether the number at the head of ``source`` means null; read it if it does, else
+        leave it unread.
+        """
         start = source.pos
         noticed = len(source.session.findings)
         if self.counted_by is not None:
@@ -156,8 +160,8 @@ class Array(Codec):
         source.pos = source.end
 
     def items(self, source: Source, this: Any, noted: Any = None) -> Iterator[Any]:
-        """Yield the elements as they are parsed; nothing for null. Set ``noted.there`` to True if the array is not
-        null.
+        """Yield the elements as they are parsed; nothing for null. Set ``noted.there`` to True if
+        the array is not null. Raise CodecError if an element does not parse.
         """
         if self.null is None or not self.is_null(source, this):
             if noted is not None:
@@ -165,8 +169,8 @@ class Array(Codec):
             yield from self.filled(source, this)
 
     def filled(self, source: Source, this: Any) -> Iterator[Any]:
-        """Yield the elements of an array that is not null. The last one is yielded after everything behind it was
-        checked.
+        """Yield the elements of an array that is not null. The last one is yielded after everything
+        behind it was checked. Raise CodecError if an element does not parse.
         """
         number = self.number(source, this)
         section = self.section(source, this, number)
@@ -295,8 +299,8 @@ class Array(Codec):
             yield item  # the last one, now that nothing follows it
 
     def has_more(self, section: Source) -> bool:
-        """Return whether another element follows in a section without a count; a cut-off one may be skipped as a
-        finding.
+        """Return whether another element follows in a section without a count; a cut-off one may be
+        skipped as a finding. Raise LengthError if its length is invalid.
         """
         if self.until is not None:
             return True

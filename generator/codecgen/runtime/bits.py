@@ -139,7 +139,9 @@ class Bits(Codec):
         return raw - (self.all + 1) if signed else raw
 
     def effective(self, bit: Bit, given: dict[str, Any], this: Any) -> Any:
-        """Return the given value of a bit, or its default."""
+        """Return the given value of a bit, or its default. Raise BuildError if the default cannot
+        be computed.
+        """
         if bit.name in given:
             return given[bit.name]
         if bit.default is not None:
@@ -147,7 +149,9 @@ class Bits(Codec):
         return False if bit.flag else 0
 
     def filled(self, value: Any, this: Any) -> construct.Container:
-        """Return the given bits and the defaults of the others, with enum members for their numbers and names."""
+        """Return the given bits and the defaults of the others, with enum members for their numbers
+        and names. Raise BuildError for an unknown name.
+        """
         given = self.check_names(value)
         out = construct.Container()
         for bit in self.bits:

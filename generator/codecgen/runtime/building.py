@@ -153,8 +153,9 @@ class Build:
         return codec.padding(value, before if self.is_there(f) else 0)
 
     def field_bytes(self, f: Field) -> bytes:
-        """Return the bytes of a field in its place; those of a tagged field are kept for their section, and ``b""``
-        returned.
+        """Return the bytes of a field in its place; those of a tagged field are kept for their
+        section, and ``b""`` returned. Raise BuildError if the value is missing or cannot be
+        written.
         """
         if isinstance(f.codec, Tags):
             unknown = self.obj.setdefault(f.name, construct.ListContainer())
@@ -244,8 +245,9 @@ class Build:
         raise BuildError("a value is needed")
 
     def fill(self, parts: list[bytes]) -> None:
-        """Write lengths from the last to the first, since a field range follows its length; then checksums, inner ones
-        first.
+        """Put the computed lengths into ``parts``, from the last to the first, since a field range
+        follows its length; then checksums, inner ones first. Raise BuildError if a field cannot
+        hold its length.
         """
         for i in reversed(range(len(parts))):
             f = self.fields.all[i]

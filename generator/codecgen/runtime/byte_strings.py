@@ -105,7 +105,9 @@ class Text(Bytes):
         self.lossy = lossy
 
     def value(self, data: bytes, source: Source, pos: int) -> str:
-        """Return the text; invalid UTF-8 is an error, or with ``lossy`` a finding."""
+        """Return the text. Raise ValueRefused if it is not UTF-8; with ``lossy`` this is a finding
+        for lenient readers.
+        """
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as bad:

@@ -64,7 +64,8 @@ class Chosen(Codec):
     # ------------------------------------------------------------ which one
 
     def case(self, this: Any, number: Callable[[Choice], int]) -> Layout | Choice | str:
-        """Return the layout, or a message if there is none.
+        """Return the layout that the fields ``this`` or the discriminator select, or a message if
+        there is none. ``number`` reads the discriminator from the bytes or values of the case.
 
         ``number`` returns the deciding value of a choice that decides by its own value.
         """

@@ -52,7 +52,10 @@ class Compressed:
         raise UnsupportedCodec(f"{label} is not used in this format")
 
     def open(self, source: Source, this: Any) -> Source:
-        """Return the rest of the window, decompressed. An error of the data is raised where the stream ends."""
+        """Return the rest of the window, decompressed; an error of the data is raised later, where
+        its bytes end. Raise ValueRefused or UnsupportedCodec if the codec is unknown or not
+        installed.
+        """
         try:
             codec = self.codec(this)
         except CodecError as error:

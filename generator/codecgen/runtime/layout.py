@@ -202,7 +202,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     # ------------------------------------------------------------ parsing
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
-        """Return the layout that the bytes are in full; bytes after it are an error, or a finding with ``trailing``."""
+        """Return the layout that all of ``data`` encodes. Raise CodecError if the bytes do not
+        parse, or bytes follow the layout and it does not allow ``trailing``.
+        """
         source = Source(data, session, origin=position)
         obj = self.read(source, None)
         if source.left:
@@ -215,7 +217,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return obj
 
     def read(self, source: Source, this: Any) -> Parsed:
-        """Return the layout at the head of ``source``."""
+        """Return the layout at the head of ``source``. Raise CodecError if the bytes do not parse;
+        LimitError if layouts nest too deep.
+        """
         source.enter()
         try:
             return self._parse_of(source).parse()
@@ -251,7 +255,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self.write(obj, None, Session(level=level, strict=strict))
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a mapping of fields."""
+        """Return the bytes of a mapping of fields. Raise BuildError if a value is missing, wrong or
+        breaks a rule, or layouts nest too deep.
+        """
         session.enter()
         try:
             return Build(self.layout_name, self.related, value, session).build()
@@ -439,6 +445,8 @@ class Lazy(Codec):
         return self._find().read(source, this)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a value."""
+        """Return the bytes of a value by the layout that this stands for. Raise BuildError if the
+        value cannot be written.
+        """
         data: bytes = self._find().write(value, this, session)
         return data

@@ -143,8 +143,8 @@ class _Reading:
         self.obj = text.parsed_class()
 
     def read(self) -> Parsed:
-        """Return the values of the text; lines after the last known one are an error, or a finding with
-        ``more_lines``.
+        """Return the values of the text. Raise CodecError if a line does not parse, or lines follow
+        the last known one; with ``more_lines`` these are a finding.
         """
         if not self.source.end and self.text.may_be_empty:
             return self.text.parsed_class({line.name: None for line in self.text.lines})
@@ -219,7 +219,9 @@ class _Reading:
             items.append(self.read_item(f, line, path))
 
     def read_item(self, f: EachLine, line: Line, path: str) -> Parsed:
-        """Return the values of a line."""
+        """Return the values of one of repeated lines. Raise CodecError if a value does not parse or
+        their number is wrong.
+        """
         item = Parsed()
         pieces = [Span(line, 0, line.text)]
         if len(f.values) > 1:
@@ -231,7 +233,9 @@ class _Reading:
         return item
 
     def judge(self, f: TextLine | LineValue, value: Any, this: Any, at: Span, path: str) -> None:
-        """Check the rules of a value; a broken one is an error, or a finding if it is a ``valid`` rule."""
+        """Check the rules of a value. Raise ValueRefused if a rule is broken; a broken ``valid``
+        rule is a finding for lenient readers.
+        """
         error, lenient = judge(value, this, f.refuse, f.valid)
         if error is None:
             return

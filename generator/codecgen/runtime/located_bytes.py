@@ -75,7 +75,9 @@ class Session:
     torn: bool = False
 
     def enter(self) -> None:
-        """Enter a layout inside a layout that is built; raise BuildError beyond the maximum depth."""
+        """Count a layout inside a layout that is built. Raise BuildError beyond the maximum
+        depth.
+        """
         self.depth += 1
         if self.depth > self.limits.depth:
             self.depth -= 1
@@ -87,7 +89,9 @@ class Session:
         return ".".join(self.prefix).replace(".[", "[")
 
     def tolerate(self, error: ParseError) -> None:
-        """Note an error in ``findings``; raise it if the session is strict, and LimitError if there are too many."""
+        """Add an error to ``findings``. Raise it instead if the session is strict; raise LimitError
+        if there are too many findings.
+        """
         if self.strict:
             raise error
         if len(self.findings) >= self.limits.findings:
@@ -190,7 +194,9 @@ class Source:
         return inside
 
     def enter(self) -> None:
-        """Enter a layout inside a layout; raise LimitError beyond the maximum depth."""
+        """Count a layout inside a layout that is parsed. Raise LimitError beyond the
+        maximum depth.
+        """
         self.session.depth += 1
         if self.session.depth > self.session.limits.depth:
             raise LimitError(

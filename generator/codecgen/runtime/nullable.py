@@ -32,7 +32,9 @@ class Nullable(Codec):
         self.any_present = any_present
 
     def read(self, source: Source, this: Any) -> Any:
-        """Return the layout at the head of ``source``, or None for null; another number is an error or a finding."""
+        """Return the layout at the head of ``source``, or None for null. Raise ValueRefused if the
+        number before it is neither 1 nor null and this is not tolerated.
+        """
         start = source.pos
         number = self.present.read(source, this)
         if number not in (1, self.null):

@@ -93,7 +93,9 @@ class Parse:
             source.session.begun[source.session.path] = self.obj
 
     def parse(self) -> Parsed:
-        """Return all fields, with their rules checked."""
+        """Return all fields, with their rules checked. Raise CodecError if a field does not parse,
+        or a rule or checksum is broken.
+        """
         for f in self.fields.all:
             self.parse_field(f)
         self.finish()
@@ -101,7 +103,9 @@ class Parse:
         return self.obj
 
     def open(self) -> Opened:
-        """Parse all fields but the array that ends the layout, and return them with the error, if there is one."""
+        """Parse all fields but the array that ends the layout, and return them, with the error in
+        the result if there is one.
+        """
         last = self.fields.all[-1]
         try:
             for f in self.fields.all[:-1]:
@@ -185,8 +189,9 @@ class Parse:
             self.check_rules({**self.obj, f.name: kept}, of_elements=True)
 
     def check_rules(self, fields: Mapping[str, Any], *, of_elements: bool | None = None) -> None:
-        """Check the rules of the layout; ``of_elements`` selects those about elements of the last array, or the
-        others.
+        """Check the rules of the layout; ``of_elements`` selects the rules about elements of the
+        last array (True), or the others (False). Raise ValueRefused in a strict session if one is
+        broken; otherwise this is a finding.
         """
         session = self.source.session
         if not self.fields.rules or not (session.strict or session.rules):
@@ -203,7 +208,9 @@ class Parse:
                 session.tolerate(self.fields.in_rule(error, rule))
 
     def parse_field(self, f: Field) -> None:
-        """Parse a field; a tagged one is skipped, as it lies in the section of tagged fields."""
+        """Parse a field; skip a tagged one, which lies in the section of tagged fields. Raise
+        CodecError, which names the field, if it does not parse or breaks a rule.
+        """
         if f.tag is not None:  # in the section of tagged fields
             return
         self.open_windows(f)
@@ -306,7 +313,10 @@ class Parse:
         self.source = around
 
     def finish(self) -> None:
-        """Verify the remaining checksums, and close all windows."""
+        """Verify the remaining checksums, and close all windows. Raise ChecksumError in a strict
+        session if one is wrong; TrailingError if bytes are left in a window and the layout does not
+        allow that.
+        """
         end = self.source.pos
         for f in self.fields.all:
             if f.covers and f.name not in self.verified and self.obj[f.name] is not None:
@@ -332,7 +342,9 @@ class Parse:
         return self.source.pos
 
     def verify(self, f: Field, ranges: list[tuple[int, int]]) -> None:
-        """Compare a stored checksum with the computed one; a difference is an error, or a finding."""
+        """Compare a stored checksum with the one computed over ``ranges``. Raise ChecksumError in a
+        strict session if they differ; otherwise this is a finding.
+        """
         self.verified.add(f.name)
         source = self.source
         stored = self.obj.get(f.name)

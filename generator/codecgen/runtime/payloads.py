@@ -181,7 +181,9 @@ class PayloadRows(Declared):
 
 
 def _layout(part: Part, number: int | None, data: bytes | memoryview) -> Layout:
-    """Return the layout of the bytes of a part."""
+    """Return the layout of the bytes of a part. Raise ValueRefused if the deciding number has no
+    case.
+    """
     kind = part.kind
     if isinstance(kind, Mapping):
         assert number is not None

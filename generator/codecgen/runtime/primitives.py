@@ -268,8 +268,8 @@ class EnumField(Codec):
         return self.member(self.base.read(source, this), source, pos)
 
     def member(self, number: int, source: Source, pos: int) -> int:
-        """Return the member for a number that was read at ``pos``, or the number itself if an unknown one is tolerated
-        or kept.
+        """Return the member for a number that was read at byte ``pos``, or the number itself if an
+        unknown one is kept. Raise ValueRefused for any other number in a strict session.
         """
         member = self.enum.find(number)
         if member is not None and (self.only is None or member in self.only):

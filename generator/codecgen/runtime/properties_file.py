@@ -170,7 +170,9 @@ class _Reading:
         self.obj.update({UNKNOWN: self.unknown, COMMENTS: self.comments, ORDER: self.order})
 
     def read(self) -> Parsed:
-        """Return the values of the file."""
+        """Return the values of the file. Raise CodecError if a line does not parse, or a key is
+        missing, repeated or unknown and this is not tolerated.
+        """
         last: Line | None = None
         for line in self.lines:
             last = line
@@ -224,7 +226,9 @@ class _Reading:
         return "".join((*parts, text)), line
 
     def read_property(self, line: Line, text: str) -> None:
-        """Read a line with a key and a value."""
+        """Read a line with a key and a value into the result. Raise ValueRefused if the value does
+        not parse, or the key is unknown or repeated and this is not tolerated.
+        """
         found = _KEY.match(text)
         assert found is not None  # it takes nothing at least
         between = _BETWEEN.match(text, found.end())
@@ -287,7 +291,9 @@ class _Reading:
             raise self.source.locate(ValueRefused(reason), line) from None
 
     def judge(self) -> None:
-        """Check the rules of all keys; a broken one is an error, or a finding if it is a ``valid`` rule."""
+        """Check the rules of all keys. Raise ValueRefused if a rule is broken; a broken ``valid``
+        rule is a finding for lenient readers.
+        """
         for p in self.text.properties:
             error, lenient = judge(self.obj[p.name], self.obj, p.refuse, p.valid)
             if error is None:

@@ -100,7 +100,9 @@ class RowView(Declared):
     def rows(
         self, layout: Layout, opened: Opened, place: Place, columns: Sequence[str] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of an opened entry; raise the errors of its elements."""
+        """Yield the rows of an opened entry as tuples. Raise CodecError if an element does not
+        parse.
+        """
         case = self.case(layout, opened.fields)
         if case is None:
             return

@@ -156,7 +156,10 @@ class SectionReader:
     codec: Tags
 
     def read(self, source: Source, obj: Any) -> None:
-        """Read the section at the head of ``source``, and put all tagged fields, given or default, into ``obj``."""
+        """Read the section of tagged fields at the head of ``source``, and put all tagged fields,
+        given or default, into ``obj``. Raise CodecError if it does not parse, or tags do not ascend
+        and this is not tolerated.
+        """
         known = {f.tag: f for f in self.fields.tagged}
         values: dict[str, Any] = {}
         unknown = construct.ListContainer()
@@ -188,7 +191,9 @@ class SectionReader:
         obj[self.section.name] = unknown
 
     def read_known(self, f: Field, source: Source, obj: Any) -> Any:
-        """Return the value of a field of the layout after its tag, with its trace."""
+        """Return the value of a field of the layout after its tag, with its trace. Raise
+        CodecError, which names the field, if it does not parse.
+        """
         session = source.session
         session.prefix.append(f.name)
         try:

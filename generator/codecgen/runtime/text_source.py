@@ -130,7 +130,9 @@ class TextSource:
                 carriage = self.data.find(b"\r", start)
 
     def decoded(self, start: int, stop: int, number: int) -> str:
-        """Return the text of a line; invalid UTF-8 is an error, or with ``invalid_utf8`` a finding."""
+        """Return the text of a line. Raise ValueRefused for invalid UTF-8; with ``invalid_utf8``
+        this is a finding for lenient readers.
+        """
         data = self.data[start:stop]
         try:
             return data.decode("utf-8")
@@ -140,7 +142,9 @@ class TextSource:
             return data.decode("utf-8", "replace")
 
     def last_newline(self, line: Line, expected: bool) -> None:
-        """Check whether the last line ends in a line break as ``expected``; otherwise report ``any_final_newline``."""
+        """Check whether the last line ends in a line break as ``expected``. Raise ValueRefused
+        otherwise, unless ``any_final_newline`` is tolerated.
+        """
         if bool(line.newline) == expected:
             return
         reason = "the last line does not end in a line feed"
@@ -211,7 +215,9 @@ class TextFile(EntryPoint[P, P]):
         self.parsed_class = make_class(name, self.__module__)
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
-        """Return the values of a text at ``position``."""
+        """Return the values of the text ``data``, which lies at ``position`` of its file. Raise
+        CodecError if it does not parse.
+        """
         source = TextSource(
             data, session, origin=position, accepts=self.accepts, schema=self.source_file
         )

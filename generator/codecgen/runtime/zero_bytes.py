@@ -98,7 +98,9 @@ class Padding(Codec):
         return -before % self.multiple
 
     def take(self, source: Source, number: int) -> None:
-        """Skip padding. A byte that is not zero is an error for strict readers, a finding for lenient ones."""
+        """Skip ``number`` bytes of padding. Raise ValueRefused in a strict session if a byte is not
+        zero; otherwise this is a finding.
+        """
         start = source.pos
         data = source.take(number)
         for i, byte in enumerate(data):

@@ -227,7 +227,9 @@ class _Parser:
             self.depth -= 1
 
     def parse_disjunction(self) -> Node:
-        """Parse operands joined with ``or``."""
+        """Parse operands joined with ``or``. Raise ExpressionError at the first token that does not
+        fit.
+        """
         node = self.parse_conjunction()
         while self.peek() == "or":
             self.take()
@@ -235,7 +237,9 @@ class _Parser:
         return node
 
     def parse_conjunction(self) -> Node:
-        """Parse operands joined with ``and``."""
+        """Parse operands joined with ``and``. Raise ExpressionError at the first token that does
+        not fit.
+        """
         node = self.parse_negation()
         while self.peek() == "and":
             self.take()
@@ -257,7 +261,9 @@ class _Parser:
         return node
 
     def parse_comparison(self) -> Node:
-        """Parse a sum, or a comparison of two sums."""
+        """Parse a sum, or a comparison of two sums. Raise ExpressionError at the first token that
+        does not fit.
+        """
         node = self.parse_sum()
         if self.peek() in _COMPARISONS:
             operator, _ = self.take()
@@ -265,7 +271,9 @@ class _Parser:
         return node
 
     def parse_sum(self) -> Node:
-        """Parse operands joined with ``+`` and ``-``."""
+        """Parse operands joined with ``+`` and ``-``. Raise ExpressionError at the first token that
+        does not fit.
+        """
         node = self.parse_atom()
         while self.peek() in ("+", "-"):
             operator, _ = self.take()
@@ -304,7 +312,9 @@ class _Parser:
         return self.parse_path(token, column)
 
     def parse_path(self, token: str, column: int) -> Path:
-        """Parse a path that begins with ``token``."""
+        """Parse a path that begins with ``token``, which stands at ``column`` (from 0). Raise
+        ExpressionError if a name is missing after a dot.
+        """
         names = [self.require_name(token, column)]
         while self.peek() == ".":
             self.take()

@@ -229,7 +229,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
             raise TemplateRuntimeError(f"more than {self.limits.rounds} rounds of loops and macros")
 
     def concatenate(self, *parts: object) -> str:
-        """Return the operands of ``~`` as text. Unless all are text or numbers, each is finalized as if printed alone."""
+        """Return the operands of ``~`` as text. Unless all are text or numbers, each is finalized
+        as if printed alone. Raise SecurityError if the result is too long.
+        """
         plain = all(type(part) in (str, int, bool) for part in parts)
         finalize = str if plain else self.finalize or str
         out = []
@@ -242,7 +244,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return "".join(out) if plain else Markup("".join(out))
 
     def join(self, values: Iterable[object], between: object = "") -> str:
-        """Return ``values`` joined by ``between``, as the operator ``~`` concatenates them (the filter ``join``)."""
+        """Return ``values`` joined by ``between``, as the operator ``~`` concatenates them (the
+        filter ``join``). Raise SecurityError if the result is too long.
+        """
         parts: list[object] = []
         size = 0
         for value in values:
@@ -252,8 +256,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return self.concatenate(*parts)
 
     def replace(self, text: object, old: str, new: str) -> str:
-        """Return ``text`` with ``old`` replaced by ``new`` (the filter ``replace``); raise TypeError unless all are
-        plain text.
+        """Return ``text`` with ``old`` replaced by ``new`` (the filter ``replace``). Raise
+        TypeError unless all are plain text; SecurityError if the result is too long.
         """
         if type(text) is not str or type(old) is not str or type(new) is not str:
             raise TypeError("replace is for plain text")

@@ -21,7 +21,9 @@ class _BytesOfText(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        """Decode bytes as UTF-8, write the text, and return the number of bytes. Raise UnicodeDecodeError."""
+        """Decode bytes as UTF-8, write the text, and return the number of bytes. Raise
+        UnicodeDecodeError if the bytes are not UTF-8.
+        """
         self._text.write(self._decoder.decode(bytes(data)))
         return memoryview(data).nbytes
 

@@ -61,7 +61,9 @@ class TimeRange:
 
     @classmethod
     def parse(cls, text: str) -> TimeRange:
-        """Parse a range whose relative times refer to the present. Raise ValueError."""
+        """Return the parsed range, whose relative times refer to the present. Raise ValueError if
+        the text is no range of times.
+        """
         parsed = cls(text, present())
         parsed.resolve(parsed.now)
         return parsed

@@ -183,8 +183,8 @@ def _flag_name(name: str) -> str:
 
 
 def parse_key(text: str) -> bytes | None:
-    """Parse a key as :func:`parse_bytes` does; ``null:`` is None, for records without a key. Raise
-    ValueError.
+    """Return the bytes of a key as :func:`parse_bytes` does; None for ``null:``, which stands for
+    records without a key. Raise ValueError if text after ``hex:`` or ``base64:`` is invalid.
     """
     return None if text == "null:" else parse_bytes(text)
 
@@ -213,7 +213,9 @@ def parse_bytes(text: str) -> bytes:
 
 
 def parse_header(text: str) -> Header:
-    """Parse ``NAME`` or ``NAME=VALUE``, with a value as :func:`parse_key` takes it. Raise ValueError."""
+    """Return the name in ``NAME``, or name and value in ``NAME=VALUE``, with a value as
+    :func:`parse_key` takes it. Raise ValueError if the value is invalid.
+    """
     name, equals, value = text.partition("=")
     return (name, parse_key(value)) if equals else name
 

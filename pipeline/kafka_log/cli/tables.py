@@ -62,7 +62,8 @@ separately."""
 
 
 def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
-    """Print lines to stderr about skipped segments, as the command treats them.
+    """Print lines to stderr about the segments that the command does not read, by their states;
+    print nothing if there are none.
 
     Metadata snapshots are not part of a log for commands that write or compare logs: these have a
     line of their own.

@@ -314,7 +314,9 @@ def read_begin_time(out: Path, asked: Mapping[str, Any]) -> int | None:
 
 
 def record_begin(out: Path, asked: Mapping[str, Any], time: int) -> None:
-    """Record that an export with this request began at ``time``. Raise OSError."""
+    """Record that an export with this request began at ``time``. Raise OSError if the file cannot
+    be written.
+    """
     _write_notes(out, [*_other_notes(out, asked), (_normalize(asked), time)])
 
 

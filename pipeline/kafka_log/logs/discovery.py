@@ -201,7 +201,9 @@ def _sort_key(partition: Partition) -> tuple[str, int, int, str]:
 
 
 def _find_layout(path: Path, read: _ReadPartition) -> Layout:
-    """Return what lies in and below a path. Raise DirectoryError if it does not exist or holds no log, OSError if it cannot be listed."""
+    """Return the partitions and log directories in and below a path. Raise DirectoryError if it
+    does not exist or holds no log; OSError if it cannot be listed.
+    """
     if path.is_file():
         return Layout(partitions=[_read_file(path)])
     if not path.is_dir():
@@ -282,7 +284,9 @@ def _is_rolled(segment: Segment, is_named: bool, last: Mapping[State, int]) -> b
 
 
 def _name_without_links(directory: Path, name: PartitionName | None) -> PartitionName:
-    """Return ``name``, or the name of the directory that a link leads to. A directory with any other name is partition 0 of that topic."""
+    """Return ``name``; for a link the name of the directory that it leads to. A directory with any
+    other name is partition 0 of a topic of that name.
+    """
     if name is not None and not directory.is_symlink():
         return name
     resolved = directory.resolve()
@@ -391,7 +395,7 @@ class Layout:
         return [path for path, _ in self.tiers]
 
     def add(self, other: Layout) -> None:
-        """Add everything that lies below another directory."""
+        """Add the partitions, tiers and skipped paths of another directory."""
         self.partitions += other.partitions
         self.tiers += other.tiers
         self.directories += other.directories
@@ -414,9 +418,9 @@ class Layout:
 
 
 def search_directory(path: Path, name: PartitionName | None, read: _ReadPartition) -> Layout:
-    """Return what lies in and below a directory. Raise DirectoryError if segments lie below
-    ``path`` and none of them is read, or if there are too many directories; OSError if ``path``
-    cannot be listed.
+    """Return the partitions and log directories in and below a directory. Raise DirectoryError if
+    segments lie below ``path`` and none of them is read, or if there are too many directories;
+    OSError if ``path`` cannot be listed.
 
     A directory with partitions that have segments, or with ``meta.properties``, is a log directory. A directory without these is
     one above log directories if any lie at most :data:`MAX_LEVELS` levels below it: all of them are read.
@@ -452,7 +456,10 @@ class _Search:
         self.count = 0
 
     def search(self, directory: Path, name: PartitionName | None, level: int) -> Layout:
-        """Return what lies in and below ``directory``, which is ``level`` levels below the path. Raise OSError if it cannot be listed."""
+        """Return the partitions and log directories in and below ``directory``, which is ``level``
+        levels below the path. Raise OSError if it cannot be listed; DirectoryError if there are too
+        many directories.
+        """
         out = Layout()
         is_marked, others = False, []
         empty: list[Partition] = []
@@ -500,7 +507,8 @@ class _Search:
     def _skip_inner_logs(
         self, out: Layout, empty: Sequence[Partition], others: Sequence[Path], level: int
     ) -> None:
-        """Add the empty partitions of a log directory, and skip the logs inside it that a broker would not read.
+        """Add the empty partitions of a log directory to ``out``, and the logs inside the
+        directories ``others``, which a broker would not read, to its skipped paths.
 
         Args:
             out: Layout of the log directory, which is extended.
@@ -533,7 +541,8 @@ class _Search:
     def _search_below(
         self, out: Layout, empty: Sequence[Partition], others: Sequence[Path], level: int
     ) -> None:
-        """Add the log directories below a directory that is not one itself, or its empty partitions if there are none.
+        """Add to ``out`` the log directories below a directory that is not one itself; its empty
+        partitions if there are none.
 
         Args:
             out: Layout of the directory, which is extended.
@@ -572,7 +581,9 @@ class _Search:
     def _search_empty_partition(
         self, partition: Partition, out: Layout, level: int
     ) -> Layout | None:
-        """Return what lies below a partition without segments if that is a log, None otherwise. Skipped paths below are added to ``out``."""
+        """Return what lies below a partition without segments if that is a log; None otherwise,
+        after adding its skipped paths to ``out``.
+        """
         if partition.error is not None or level == MAX_LEVELS:
             return None
         name = PartitionName(partition.topic, partition.partition, partition.state)
@@ -587,7 +598,8 @@ class _Search:
 
 
 def _skip_dated_copies(name: PartitionName | None, out: Layout, empty: list[Partition]) -> None:
-    """Remove copies of partitions whose names end with a date. Add them to the skipped paths if they have segments or an error.
+    """Remove from ``out`` and ``empty`` the partitions whose directories are copies, named like a
+    partition and a date. Copies with segments or an error become skipped paths of ``out``.
 
     A directory is such a copy if its name without the date is that of a partition beside it. It is one too if its name is a date, and
     the directory around it is named like a partition (``name``).

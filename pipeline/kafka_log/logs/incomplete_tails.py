@@ -40,7 +40,9 @@ def find_incomplete_tail(segment: Segment, position: int) -> Lost | None:
 def separate_incomplete_tail(
     segment: Segment, end: End | None
 ) -> tuple[tuple[Lost, ...], Lost | None]:
-    """Return the lost ranges of a file that was read under ``salvage``, and its incomplete tail (None without one)."""
+    """Return the lost ranges of a file that was read under ``salvage`` without its incomplete tail,
+    and that tail (None without one).
+    """
     if end is None:
         return (), None
     lost = end.lost

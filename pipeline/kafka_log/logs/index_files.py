@@ -76,8 +76,8 @@ def find_position_by_index(
     """Return the byte position of a batch, or of the end of the batches, before which no record has
     ``offset`` or a later one. Return 0 if the index says nothing that batch headers confirm.
 
-    With ``timestamp``, no record before the position has this timestamp or a later one. With both, either holds. Return 0 if the index says
-    nothing that batch headers confirm.
+    With ``timestamp``, no record before the position has this timestamp or a later one. With both,
+    either holds.
     """
     if not segment.has_offset_in_name:
         return 0

@@ -55,8 +55,7 @@ class LogStarts:
         """Return the log start offset of a partition. Return None if no file states it, or if it is
         not above the first base offset.
 
-        Return None if no file has one, or if it is not above the first base offset. Segments in tiered storage are part of the log if the
-        partition has them.
+        Segments in tiered storage are part of the log if the partition has them.
         """
         first = min(
             (s.base_offset for s in partition.segments if s.state in LOG_STATES), default=None

@@ -171,8 +171,6 @@ def parse_live_partition_name(directory: Path) -> tuple[str, int] | None:
 def parse_partition_name(directory: Path) -> PartitionName | None:
     """Return topic, partition and state in the name of a directory; None if the name has another
     form, or its partition number exceeds 2^31 - 1.
-
-    Return None if the name has another form or its partition number exceeds 2^31 - 1.
     """
     special = _SPECIAL.match(directory.name)
     state: State = special["state"] if special else "live"  # type: ignore[assignment]

@@ -48,7 +48,8 @@ def read_history(segments: Sequence[Segment], read: Callable[[Sequence[Segment]]
 
 
 def check_removal(segment: Segment) -> bool:
-    """Return whether a broker deleted a missing segment without loss of a record of the log, and warn if so.
+    """Return whether a broker deleted a missing segment without loss of a record of the log; warn
+    in this case.
 
     The directory is listed again. Retention deletes segments at the start of a log, so the log must start after the segment now. A segment
     that was marked for deletion or written by a cleaner is not part of the log.

@@ -330,7 +330,10 @@ def _find_header(segment: Segment, offset: int, engine: Engine) -> Transactional
 
 
 def _find_position(segment: Segment, offset: int, engine: Engine) -> int | None:
-    """Return the position at which the batches from an offset on begin. None if the log ends before it, or a batch contains offsets on both sides."""
+    """Return the byte position at which the batches from an offset on begin; None if the log ends
+    before it, or a batch contains offsets on both sides. Raise CodecError if a batch before it is
+    damaged.
+    """
     columns = HeaderColumns(("base_offset", "last_offset"), os.fspath(segment.path))
     start = find_position_by_index(segment, offset - 1, None, engine)
     following = None

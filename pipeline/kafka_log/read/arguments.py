@@ -17,8 +17,6 @@ def tuple_of(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> A
     """Return a function that applies ``check`` to one value of type ``kind``, or to each value of
     an iterable, and returns a tuple without duplicates; None stays None. It raises ValueError if
     ``check`` does.
-
-    The check returns a tuple without duplicates, or None for None.
     """
 
     def checked(name: str, value: Any) -> tuple[T, ...] | None:
@@ -92,7 +90,9 @@ def one_of(known: Collection[str]) -> Callable[[str, Any], Any]:
 def optional_number(
     name: str, value: Any, least: int = -1 - OFFSET_BITS, most: int = OFFSET_BITS
 ) -> int | None:
-    """Return ``value`` as an int in ``least`` to ``most``, or None for None. Raises ValueError, which names the argument."""
+    """Return ``value`` as an int; None stays None. Raise ValueError, which names the argument, if
+    it is no integer from ``least`` to ``most`` (both included).
+    """
     return (
         None
         if value is None

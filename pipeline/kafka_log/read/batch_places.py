@@ -134,7 +134,9 @@ def _split_positions(
 def last_before(
     segments: Sequence[Segment], offset: int, wanted: Selection
 ) -> BatchPosition | None:
-    """Return the last batch that begins before ``offset``, None if there is none. Raises CodecError for damage before it, if damage is an error."""
+    """Return the last batch that begins before ``offset``; None if there is none. Raise CodecError
+    for damage before it, if damage is an error.
+    """
     for segment in reversed(segments):
         if segment.has_offset_in_name and segment.base_offset >= offset:
             continue
@@ -151,8 +153,8 @@ def last_before(
 def first_of_later_epoch(
     segments: Sequence[Segment], leader_epoch: int, wanted: Selection
 ) -> int | None:
-    """Return the first offset written under a leader epoch later than ``leader_epoch``, None if
-    there is none. Raise CodecError as :func:`last_before`.
+    """Return the first offset written under a leader epoch later than ``leader_epoch``; None if
+    there is none. Raise CodecError for damage, if damage is an error.
     """
     start = 0
     for i, segment in enumerate(segments):
@@ -204,7 +206,9 @@ def _has_no_open_transaction(segment: Segment, end: int) -> bool:
 
 
 def _open_since(segment: Segment) -> list[int] | None:
-    """Return the first offsets of the transactions that are open at the start of a segment, None if no producer snapshot says."""
+    """Return the first offsets of the transactions that are open at the start of a segment; ``[]``
+    if none is open, None if no producer snapshot tells.
+    """
     if not segment.has_canonical_name:
         return None
     if segment.base_offset == 0:

@@ -84,9 +84,8 @@ class InternalTopic:
         position: int = 0,
         show_secrets: bool = False,
     ) -> Decoded:
-        """Return the key and value of a record, with secrets only if ``show_secrets``.
-
-        It never raises: an error is in the result, with the part that could be read.
+        """Return the key and value of a record, with secrets only if ``show_secrets``. It never
+        raises: an error is in the result, with the part that could be read.
         """
         return self._read(key, value, _Bytes(strict, file, position, show_secrets))
 
@@ -121,7 +120,9 @@ class _Bytes:
         return layout, fields
 
     def _number(self, choice: Choice, source: Source) -> int:
-        """Return the type or version number that ``choice`` reads next. Raises ValueRefused if it is unknown."""
+        """Return the type or version number that ``choice`` reads next. Raise ValueRefused if it is
+        unknown; CodecError if the bytes end before it.
+        """
         number = choice.peek(source)
         if number not in choice.cases:
             known = ", ".join(map(str, choice.cases))

@@ -67,7 +67,9 @@ class PartitionFilters:
         self._rows = self._in_log = RowSelection()
 
     def filter_for(self, partition: Log, state: State = "live") -> RowSelection:
-        """Return the selection of rows in the segments of a partition that are in ``state``. Raises CodecError for damage that is an error."""
+        """Return the selection of rows in the segments of a partition that are in ``state``. Raise
+        CodecError for damage in transactions that is an error.
+        """
         if partition is not self._partition:
             self._count(partition)
             rows = self._find(partition) if self._committed else self._selection.rows()
@@ -109,8 +111,9 @@ class PartitionFilters:
             )
 
     def _find(self, partition: Log) -> RowSelection:
-        """Return the row filter of a partition with its transactions: without aborted records and
-        those from the last stable offset on. Raise CodecError for damage that is an error.
+        """Return the row filter of a partition: without aborted records and, with read_committed,
+        those from the last stable offset on. Raise CodecError for damage in transactions that is an
+        error.
 
         For a view, records of open transactions are left out in place of the latter.
         """
@@ -124,7 +127,9 @@ class PartitionFilters:
         return self._selection.rows(stable, Aborted(aborted))
 
     def _transactions_of(self, partition: Log) -> Transactions:
-        """Return the transactions of a partition, which are searched once. Raises CodecError for damage that is an error."""
+        """Return the transactions of a partition, which are searched once. Raise CodecError for
+        damage that is an error.
+        """
         asked = partition, self._asked.policy, self._asked.raises
         found = self._known.get(asked)
         if found is None:
@@ -150,7 +155,7 @@ class PartitionFilters:
         return read_history(partition.segments, read)
 
     def _transactions_in(self, segments: Sequence[Segment]) -> Transactions:
-        """Return the transactions in segments. Raises CodecError for damage that is an error.
+        """Return the transactions in segments. Raise CodecError for damage that is an error.
 
         If damage is an error, transaction indexes and producer snapshots are read if they suffice; else the log is.
         """

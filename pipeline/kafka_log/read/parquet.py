@@ -123,7 +123,9 @@ class GroupedWriter:
 
     @contextmanager
     def _abandoned_on_error(self) -> Iterator[None]:
-        """Return a context in which an error abandons the file, and is raised again."""
+        """Return a context that abandons the file if its block raises; the error is raised
+        again.
+        """
         try:
             yield
         except BaseException:
@@ -175,7 +177,8 @@ def parquet_writer(
 
 
 def _encoding(column: pa.ChunkedArray, compression: Compression) -> str | None:
-    """Return the Parquet encoding of a binary column by its first values, None for a dictionary.
+    """Return the Parquet encoding of a binary column, chosen by its first values; None means a
+    dictionary.
 
     A dictionary costs time for nothing if most values differ. Short values of one length are often UUIDs, in which compressors find nothing
     to match but the lengths between them; without lengths they take half the time. For longer values the copy costs more.

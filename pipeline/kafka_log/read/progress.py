@@ -94,9 +94,9 @@ class LogEnds:
             raise
 
     def find_readable_end(self, key: Key, log: Log, end: Position) -> Position:
-        """Return the position up to which a log that ends at ``end`` can be read.
-
-        That is ``end``, or with ``read_committed`` the start of its oldest open transaction.
+        """Return the position up to which a log that ends at ``end`` can be read: ``end``, or with
+        ``read_committed`` the start of its oldest open transaction. Raise CodecError for damage
+        that is an error.
         """
         if self._wanted.isolation != "read_committed":
             return end
@@ -112,7 +112,9 @@ class LogEnds:
         return end if known.stable >= end.offset else self.position_at(key, log, known.stable)
 
     def position_at(self, key: Key, log: Log, offset: int) -> Position:
-        """Return an offset of a log as a position, with its leader epoch."""
+        """Return an offset of a log as a position, with the leader epoch of the batch before it; -1
+        (NO_EPOCH) if it cannot be read.
+        """
         known = self._known.get(key)
         for position in () if known is None else (*known.kept, known.end):
             if position.offset == offset:
@@ -128,7 +130,9 @@ class LogEnds:
         return made
 
     def find_divergence(self, key: Key, log: Log, position: Position, end: Position) -> int | None:
-        """Return the offset from which on a log was truncated and written again, None if batches do not show that.
+        """Return the offset from which on a log was truncated and written again since ``position``
+        was read; None if its leader epochs do not show that. The result is at most the offset of
+        ``position``.
 
         A new leader that lacks records truncates a log. The result is at most the offset of ``position``, which was read before. ``end`` is the
         current end of the log.
@@ -198,14 +202,18 @@ class LogEnds:
         return made
 
     def _last_batch(self, segment: Segment, start: int | None) -> BatchPosition | None:
-        """Return the last whole batch of a segment, searched from ``start`` on, or else from where the index ends."""
+        """Return the last whole batch of a segment, searched from byte ``start`` on, or else from
+        where the index ends; None if there is none. Raise CodecError for damage that is an error.
+        """
         if start is None:
             start = find_position_by_index(segment, MAX_OFFSET, None) if segment.size > SMALL else 0
         found = self._scan_batches(segment, start)
         return self._scan_batches(segment, 0) if found is None and start else found
 
     def _scan_batches(self, segment: Segment, start: int) -> BatchPosition | None:
-        """Return the last batch of a segment from ``start`` on that was written to its end, None if there is none."""
+        """Return the last batch of a segment from byte ``start`` on that was written to its end;
+        None if there is none. Raise CodecError for damage that is an error.
+        """
         before: BatchPosition | None = None
         found: BatchPosition | None = None
         for batch in iter_batches(segment, start, self._wanted):
@@ -215,7 +223,9 @@ class LogEnds:
         return found
 
     def _last_stable_offset(self, log: Log, end: int) -> int:
-        """Return the last stable offset of a log, ``end`` if no transaction is open. Raises CodecError for damage that is an error."""
+        """Return the last stable offset of a log; ``end`` if no transaction is open. Raise
+        CodecError for damage that is an error.
+        """
         from kafka_log.logs.transactions import (
             read_transactions,  # the codecs: not for other isolations
         )
@@ -230,7 +240,9 @@ class LogEnds:
 
 
 def _is_there_still(log: Log, known: _Known) -> bool:
-    """Return whether the batch at a known position is still there. Then everything before it is unchanged."""
+    """Return whether the last batch of a known state is still in its file, unchanged: then
+    everything before it is unchanged. Raise OSError if the file is gone.
+    """
     last = known.last
     for segment in reversed(log.segments):
         if os.fspath(segment.path) == known.path:

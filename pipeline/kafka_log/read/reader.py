@@ -141,9 +141,8 @@ class PlanReader:
 
 
 def is_corrupt(error: CodecError) -> bool:
-    """Return whether an error says that a file is damaged.
-
-    False if the file is missing or may not be read, or if its store does not answer.
+    """Return whether an error says that a file is damaged; False if the file is missing or may not
+    be read, or its store does not answer.
     """
     if not isinstance(error, UnreadableError):
         return True
@@ -174,7 +173,8 @@ def _lost_ranges(scanner: Scanner) -> Iterator[Lost]:
 def _rest_of_file(
     error: CodecError, scanner: Scanner, last_flagged: Batch | None, split: Split
 ) -> Lost:
-    """Return the bytes of a split from the damage on that ``error`` is about.
+    """Return the bytes of a split from the damage that ``error`` is about to its end, as a lost
+    range.
 
     They begin at the last flagged batch if the error is its damage, else where the pass ended or where the error says.
     """

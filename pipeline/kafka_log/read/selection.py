@@ -122,7 +122,9 @@ class Selection:
             object.__setattr__(self, name, check(name, given.get(name)))
 
     def but(self, **filters: Unpack[FiltersAndPolicy]) -> Selection:
-        """Return a copy with other values for some filters. Raises what the constructor raises."""
+        """Return a copy with other values for some filters. Raise ValueError if a value is
+        invalid.
+        """
         return Selection(**{f.name: getattr(self, f.name) for f in fields(self)} | dict(filters))
 
     @property
@@ -270,7 +272,7 @@ def within_offsets(
 
 
 def _key(name: str, value: Any) -> bytes | None:
-    """Return a key as bytes, None as None. Raises ValueError for other types."""
+    """Return a key as bytes; None stays None. Raise ValueError for other types."""
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, bytearray | memoryview):
@@ -279,7 +281,9 @@ def _key(name: str, value: Any) -> bytes | None:
 
 
 def _header(name: str, value: Any) -> Header:
-    """Return a record header as its name, or as a tuple of name and value. Raises ValueError for other types."""
+    """Return a record header as its name, or as a tuple of name and value. Raise ValueError for
+    other types.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], str):
@@ -292,14 +296,18 @@ def _header(name: str, value: Any) -> Header:
 
 
 def _headers(name: str, value: Any) -> tuple[Header, ...]:
-    """Return one or several record headers as a tuple, None as an empty one. A pair is one header. Raises ValueError."""
+    """Return one or several record headers as a tuple; ``()`` for None. A pair is one header. Raise
+    ValueError if a value is neither a name nor a pair.
+    """
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], bytes | None):
         return (_header(name, value),)
     return tuple_of(str, _header)(name, value) or ()
 
 
 def _states(name: str, value: Any) -> tuple[State, ...]:
-    """Return states of segments as a tuple. Raises ValueError for an unknown state or another type."""
+    """Return states of segments as a tuple. Raise ValueError for an unknown state or
+    another type.
+    """
     try:
         return parse_include(value)
     except ValueError as error:

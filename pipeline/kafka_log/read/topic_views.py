@@ -104,7 +104,7 @@ class TopicView:
         return pa.schema(fields)
 
     def partitions(self, found: Sequence[Partition]) -> list[Partition]:
-        """Return the partitions of the topic among ``found``. Raises ValueError if there is none."""
+        """Return the partitions of the topic among ``found``. Raise ValueError if there is none."""
         there = [partition for partition in found if partition.topic == self.topic]
         if not there:
             names = ", ".join(sorted({partition.topic for partition in found})[:20])
@@ -175,7 +175,8 @@ class ViewRows:
 
 
 def use_payload_kernels(view: PayloadView, parts: Mapping[str, pa.Array], size: int) -> bool:
-    """Return whether compiled kernels read payloads faster than the reference codecs, with the time to load or compile them.
+    """Return whether compiled kernels read ``size`` bytes of payloads faster than the reference
+    codecs, counting the time to load or compile them.
 
     Args:
         view: The view. False if it has no kernels, or numba is missing.
@@ -215,7 +216,9 @@ def _without_secrets(rows: pa.RecordBatch, secrets: Mapping[str, Sensitive]) -> 
 def _rows(
     own: pa.RecordBatch, of: pa.RecordBatch, segment: Segment, schema: pa.Schema
 ) -> pa.RecordBatch:
-    """Return decoded columns ``own``, and columns of the records ``of`` and of their segment, as a batch with this schema."""
+    """Return the decoded columns ``own``, and columns of their records ``of`` and segment, as a
+    batch with this schema; both batches have the same rows.
+    """
     arrays = []
     for field in schema:
         if field.name not in _MORE:
@@ -231,7 +234,9 @@ def _rows(
 
 
 def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return an array as another type. A timestamp in milliseconds that does not fit into microseconds becomes null."""
+    """Return an array cast to another type. A timestamp in milliseconds that does not fit into
+    microseconds becomes null.
+    """
     if values.type == kind:
         return values
     if pa.types.is_timestamp(kind) and kind.unit == "us":

@@ -44,9 +44,9 @@ def read_control(
 def _parse(
     layout: Layout, data: bytes | None, part: str, strict: bool, file: str, position: int
 ) -> Any:
-    """Parse the ``part`` (``key`` or ``value``) of a control record with ``layout``. Raise
-    ValueRefused if ``data`` is None, or under ``strict`` if bytes follow the fields. Raise
-    CodecError if the bytes cannot be parsed. Its path begins with ``part``.
+    """Return the fields of the ``part`` (``key`` or ``value``) of a control record, parsed with
+    ``layout``. Raise CodecError, whose path begins with ``part``, if ``data`` is None or cannot be
+    parsed, or under ``strict`` if bytes follow the fields.
     """
     if data is None:
         where = Where(path=part, position=position, file=file)

@@ -42,7 +42,9 @@ class WholeBytes:
         self.chunk = Chunk(chunk_bytes)
 
     def fill(self, position: int, stop: int) -> None:
-        """Fill the chunk with the bytes from ``position`` on, at most up to ``stop``. Raises UnreadableError."""
+        """Fill the chunk with the bytes of the file from ``position`` (included) to at most
+        ``stop`` (excluded). Raise UnreadableError if the first of them cannot be read.
+        """
         wanted = min(self.chunk.capacity, stop - position)
         self.chunk.size = read_at(self.file, self.chunk.view()[:wanted], position)
 
@@ -72,7 +74,8 @@ class Cursor:
         self, decoder: Source | None, make_loader: Callable[[FileIO, int], Loader]
     ) -> Generator[Rows | Batch, None, None]:
         """Yield runs of batches that ``decoder`` read, and batches that the reader read, in file
-        order. Raise CodecError for damage if the reader is strict.
+        order; without a decoder the reader reads all. Raise CodecError for damage if the reader is
+        strict. ``make_loader`` is called with the open file and its size.
 
         Without a decoder the reader reads all. Only a strict reader raises CodecError for damage.
         ``make_loader`` is called with the open file and its size.

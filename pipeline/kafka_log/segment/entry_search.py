@@ -125,7 +125,7 @@ class EntrySearch:
         """The last search: its start, the offset before it, and its result."""
 
     def is_at(self, position: int) -> bool:
-        """Return whether a valid entry begins at ``position``."""
+        """Return whether a valid entry begins at byte ``position``."""
         from kafka_log.segment.resynchronization import base_offset_at
 
         if position >= self._size:
@@ -134,7 +134,8 @@ class EntrySearch:
         return base_offset_at(self._read, position, self._size, self._file, after) is not None
 
     def next_from(self, start: int) -> tuple[int, int | None] | None:
-        """Return position and first offset of the next valid entry at or after ``start``, None if there is none.
+        """Return the byte position and first offset of the next valid entry at or after ``start``;
+        None if there is none.
 
         The offset is that of a later entry if its own is not allowed, or None if no entry nearby has an allowed one.
         """

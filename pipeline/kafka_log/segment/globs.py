@@ -141,7 +141,9 @@ def _warn_of_skipped(directory: P, error: PermissionError) -> None:
 
 
 def _children(path: P, pattern: str) -> Iterator[P]:
-    """Yield the entries of a directory whose names match a pattern."""
+    """Yield the entries of a directory whose names match a pattern; none, with a warning, if this
+    user may not list it. Raise PatternError if the pattern is incomplete.
+    """
     wanted = compile_pattern(pattern)
     shows_hidden = pattern.startswith((".", "\\."))
     try:

@@ -54,7 +54,9 @@ def load_writer(name: str) -> Any:
 
 
 def _load_generated(name: str) -> Any:
-    """Import the generated module ``name`` of target arrow. Raises NotGeneratedError if the codecs were generated without that target."""
+    """Return the generated module ``name`` of target arrow. Raise NotGeneratedError if the codecs
+    were generated without that target.
+    """
     if not are_generated():
         raise NotGeneratedError(
             "the codecs were generated without target arrow, which writes records and is the engine arrow: "

@@ -134,7 +134,9 @@ class SegmentPass:
         """Offsets around the last batch with a wrong checksum: the last one before it, and the first one of the next valid entry. None: unknown."""
 
     def read(self, position: int, n: int) -> bytes:
-        """Return ``n`` bytes of the file. Raises UnreadableError."""
+        """Return ``n`` bytes of the file from the given position. Raise UnreadableError if they
+        cannot be read.
+        """
         return read_exactly(self.file, position, n)
 
     def make_filling_read(self, fill: int) -> Callable[[int, int], bytes]:
@@ -143,8 +145,8 @@ class SegmentPass:
         return lambda position, n: read_what_there_is(file, position, min(n, size - position), fill)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all batches, then set ``end``, also if an error is raised. Raise
-        CodecError for the first problem under ``strict``. Other policies put it into ``end``.
+        """Yield all batches, then set ``end`` of the reader, also if an error is raised. Raise
+        CodecError for the first problem under ``strict``; other policies put it into ``end``.
         """
         try:
             try:
@@ -217,7 +219,9 @@ class SegmentPass:
         return "eof" if self.position >= self.size else "partial"
 
     def check_whole(self) -> None:
-        """Raise UnreadableError if the file has fewer bytes than when it was listed. Under ``salvage`` note them as lost."""
+        """Raise UnreadableError if the file has fewer bytes than when it was listed; under
+        ``salvage`` add them to the lost ranges instead.
+        """
         missing = self.missing_bytes()
         if not missing:
             return
@@ -391,7 +395,8 @@ class SegmentPass:
         frame: Frame | None,
         error: CodecError,
     ) -> tuple[int, int | None]:
-        """Return the position and first offset of the first valid entry that is no message of a wrapper.
+        """Return the byte position and first offset of the first valid entry after damage that is
+        no message inside the wrapper ``batch``.
 
         A compressor may store messages uncompressed, so that they look like valid entries. ``place`` is the first valid
         entry after the beginning of ``batch``, whose header states that it ends at ``says``. The work is bounded: when it is used up, all
@@ -424,7 +429,9 @@ class SegmentPass:
         return long is not None and salvage.has_more_messages(long, short)
 
     def read_readable(self, end: int) -> bytes:
-        """Return the bytes from this position up to ``end``, or up to the first unreadable one."""
+        """Return the bytes from this position to ``end`` (excluded), or up to the first unreadable
+        byte.
+        """
         count = end - self.position
         try:
             return self.read(self.position, count)
@@ -519,7 +526,9 @@ class SegmentPass:
 
 
 def _next_base(path: Path) -> int | None:
-    """Return the first offset of the next live segment in the directory of a segment, by their names. None if there is none, or it is unknown."""
+    """Return the first offset of the next live segment in the directory of a segment, by their
+    names; None if there is none, or it is unknown.
+    """
     own = offsets_of(path)
     try:
         bases = [
@@ -533,7 +542,9 @@ def _next_base(path: Path) -> int | None:
 
 
 def _comes_as_far_as(offset: int, path: Path) -> bool:
-    """Return whether the last batch of a file ends at ``offset`` - 1 or later. False for a file without batches."""
+    """Return whether the last batch of a file ends at ``offset`` - 1 or later; False for a file
+    without batches.
+    """
     from kafka_log.segment.batch_headers import entries
     from kafka_log.segment.framing import HeaderColumns
 

@@ -47,7 +47,7 @@ class UnreadableError(CodecError, OSError):
 
 
 def open_segment(path: Path, *, is_listed: bool = False, size: int | None = None) -> FileIO:
-    """Open a segment for reading. Raise UnreadableError if the file cannot be opened.
+    """Return a segment opened for reading. Raise UnreadableError if it cannot be opened.
 
     Args:
         path: The segment.
@@ -99,7 +99,7 @@ def listed_directory(directory: Path) -> Path:
 
 
 def size_of(file: FileIO) -> int:
-    """Return the size of an open file in bytes. Raises OSError."""
+    """Return the size of an open file in bytes. Raise OSError if the system cannot tell."""
     return file.seek(0, os.SEEK_END)
 
 
@@ -114,8 +114,9 @@ def pread(file: FileIO, view: memoryview, position: int) -> int:
 
 
 def read_at(file: FileIO, view: memoryview, position: int) -> int:
-    """Fill ``view`` with the bytes of a file at ``position``, and return their number. Raise
-    UnreadableError if the first sector is unreadable.
+    """Fill ``view`` with the bytes of a file from byte ``position`` on, and return their number,
+    which is smaller at the end of the file or before an unreadable sector. Raise UnreadableError if
+    the first sector is unreadable.
 
     There are fewer than the view holds if the file ends, or before the first unreadable sector.
     """

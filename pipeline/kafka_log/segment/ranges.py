@@ -15,7 +15,9 @@ MAX_OFFSET = (1 << 63) - 1
 
 
 def checked_range(name: str, bounds: Any) -> Range:
-    """Return a pair of bounds as a range of 64-bit numbers, None as everything. Raises ValueError, which names ``name``."""
+    """Return a pair of bounds as a range of 64-bit numbers; None as everything. Raise ValueError,
+    which names ``name``, if it is no such pair.
+    """
     low, high = _checked_pair(name, bounds)
     if low is not None and high is not None and low > high:
         raise ValueError(f"{name} is {bounds!r}: the first is above the end")

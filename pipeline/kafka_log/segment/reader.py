@@ -242,9 +242,8 @@ def _size_of(path: Path) -> int:
 
 
 def last_offset_at(path: Path, position: int, stated: int) -> int:
-    """Return the largest offset of the records in the batch at ``position``, for a header that contradicts itself.
-
-    ``stated``, the last offset of the header, is returned if no record can be read.
+    """Return the largest offset of the records in the batch at byte ``position``, for a header that
+    contradicts itself; ``stated``, the last offset of the header, if no record can be read.
     """
     batch = next(iter(SegmentReader(path, start=position)), None)
     records = [] if batch is None else batch.records

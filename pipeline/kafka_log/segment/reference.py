@@ -98,8 +98,6 @@ def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
     """Return the entry of ``size`` bytes that begins with ``data``, by its header alone:
     unverified, and without records. Return None for an unknown magic byte, and for an entry that is
     too short for its header.
-
-    None for an unknown magic byte, and for an entry that is too short for its header.
     """
     source = Source(
         data, Session(strict=False, file=file), end=min(len(data), size), origin=position
@@ -128,8 +126,6 @@ def plain_batches(data: memoryview, position: int) -> Generator[Batch, None, int
     """Yield undamaged batches without their records from ``data``, which begins at byte
     ``position`` of a file. Return 0 at the first batch that :func:`construct_engine` must read, and
     at an incomplete batch the number of bytes that it needs.
-
-    Returns 0 at the first batch that :func:`construct_engine` must read, and at an incomplete batch the number of bytes that it needs.
     """
     at, size = 0, len(data)
     while size - at >= HEADER_START:
@@ -169,7 +165,7 @@ def _batch_of_incomplete_header(
     are complete, since Apache Kafka's reader continues after it. Raise ``error`` if no header can
     be read.
 
-    Missing values are -1. Raises ``error`` if the header cannot be read at all.
+    Missing values are -1.
     """
     whole = max(end for _, end in _header_places(layout) if end <= len(data))
     padded = data[:whole].ljust(_header_size(layout), b"\xff")
@@ -185,7 +181,9 @@ def _batch_of_incomplete_header(
 
 
 def _head(layout: Layout, opened: Opened) -> Case | None:
-    """Return the case of the view batches for an opened entry, None if there is none. Raises the error of the entry if it lies in the header."""
+    """Return the case of the view ``batches`` for an opened entry; None if there is none. Raise the
+    error of the entry if it lies in the header.
+    """
     for case in BATCHES.cases:
         if case.layout is layout:
             if opened.error is not None and any(
@@ -273,7 +271,8 @@ def _add_records(
     session: Session,
     place: Place,
 ) -> None:
-    """Append ``items``, pairs of an element and its checksum error, to ``batch`` as records. Raises CodecError of the iterator.
+    """Append ``items``, pairs of an element and its checksum error, to ``batch`` as records. Raise
+    CodecError if the iterator fails at an element.
 
     The first element sets the base offset of the batch if its header does not state one.
     """
@@ -289,7 +288,9 @@ def _add_records(
 
 
 def _with_control(record: Record, session: Session, place: Place) -> Record:
-    """Return a control record with its parsed key and value in ``control``. Raises CodecError in a strict session."""
+    """Return a control record with its parsed key and value in ``control``. Raise CodecError in a
+    strict session if they do not parse.
+    """
     control = read_control(
         record.key,
         record.value,
@@ -301,7 +302,9 @@ def _with_control(record: Record, session: Session, place: Place) -> Record:
 
 
 def _verified(items: Iterator[Any], session: Session) -> Iterator[tuple[Any, CodecError | None]]:
-    """Yield each element with the error of its own checksum, None if that is valid."""
+    """Yield each element with the error of its own checksum, None if that is valid. Raise what the
+    iterator raises.
+    """
     findings = session.findings
     noticed = len(findings)
     for item in items:

@@ -152,7 +152,9 @@ class RemoteFile(io.RawIOBase):
         return self._complete_block(start, end, data)
 
     def _fetch_block(self, start: int, length: int) -> Block:
-        """Return a block of ``length`` bytes from ``start`` on, or of the rest of its sector if they cannot be read. Raises OSError."""
+        """Return a block of ``length`` bytes from byte ``start`` on, or of the rest of its sector
+        if they cannot be read. Raise OSError if these cannot be read either.
+        """
         end, of_sector = self._end(start, length), start - start % SECTOR + SECTOR
         try:
             return self._complete_block(start, end, self._fetch(start, end))
@@ -167,7 +169,9 @@ class RemoteFile(io.RawIOBase):
             raise why from error
 
     def _complete_block(self, start: int, end: int, data: bytes) -> Block:
-        """Return the bytes ``start`` to ``end`` as a block. Raises OSError if ``data`` has another length."""
+        """Return the bytes ``start`` to ``end`` (excluded) as a block. Raise OSError if ``data``
+        has another length.
+        """
         if len(data) != end - start:  # more of them are an error's text that was taken for bytes
             raise OSError(f"{len(data)} bytes came of {end - start} from byte {start} on")
         self._failures = 0

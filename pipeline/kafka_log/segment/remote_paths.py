@@ -250,7 +250,7 @@ class RemotePath(os.PathLike[str]):
         return cast(BinaryIO, file if buffering == 0 else io.BufferedReader(file))
 
     def read_bytes(self) -> bytes:
-        """Return all bytes of the file. Raises OSError."""
+        """Return all bytes of the file. Raise OSError if it does not exist or cannot be read."""
         with self.open() as file:
             return file.read()
 

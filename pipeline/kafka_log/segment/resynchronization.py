@@ -25,7 +25,8 @@ Read = Callable[[int, int], bytes]
 def find_entry(
     read: Read, start: int, size: int, file: str, after: int | None
 ) -> tuple[int, int] | None:
-    """Return position and first offset of the first valid entry at or after ``start``, None if there is none.
+    """Return the byte position and first offset of the first valid entry at or after ``start``;
+    None if there is none.
 
     An entry is valid if its checksum is, and its offset is larger than ``after``, the last offset known before. The search
     ends at ``size``, or when WORK_PER_BYTE is used up.
@@ -49,7 +50,9 @@ def find_entry(
 def base_offset_at(
     read: Read, position: int, size: int, file: str, after: int | None
 ) -> int | None:
-    """Return the first offset of the entry at ``position``, None if no valid entry begins there."""
+    """Return the first offset of the entry at byte ``position``; None if no valid entry begins
+    there.
+    """
     offsets = HeaderColumns(("base_offset", "last_offset"), file)
     head = read(position, HEADER_BYTES)
     return _base_offset(head, read, position, size, offsets, after, [size])
@@ -58,7 +61,9 @@ def base_offset_at(
 def next_base_offset(
     read: Read, position: int, size: int, file: str, after: int | None
 ) -> int | None:
-    """Return the first offset of the entry that follows the one at ``position``, None if no valid entry follows it."""
+    """Return the first offset of the entry that follows the one at byte ``position``; None if no
+    valid entry follows it. Raise ParseError if the entry at ``position`` has no possible length.
+    """
     end = position + framing.frame_of(read(position, HEADER_BYTES), position, file).size
     return base_offset_at(read, end, size, file, after) if end < size else None
 
@@ -66,9 +71,9 @@ def next_base_offset(
 def headers_between(
     read: Read, start: int, last: int, file: str
 ) -> Iterator[tuple[int, int | None, int]]:
-    """Yield position, first offset and last offset of the entries from ``start`` to ``last``, both included, by their headers.
-
-    It ends early if the headers do not lead to ``last``. The first offset is None if only the records say it.
+    """Yield byte position, first offset (None if only the records state it) and last offset of the
+    entries from position ``start`` to ``last``, both included, by their headers. End early, without
+    an error, if the headers do not lead to ``last``.
     """
     offsets = HeaderColumns(("base_offset", "last_offset"), file)
     position = start

@@ -87,7 +87,9 @@ class RowMasks:
         return ~is_below(headers.column("base_offset"), high, True)
 
     def _without_unselected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows without control records, other producers and aborted transactions, as far as the selection leaves them out."""
+        """Return the rows that the selection keeps of control records, producers and aborted
+        transactions.
+        """
         keep = None
         if not self.selection.control_records and batch.column("is_control").true_count:
             keep = ~numbers(batch, "is_control")
@@ -146,7 +148,9 @@ class HeaderMasks(RowMasks):
 
 
 def is_below(column: pa.Array, bound: int, unknown: bool = False) -> Any:
-    """Return which numbers are below a bound, as a mask. Null, which headers have for what they do not say, counts as ``unknown``."""
+    """Return a mask of the numbers that are below ``bound``; null, which stands for what headers do
+    not state, counts as ``unknown``.
+    """
     import pyarrow.compute as pc
 
     if pa.types.is_timestamp(column.type):

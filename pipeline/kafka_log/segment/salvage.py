@@ -29,7 +29,8 @@ def read_frame(read: Read, position: int, file: str) -> Frame | None:
 def parse_incomplete(
     data: bytes, frame: Frame | None, error: CodecError, parse: Callable[[bytes], Batch]
 ) -> Batch | None:
-    """Return the batch whose first bytes are ``data``, with the records that are complete. None if there is none.
+    """Return the batch whose first bytes are ``data``, with the records that are complete; None if
+    no record is.
 
     It is parsed as if its length were that of ``data``; ``error`` becomes its first problem. A wrong checksum is no finding, as
     bytes that it covers are missing.
@@ -81,7 +82,7 @@ def copy_offsets(cut: Batch, whole: Batch) -> None:
 
 def resolve_offsets(batch: Batch, after: int | None) -> None:
     """Renumber the records of a batch from ``after`` + 1 on if its problems say that their base
-    offset is lost.
+    offset is lost; remove them if ``after`` is None, or if they would pass the last offset.
 
     ``after`` is the last offset before the batch. Remove all records if it is None, or if they would go beyond the last offset.
     """

@@ -358,7 +358,9 @@ class Scanner:
             yield Unread(batch.position, batch, "; ".join(map(str, wrong)))
 
     def _unread_ends(self) -> Iterator[Unread]:
-        """Yield the lost ranges of the file, and its rest if that is not read. Raises the CodecError that ended the pass."""
+        """Yield the lost ranges of the file, and its rest if that was not read. Raise the
+        CodecError that ended the pass, unless damage is kept.
+        """
         end = self.reader.end
         if end is None:
             return

@@ -59,7 +59,9 @@ def present() -> int:
 
 
 def parse_time(name: str, value: Any) -> int | None:
-    """Return a :data:`Time` in milliseconds since 1970, None as None. Raises ValueError, which names ``name``."""
+    """Return a :data:`Time` in milliseconds since 1970; None stays None. Raise ValueError, which
+    names ``name``, if it is no time.
+    """
     if value is None:
         return None
     try:

@@ -53,7 +53,9 @@ class TextRowWriter:
         """A line to write before the next rows. None: there is none."""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write the rows of a batch, and flush the stream after some MiB."""
+        """Write the rows of a batch as lines, or as paragraphs from the first batch on that does
+        not fit the width, and flush the stream.
+        """
         if self.is_first:
             short = [f.name for f in batch.schema if _is_short(f.type)]
             self.pads = {name: len(name) for name in short} | self.pads
@@ -164,7 +166,9 @@ def _width(column: pa.Array) -> int:
 
 
 def _fitted(line: str, indent: int, width: int, folds: set[str]) -> str:
-    """Return a line of a paragraph fitted to `width`: columns in `folds` are folded, others lose their ends."""
+    """Return a line of a paragraph in at most ``width`` terminal cells a line: folded if its column
+    is in ``folds``, else truncated.
+    """
     if len(line) * 2 <= width or cell_len(line) <= width:
         return line
     if line[:indent].rstrip(" ") not in folds:
@@ -188,7 +192,9 @@ def _may_be_cut(schema: pa.Schema) -> bool:
 
 
 def _cut_lines(block: bytes, width: int, shorts: int) -> bytes:
-    """Cut each line of a block to `width`. The first `shorts` words, which are numbers and times, are never cut."""
+    """Truncate each line of a block to ``width`` terminal cells, and return the block. The first
+    ``shorts`` words, which are numbers and times, are never cut.
+    """
     whole = re.compile(rf"(?:\s*\S+){{{shorts}}}")
     lines = block.decode("utf-8").split("\n")
     return "\n".join(

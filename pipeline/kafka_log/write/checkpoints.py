@@ -24,7 +24,9 @@ Epochs = Sequence[tuple[int, int]]
 
 
 def copy_partition_metadata(source: Path, out: Path) -> None:
-    """Copy the file with the topic id of a partition, if it is there and can be read. Raises OSError."""
+    """Copy the file with the topic id of a partition; do nothing if it is missing or unreadable.
+    Raise OSError if the copy cannot be written.
+    """
     if read_topic_id(source) is not None:
         data = (source / PARTITION_METADATA).read_bytes()
         write_file(out / PARTITION_METADATA, data)

@@ -115,7 +115,9 @@ def _fixed_entries(path: Path, kind: Any) -> Any:
 
 
 def _refuse(path: Path, segment: Segment, entries: Any, leads: Callable[[Any], Any]) -> None:
-    """Raise WrittenError for the first entry that does not lead to its batch."""
+    """Raise WrittenError for the first of the index ``entries`` that does not lead to its batch, by
+    the mask that ``leads`` returns; do nothing if all do.
+    """
     if not len(entries):
         return
     wrong = np.flatnonzero(~leads(entries))
@@ -155,7 +157,9 @@ class _Batches:
         return self._have_offsets(entries, entries["timestamp"], np.maximum.accumulate(self._time))
 
     def _have_offsets(self, entries: Any, values: Any, column: Any) -> Any:
-        """Return whether the first batch with a value in a column, which rises, has the offset of the entry as its last one."""
+        """Return a mask of the entries whose value is in ``column``, which ascends over the
+        batches, and whose offset is the last one of the first such batch.
+        """
         if not len(column):
             return np.zeros(len(entries), bool)
         row = np.minimum(np.searchsorted(column, values.astype(np.int64)), len(column) - 1)
@@ -163,7 +167,9 @@ class _Batches:
         return (column[row] == values) & (self._last[row] == offsets)
 
     def are_of_aborted(self, entries: Any) -> Any:
-        """Return whether the producer has a marker at the last offset, and data at the first one, if that is in the segment."""
+        """Return a mask of the entries whose producer has a marker at the last offset, and data at
+        the first offset if that is in the segment.
+        """
         start = self._first.min(initial=self._base)
         known = self._of_producers
         found = [
@@ -332,7 +338,9 @@ def write_indexes(
 
 
 def _understated(path: Path, position: int) -> UnderstatedBatch | None:
-    """Return the batch at a position if its records have a larger offset or timestamp than its header says."""
+    """Return the batch at a byte position if its records have a larger offset or timestamp than its
+    header says; None if they do not.
+    """
     batch = next(iter(SegmentReader(path, start=position)), None)
     if batch is None or not batch.records:
         return None
@@ -352,7 +360,9 @@ def _understated(path: Path, position: int) -> UnderstatedBatch | None:
 
 
 def _at_start(segments: Sequence[Segment]) -> tuple[ProducerStates, bytes | None]:
-    """Return the producer states where the log begins, and the bytes of the snapshot that they come from, or None without one."""
+    """Return the producer states where the log begins, and the bytes of the producer snapshot that
+    they come from; no states and None without a snapshot.
+    """
     if segments and segments[0].base_offset > 0:
         path = segments[0].path.with_name(f"{segments[0].base_offset:020d}.snapshot")
         entries = read_producer_snapshot(path)

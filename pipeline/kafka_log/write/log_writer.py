@@ -165,7 +165,9 @@ class LogWriter:
         self.size = 0
 
     def write(self, data: bytes | memoryview) -> None:
-        """Append whole batches to the current segment. Raise ValueError if none was begun."""
+        """Append whole batches to the current segment. Raise ValueError if none was begun; OSError
+        if writing fails.
+        """
         if self._file is None:
             if not self.segments:
                 raise ValueError("no segment was begun")
@@ -174,7 +176,9 @@ class LogWriter:
         self._file.write(data)
 
     def copy(self, file: FileIO, start: int, end: int) -> None:
-        """Append the bytes of another file from `start` to `end` (excluded). Raises UnreadableError."""
+        """Append the bytes of another file from ``start`` to ``end`` (excluded). Raise
+        UnreadableError if they cannot be read; OSError if they cannot be written.
+        """
         for position in range(start, end, CHUNK):
             self.write(read_exactly(file, position, min(CHUNK, end - position)))
 
@@ -188,7 +192,9 @@ class LogWriter:
         return max(len(self.segments) - 1, 0), self.size
 
     def since(self, mark: tuple[int, int]) -> list[Written]:
-        """Return what was written since a mark, so that it can be read."""
+        """Return the files and byte ranges that were written since a mark, after flushing them.
+        Raise OSError if that fails.
+        """
         self.flush()
         first, start = mark
         out = []
@@ -209,7 +215,9 @@ class LogWriter:
             file.close()
 
     def _close(self, whole: bool) -> None:
-        """Close the current file: after fsync if it is `whole`, else ignoring errors."""
+        """Close the current file, if any: after fsync if it is ``whole``, else ignoring errors.
+        Raise OSError if fsync fails.
+        """
         file, self._file = self._file, None
         if file is None:
             return
@@ -452,7 +460,9 @@ class _HeaderChanges:
 
 
 def _build_emptied(headers: Headers, batches: range | list[int]) -> bytes:
-    """Return a batch without records that has the offsets of batches."""
+    """Return a batch without records that has the offsets of the adjacent ``batches`` (indexes into
+    ``headers``). Raise WrittenError if its header cannot state them.
+    """
     first, last = batches[0], batches[-1]
     return build_empty_batch(
         version_of(int(headers.magic[last])),
@@ -463,7 +473,9 @@ def _build_emptied(headers: Headers, batches: range | list[int]) -> bytes:
 
 
 def _is_next(headers: Headers, before: int, i: int) -> bool:
-    """Return whether a batch goes on where another one ends, in the same leader epoch and version."""
+    """Return whether batch ``i`` begins at the offset after batch ``before``, in the same leader
+    epoch and version.
+    """
     follows = headers.first[i] == headers.last[before] + 1
     alike = (
         getattr(headers, n)[i] == getattr(headers, n)[before] for n in ("leader_epoch", "magic")
@@ -488,7 +500,8 @@ class _Run:
 def _plan_runs(
     found: SegmentContents, taken: Any, rewritten: Any, emptied: Any, name: int | None
 ) -> Iterator[_Run]:
-    """Yield the taken batches of a segment in runs that are written in one way, in the order of the file.
+    """Yield the taken batches of a segment in runs of batches that are written in one way, in file
+    order.
 
     A run ends where the way changes, where bytes between copied batches are left out, and where a new segment has to begin: offsets
     or bytes would exceed what a segment may have. Batches that are encoded anew are runs of their own.

@@ -31,7 +31,7 @@ class OutputFile(io.BufferedWriter):
     """A buffered file open for writing. If its ``with`` block raises, errors of closing the file are ignored."""
 
     def sync(self) -> None:
-        """Write all bytes to the disk (fsync). Raises OSError."""
+        """Write all buffered bytes to the disk (fsync). Raise OSError if that fails."""
         self.flush()
         with name_errors(self.name):
             os.fsync(self.fileno())
@@ -54,12 +54,14 @@ class OutputFile(io.BufferedWriter):
 
 
 def open_output(path: Path, mode: Mode = "w") -> OutputFile:
-    """Open a file to write bytes: ``w`` replaces its content, ``x`` refuses a file that exists, ``a`` appends. Raises OSError."""
+    """Return a file opened to write bytes: ``w`` replaces its content, ``x`` refuses a file that
+    exists, ``a`` appends. Raise OSError if it cannot be opened.
+    """
     return OutputFile(_NamedFile(os.fspath(path), mode))
 
 
 def write_file(path: Path, data: bytes | memoryview) -> None:
-    """Write a file that has these bytes. Raises OSError."""
+    """Write a file that has these bytes. Raise OSError if that fails."""
     with open_output(path) as file:
         file.write(data)
 

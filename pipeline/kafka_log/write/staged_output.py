@@ -63,9 +63,10 @@ class OutputError(DirectoryError):
 @contextmanager
 def open_staged_file(path: Path) -> Iterator[OutputFile]:
     """Open a file under a temporary name for a ``with`` block, and rename it to ``path`` at the
-    end. Raise OSError if that fails; if the block raises, the file is removed.
+    end; if the block raises, the file is removed. Raise OSError, which names ``path``, if writing
+    or renaming fails.
 
-    If the block raises, the file is removed. An OSError then names `path`.
+    An OSError then names `path`.
     """
     partial = staged_path(path)
     try:
@@ -217,7 +218,8 @@ def describe_source(
     log_start: int | None,
     snapshots: Sequence[Segment] = (),
 ) -> dict[str, Any]:
-    """Return what the output for a partition depends on, as JSON values.
+    """Return the facts that the output for a partition depends on, as JSON values: its log,
+    segments, start and options.
 
     That is the log and its segments, the options, the log start offset unless it is None, and the metadata `snapshots` that are copied.
     """

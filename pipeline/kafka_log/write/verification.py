@@ -44,7 +44,8 @@ class Written(NamedTuple):
 
 
 def columns_of(view: RowView, magics: Iterable[int]) -> list[str]:
-    """Return the columns of a view that have to stay the same when entries of some versions are written in another way.
+    """Return the columns of a view that have to stay the same when entries of the versions
+    ``magics`` are written in another way.
 
     A column for which a version has no value may get one.
     """
@@ -65,7 +66,9 @@ def _is_missing(value: Any) -> bool:
 def read_records(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
 ) -> Scanner:
-    """Return the records of a part of a file, with their positions."""
+    """Return a scanner of the records of a file between two byte positions, with the positions of
+    their batches.
+    """
     wanted = list(dict.fromkeys((*columns, _POSITION, "offset")))
     engine = _engine(path, start, stop)
     return Scanner(path, wanted, start=start, stop=stop, engine=engine)
@@ -74,7 +77,9 @@ def read_records(
 def read_headers(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
 ) -> Scanner:
-    """Return the headers of the batches of a part of a file, with their positions."""
+    """Return a scanner of the batch headers of a file between two byte positions, with their
+    positions.
+    """
     wanted = list(dict.fromkeys((*columns, _POSITION, "base_offset", "last_offset")))
     engine = _engine(path, start, stop)
     return header_scanner(path, wanted, start=start, stop=stop, engine=engine)
@@ -147,7 +152,9 @@ class _Rows:
         return self._held is not None and self._held.num_rows > 0
 
     def fill(self) -> int:
-        """Return how many rows can be taken: 0 at the end."""
+        """Return how many rows can be taken now; 0 at the end. Raise CodecError if the next rows
+        cannot be read.
+        """
         while not self.left:
             following = next(self._rows, None)
             if following is None:
@@ -157,7 +164,7 @@ class _Rows:
         return int(self._held.num_rows)
 
     def take(self, count: int) -> pa.RecordBatch:
-        """Return the next rows. So many have to be there."""
+        """Return the next ``count`` rows, at most what :meth:`fill` returned."""
         assert self._held is not None
         taken = self._held.slice(0, count)
         self._held = self._held.slice(count)

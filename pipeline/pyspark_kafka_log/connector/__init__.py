@@ -31,8 +31,6 @@ def enable(spark: SparkSession) -> None:
     The first time its Java is compiled, in about a second. Workers on the driver, and all of them in local mode, are of this process's
     interpreter and find packages where it does. Those of tasks on a cluster run the interpreter that Spark's Python workers run, which has
     to have the package there: nothing of this machine's paths is told to them.
-
-    Raises :class:`ConnectorError` when it cannot be compiled, or when the session has no JVM of its own (Spark Connect).
     """
     context: Any = getattr(spark, "_sc", None)
     if context is None:

@@ -67,8 +67,6 @@ def find_or_compile_jar(jvm: Any) -> Path:
     """Return the jar of the connector for the Spark of this JVM (a ``JVMView`` of py4j), compiled
     if it is not cached. Raise :class:`ConnectorError` if it cannot be compiled, or no directory can
     be written.
-
-    Raise :class:`ConnectorError` if it cannot be compiled, or no directory can be written.
     """
     texts = java_sources()
     made_of = "\n".join([pyspark.__version__, *texts, *texts.values()])

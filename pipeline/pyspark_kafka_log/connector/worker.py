@@ -64,7 +64,7 @@ class AnswerStream:
         return self.given.read(size)
 
     def write(self, data: Any) -> int:
-        """Send bytes in chunks. Return their number."""
+        """Send bytes to the JVM in chunks, each with its length in front. Return their number."""
         view = memoryview(data).cast("B")
         for at in range(0, len(view), MAX_CHUNK_BYTES):
             piece = view[at : at + MAX_CHUNK_BYTES]
@@ -124,7 +124,9 @@ def _flush(out: BinaryIO) -> None:
 
 
 def error_text(error: Exception) -> str:
-    """Return the message of an error for users; with a traceback unless the error is of this project or names a file."""
+    """Return the message of an error for users; add a traceback unless the error is of this project
+    or names a file.
+    """
     ours = type(error).__module__.partition(".")[0] in PACKAGES
     if ours or (isinstance(error, OSError) and error.filename is not None):
         return str(error)
@@ -188,7 +190,8 @@ def _size(
     reader: KafkaLogReader | ReportReader,
     tasks: Sequence[tuple[Any, ...]],
 ) -> tuple[int, int]:
-    """Return the bytes of segments that tasks read and the greatest number of rows, -1 for an unknown number.
+    """Return the bytes of segments that tasks read, and the maximum number of rows; each is -1 if
+    unknown.
 
     Rows of views differ in size from records, so both are -1. Aggregates have at most one row for each split, one for a task without splits.
     """
@@ -436,7 +439,9 @@ class Aggregates:
 
 
 def _aggregate(of: Totals, name: str, column: str) -> int | None:
-    """Return the value of one function from totals, None for an extreme of no rows."""
+    """Return the value of the function ``name`` (count, min or max) of a column from totals; None
+    for an extreme of no rows.
+    """
     if name == "count":
         return of.rows
     extremes = of.extremes(column)

@@ -43,7 +43,10 @@ class DeltaTarget:
         return nullcontext()
 
     def state(self) -> State | None:
-        """Return the state in the newest commit of an export, None for a new table. Raise ExportError for other files or tables."""
+        """Return the state in the newest commit of an export; None for a new table. Raise
+        ExportError if other files or another table are there, or the commit is no longer in the
+        history.
+        """
         if not self._is_there():
             if not self._out.is_free():
                 raise ExportError(self.name, "the directory is not empty and no Delta table")
@@ -113,7 +116,9 @@ class DeltaTarget:
             raise self._export_error(error) from error
 
     def clean(self, job_id: str) -> None:
-        """Remove the files of a job that are not part of the table. A commit that fails may still have added them."""
+        """Remove the files of a job that are not part of the table; a commit that failed may still
+        have added them.
+        """
         kept = set()
         if self._is_there():
             kept = set(self._open().get_add_actions()["path"].to_pylist())

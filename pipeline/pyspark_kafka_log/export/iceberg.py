@@ -43,7 +43,9 @@ class IcebergTarget:
         return nullcontext()
 
     def state(self) -> State | None:
-        """Return the state in the table's property; None if there is no table, or one without rows, as a failed export leaves it. Raise ExportError for another table."""
+        """Return the state in the table's property; None if there is no table, or one without rows.
+        Raise ExportError if an export did not make the table.
+        """
         if not self._catalog.table_exists(self.name):
             return None
         self._table = self._catalog.load_table(self.name)
@@ -99,7 +101,9 @@ class IcebergTarget:
             self._table.refresh = refresh
 
     def clean(self, job_id: str) -> None:
-        """Remove the files of a job that are not part of the table. A commit that fails may still have added them."""
+        """Remove the files of a job that are not part of the table; a commit that failed may still
+        have added them. Do nothing if there is no table.
+        """
         if self._table is None:
             return
         self._table.refresh()

@@ -168,7 +168,9 @@ def run_export(
 def _start_offsets(
     logs: Sequence[Log], known: Ends, options: Options
 ) -> tuple[dict[tuple[str, int], int], list[str]]:
-    """Return the offset from which each partition is read, and messages for records that are gone or replaced."""
+    """Return the offset from which each partition is read, and messages for records that are gone
+    or replaced since the last export (``known``). Raise CodecError for damage that is an error.
+    """
     starts: dict[tuple[str, int], int] = {}
     missed: list[str] = []
     of_logs, ends = LogStarts(), LogEnds(options.selection, options.engine)
@@ -191,7 +193,9 @@ def _start_offsets(
 
 
 def _log_end(ends: LogEnds, log: Log) -> Position | None:
-    """Return the end of a log, None if a listed file is gone: its task reports it."""
+    """Return the end of a log; None if a listed file is gone, which its task reports. Raise
+    CodecError for damage that is an error.
+    """
     try:
         return ends.find_end(log.key, log)
     except (FileNotFoundError, UnreadableError) as error:
@@ -203,7 +207,9 @@ def _log_end(ends: LogEnds, log: Log) -> Position | None:
 def _check_options(
     target: Target, options: Options, columns: Sequence[str], partition_by: Sequence[str]
 ) -> None:
-    """Raise ExportError for options that an export cannot take."""
+    """Raise ExportError for options that an export cannot take: a view or report, starting offsets,
+    ignoreCorruptFiles, or unsuitable partition columns.
+    """
     wrong = [name for name in partition_by if name not in PARTITION_COLUMNS]
     if wrong:
         raise ExportError(

@@ -34,7 +34,9 @@ class Location:
         return is_url(self.root)
 
     def create(self, path: str) -> BinaryIO:
-        """Open a new file for writing. The caller must finish or discard it."""
+        """Return a new file opened for writing, at a path relative to the location. The caller must
+        finish or discard it. Raise OSError if it exists or cannot be made.
+        """
         if self.is_store:
             store, top = self._store()
             # Without the commit nothing of it is left there but parts that stores remove by themselves.
@@ -44,7 +46,9 @@ class Location:
         return place.open("xb")
 
     def finish(self, file: BinaryIO) -> int:
-        """Complete a file and make it visible. Return its size in bytes."""
+        """Complete a file and make it visible. Return its size in bytes. Raise OSError if that
+        fails.
+        """
         size = file.tell()
         if self.is_store:
             file.close()
@@ -56,7 +60,7 @@ class Location:
         return size
 
     def discard(self, file: BinaryIO, path: str) -> None:
-        """Remove an unfinished file."""
+        """Remove an unfinished file without making it visible."""
         if self.is_store:
             cast(Any, file).closed = True  # closing it would send what is held
             cast(Any, file).discard()
@@ -81,7 +85,9 @@ class Location:
             raise as_os_error(error, f"{self.root}/{path}", self.options) from error
 
     def is_free(self) -> bool:
-        """Return whether the location is missing or holds nothing but files that exports have written, interrupted or still running ones."""
+        """Return whether the location is missing, or holds only files of exports that were
+        interrupted or still run. Raise OSError if it cannot be listed.
+        """
         if self.is_store:
             names = iter(self._names())
         else:
@@ -148,7 +154,7 @@ def options_of_delta(table: str, place: Location) -> dict[str, str] | None:
     """Return delta-rs's options for the fsspec options of a location; None if it is a directory.
     Raise ExportError for an option that delta-rs does not have.
 
-    Raise :class:`ExportError` for an option that delta-rs does not have. The message shows no value.
+    The message shows no value.
     """
     if not place.is_store:
         return None

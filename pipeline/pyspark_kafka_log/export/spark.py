@@ -121,7 +121,9 @@ class SparkRunner:
 
 
 def _translate_error(error: BaseException) -> BaseException:
-    """Return an error of the export for an error of Spark or Py4J, ``error`` itself if it is another."""
+    """Return the export's error for an error of Spark or Py4J; any other error is returned
+    unchanged.
+    """
     if isinstance(error, ConnectionError) or type(error).__name__ in _OF_NO_JVM:
         return ExportError("Spark", JVM_GONE)
     said = _last_python_error(str(error))

@@ -298,7 +298,9 @@ def _statistics(found: Any) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def hive_directories(partition_by: tuple[str, ...], values: Values) -> list[str]:
-    """Return the directories of a file, ``name=value`` for each partition column, as Hive names them."""
+    """Return the names of the directories that a file lies in, outermost first: ``name=value`` for
+    each partition column, as Hive names them.
+    """
     return [
         f"{name}={NO_VALUE if value is None else quote(value, safe='-_.')}"
         for name, value in zip(partition_by, values, strict=True)

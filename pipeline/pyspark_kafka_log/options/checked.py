@@ -116,7 +116,8 @@ def parse_paths(
 
 
 def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Session()) -> Options:  # noqa: B008
-    """Return the options, checked. Raise :class:`OptionError` for the first invalid or unknown one.
+    """Return the checked options of a query. Raise :class:`OptionError` for the first invalid or
+    unknown one.
 
     Args:
         given: The options by name, in any case.
@@ -198,7 +199,9 @@ def parse_limits(of: Given) -> tuple[int | None, int | None, int]:
 
 
 def _files(of: Given, session: Session) -> Files:
-    """Return the selection of files. The session decides where an option is not given."""
+    """Return the selection of files. The session decides for options that are not given. Raise
+    OptionError for an invalid time zone.
+    """
     missing, corrupt = of[table.IGNORE_MISSING_FILES], of[table.IGNORE_CORRUPT_FILES]
     return Files(
         of[table.PATH_GLOB_FILTER],
@@ -226,7 +229,9 @@ def _parse_time(of: Given, option: Option[Moment | None], session: Session) -> i
 
 
 def _without_zone(of: Given, session: Session) -> tuple[str, ...]:
-    """Return the time options that have no time zone, if neither the option ``timeZone`` nor the session has one."""
+    """Return the names of the given time options that have no time zone; ``()`` if the option
+    ``timeZone`` or the session has one.
+    """
     if session.time_zone is not None or of[table.TIME_ZONE] is not None:
         return ()
     times = {option.name: of[option] for option in (table.MODIFIED_AFTER, table.MODIFIED_BEFORE)}
@@ -278,7 +283,9 @@ def _isolation(of: Given) -> Isolation | None:
 def _topics(
     of: Given, view: str | None
 ) -> tuple[tuple[str, ...] | None, str | None, frozenset[tuple[str, int]] | None]:
-    """Return topics, pattern and partitions, at most one of them not None. Raise OptionError if several are given. A view selects its own topic."""
+    """Return topics, pattern and partitions, at most one of them not None; a view selects its own
+    topic. Raise OptionError if more than one option is given.
+    """
     subscribe, pattern, assign = of[table.SUBSCRIBE], of[table.SUBSCRIBE_PATTERN], of[table.ASSIGN]
     chosen = {"subscribe": subscribe, "subscribePattern": pattern, "assign": assign}
     given = [name for name, value in chosen.items() if value is not None]
@@ -303,7 +310,9 @@ def _columns(of: Given, view: str | None) -> tuple[tuple[str, ...] | None, bool,
 
 
 def _check_bound(name: str, verb: str, given: Bound | None, never: int) -> None:
-    """Raise OptionError if a batch query would start at the end, or end at the start."""
+    """Raise OptionError if a batch query would start at the end, or end at the start: if ``given``,
+    or an offset in it, is ``never``.
+    """
     word = {EARLIEST: "earliest", LATEST: "latest"}[never]
     if given == never:
         raise OptionError(name, f"a batch query cannot {verb} at {word}: nothing would be read")

@@ -200,7 +200,9 @@ def paths(name: str, value: str) -> tuple[str, ...]:
 
 
 def read_json(name: str, value: str, example: str) -> object:
-    """Return the value of JSON without duplicate keys. Raises OptionError for other texts."""
+    """Return the value of JSON without duplicate keys. Raise OptionError, which shows ``example``,
+    if the text is not such JSON.
+    """
 
     def reject_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
         """Return the pairs of an object as a dict. Raises OptionError if a key repeats."""

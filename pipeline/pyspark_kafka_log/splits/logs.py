@@ -47,8 +47,8 @@ def find_survey(options: Options) -> Survey:
     """Return all partitions and log directories below the paths, also partitions without segments.
     Raise OptionError if a path matches nothing; DirectoryError for a path without logs.
 
-    Warns of files that are named like segments but are none, and of segments outside of partitions. If damage does not fail the query, partitions that
-    cannot be read have an ``error``. Raises as :func:`find_logs`.
+    Warns of files that are named like segments but are none, and of segments outside of partitions.
+    If damage does not fail the query, partitions that cannot be read have an ``error``.
     """
     selection = options.selection
     places = find_paths(options)
@@ -109,7 +109,9 @@ def expand_path(path: str, storage: Mapping[str, str] | None = None) -> list[Pat
 
 
 def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
-    """Return the paths that a path, URL or pattern matches, none for a pattern without matches. Raise OptionError for a URL without ``//``."""
+    """Return the paths that a path, URL or pattern matches; ``[]`` for a pattern without matches.
+    Raise OptionError for a URL without ``//``; OSError if a store cannot be listed.
+    """
     if is_url(path):
         return place_of(path, storage_options(path, storage)).matches()  # type: ignore[attr-defined,no-any-return]
     of_url = path_of_file_url(path)
@@ -193,10 +195,10 @@ def is_selected(options: Options, key: tuple[str, int]) -> bool:
 
 def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None) -> list[Log]:
     """Return those of ``logs`` that the options select, merged with remote segments. Named
-    partitions may be missing. Raise OptionError if two directories hold the same partition; OSError
-    if a file cannot be read.
+    partitions may be missing. Raise OptionError if two directories hold the same partition and
+    ``replicas`` is ``error``; OSError if a file cannot be read.
 
-    ``ends`` caches the ends of remote segments. Raise :class:`OptionError` if two directories hold the same partition and ``replicas`` is ``error``.
+    ``ends`` caches the ends of remote segments.
     """
     found = [log for log in logs if is_selected(options, log.key)]
     replicas = options.selection.replicas

@@ -50,7 +50,8 @@ MAX_CACHED_SPLITS = 200_000
 
 
 def plan_key(logs: Sequence[Log], asked: object) -> str:
-    """Return a digest of the files (paths, sizes, times) and the question that a plan depends on.
+    """Return a digest of the files (paths, sizes, times) and of ``asked``, the question that the
+    plan answers: equal digests have equal plans.
 
     Transactions may also come from files beside these. Writing such a file changes the time of the directory, which is part of the digest.
     """
@@ -66,7 +67,7 @@ def plan_key(logs: Sequence[Log], asked: object) -> str:
 
 
 def _modified_ns(path: Path) -> int:
-    """Return the modification time of a path in nanoseconds since 1970, -1 if it cannot be read."""
+    """Return the modification time of a path in nanoseconds since 1970; -1 if it cannot be read."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -163,7 +164,9 @@ def _make_plan(
     parallelism: int | None,
     seen: QueryLogs,
 ) -> Plan:
-    """Cut the segments of logs into splits, and pack them into tasks."""
+    """Return a plan: the segments of logs cut into splits, and these packed into tasks. Raise
+    OptionError if the options name an offset that a log does not have.
+    """
     total = sum(segment.size for log in logs for segment in log.segments)
     enough = target_task_bytes(total, options, parallelism)
 
@@ -182,7 +185,9 @@ def _make_plan(
 
 
 def target_task_bytes(total: int, options: Options, parallelism: int | None) -> int:
-    """Return how many bytes a task should read at most, if all tasks read ``total`` bytes."""
+    """Return the maximum number of bytes that one task should read if all tasks together read
+    ``total`` bytes.
+    """
     enough = min(
         options.split_bytes,
         max(MIN_TASK_BYTES, total // (parallelism or os.cpu_count() or 1)),
@@ -210,7 +215,10 @@ def pack(splits: Iterable[S], enough: int) -> Iterator[tuple[S, ...]]:
 def _log_splits(
     log: Log, options: Options, query: RowRanges, split_bytes: int, starts: LogStarts, known: Known
 ) -> Iterator[Split]:
-    """Yield the splits of one log that may contain selected rows, with the row selection of each."""
+    """Yield the splits of one log that may contain selected rows, with the row selection of each.
+    Raise OptionError if the options name an offset that the log does not have; CodecError for
+    damage in transactions.
+    """
     first, end = resolve_offsets(log, options, starts)
     of_options = intersect_ranges((first, end), EVERYTHING)
     wanted = options.planning
@@ -294,7 +302,8 @@ def read_clock() -> tuple[float, float]:
 def map_concurrently(
     work: Callable[[A], B], items: Sequence[A], *, waits: bool = False, clock: Clock = read_clock
 ) -> list[B]:
-    """Apply ``work`` to each item, in threads once it turns out to wait for disks or networks. Return the results in the order of ``items``.
+    """Return the results of ``work`` for each item, in the order of ``items``. Threads are used
+    once the calls turn out to wait for disks or networks. Raise what ``work`` raises.
 
     Python runs one thread at a time, and on cached files eight threads take twice the time of one. So threads start only when a call has waited longer
     than it has computed, or from the first item with ``waits``.

@@ -29,7 +29,7 @@ def storage_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
     """Return the options of fsspec's class for a URL. ``storage.`` options override Hadoop's; names
     are in lower case. Raise OptionError if a value is invalid JSON, or a key file cannot be read.
 
-    Raise :class:`OptionError` for an invalid value. The message shows no secret.
+    The message shows no secret.
     """
     found = hadoop_options(
         url, {name: text for name, text in given.items() if not name.startswith(_OWN)}
@@ -53,9 +53,10 @@ def _parse_value(name: str, text: str) -> Any:
 
 
 def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return fsspec's options for a URL from those of Hadoop's connector, whose names are in lower case; none for an unknown scheme.
+    """Return fsspec's options for a URL from those of Hadoop's connector (``given``, names in lower
+    case); ``{}`` for an unknown scheme. Raise OptionError if a key file cannot be read.
 
-    Raise :class:`OptionError` for a key file that cannot be read. The message shows no secret.
+    The message shows no secret.
     """
     parts = urlsplit(url)
     scheme, authority = parts.scheme.lower(), parts.netloc.lower()
@@ -92,7 +93,9 @@ def _s3_options(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
 def _azure_options(
     given: Mapping[str, str], scheme: str, container: str, host: str
 ) -> dict[str, Any]:
-    """Return adlfs's options for a container of a storage account, by the authentication type that is set."""
+    """Return adlfs's options for a container of a storage account, by the authentication type that
+    is set; ``{}`` if nothing is set.
+    """
     blobs = host.replace(".dfs.", ".blob.", 1)
     ends = [f".{container}.{host}", f".{host}", f".{container}.{blobs}", f".{blobs}", ""]
     setting = _setting_reader(given, lambda name: [f"fs.azure.{name}{end}" for end in ends])
@@ -118,7 +121,9 @@ def _azure_options(
 
 
 def _azure_emulator_options(url: str, account: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return adlfs's connection string for an emulator at ``url``, with the key or signature in ``found``."""
+    """Return adlfs's options for an emulator at ``url``: a connection string with the key or
+    signature in ``found``.
+    """
     parts = [f"AccountName={account}", f"BlobEndpoint={url}"]
     if key := found.get("account_key"):
         parts.append(f"AccountKey={key}")
@@ -164,7 +169,9 @@ def _read_key_file(name: str, path: str) -> Any:
 
 
 def _setting_reader(given: Mapping[str, str], names: Any) -> Callable[[str], str]:
-    """Return a function that returns the first non-empty setting among ``names(name)``, ``""`` if there is none."""
+    """Return a function from a setting's name to the first non-empty value among the keys
+    ``names(name)``; ``""`` if there is none.
+    """
 
     def setting(name: str) -> str:
         return next((given[one].strip() for one in names(name) if given.get(one)), "")

@@ -20,7 +20,8 @@ class Limits:
 
 
 def share_offsets(most: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> dict[Key, int]:
-    """Return the end of a micro-batch of about ``most`` offsets. Each partition has a share in proportion to its remaining offsets, at least one.
+    """Return the end offset of each partition for a micro-batch of about ``most`` offsets. Each
+    partition has a share in proportion to its remaining offsets, at least one.
 
     ``start`` has all partitions of ``end``.
     """
@@ -44,7 +45,9 @@ class Pace:
         self._last: int | None = None
 
     def should_wait(self, now: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> bool:
-        """Return whether there are too few offsets at the monotonic time ``now`` (milliseconds). The first micro-batch never waits."""
+        """Return whether the next micro-batch should wait because it has too few offsets and is not
+        due at ``now`` (monotonic milliseconds). The first one never waits.
+        """
         least = self._limits.least
         if least is None:
             return False

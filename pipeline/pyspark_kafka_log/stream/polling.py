@@ -233,7 +233,8 @@ class LogStream:
     # ------------------------------------------------------------ what there is
 
     def _retry_listing(self, asked: Callable[[], T]) -> T:
-        """Return the answer of ``asked``, which is called again with a new listing if a listed file is gone.
+        """Return the answer of ``asked``; call it again with a new listing if a listed file is
+        gone, at most TRIES times in all. Raise what the last call raises.
 
         If a segment is in two places after that, only the copy that stays is read.
         """
@@ -256,8 +257,6 @@ class LogStream:
         """Return the selected logs by topic and partition; ``{}`` if all of them are gone and
         ``known`` has partitions. Raise OptionError or DirectoryError if a path has no logs and
         ``known`` is empty; DirectoryError if directories keep disappearing while they are listed.
-
-        Raise :class:`OptionError` and DirectoryError for missing paths, unless partitions are ``known`` there: then these are gone.
         """
         self._starts = LogStarts()
         for _ in range(TRIES):
@@ -275,8 +274,9 @@ class LogStream:
     def _find_ends(
         self, logs: Mapping[Key, Log], start: Positions
     ) -> tuple[dict[Key, Position], list[str]]:
-        """Return the positions up to which logs can be read, and descriptions of losses since ``start``. A missing partition stays at its position: it may come
-        back.
+        """Return the positions up to which logs can be read, and descriptions of losses since
+        ``start``. A missing partition stays at its position, since it may come back. Raise
+        CodecError for damage that is an error.
         """
         now: dict[Key, Position] = {}
         losses: list[str] = []
@@ -332,7 +332,9 @@ class LogStream:
         return max(first, (self._starts.get(log) or 0) if deleted else 0)
 
     def _position(self, log: Log, offset: int) -> Position:
-        """Return the position of an offset in a log, which may be EARLIEST or LATEST."""
+        """Return the position (offset and leader epoch) of an offset in a log; EARLIEST and LATEST
+        stand for its start and end. Raise CodecError for damage that is an error.
+        """
         end = self._ends.find_end(log.key, log)
         if offset == LATEST:
             return Position(0) if end is None else self._ends.find_readable_end(log.key, log, end)
@@ -366,7 +368,9 @@ class LogStream:
         return f"{what} is named by no option any more: begin with the options of before, or with a new checkpoint"
 
     def _report_losses(self, losses: list[str]) -> None:
-        """Raise DataLossError for losses with ``failOnDataLoss``, else warn of each once."""
+        """Raise DataLossError for losses if ``failOnDataLoss`` is set; otherwise warn of each loss
+        once.
+        """
         if losses and self._options.fails:
             raise DataLossError(losses)
         for loss in losses:
@@ -405,7 +409,9 @@ Ranges = Mapping[Key, tuple[int, int]]
 def plan_micro_batch(
     logs: Mapping[Key, Log], ranges: Ranges, options: Options, parallelism: int | None = None
 ) -> list[tuple[Split, ...]]:
-    """Return the splits of each task, in the order of topics, partitions and offsets. Equal offsets give equal rows, however late."""
+    """Return the splits of each task, in the order of topics, partitions and offsets. Equal offsets
+    give equal rows, however late. Raise CodecError for damage in transactions.
+    """
     parts = [
         part
         for key, (start, end) in sorted(ranges.items())

@@ -304,7 +304,7 @@ class Decoder:
         return Rejected(start, end if self.view.framed else None, place, noticed)
 
     def _past(self, i: int) -> int:
-        """Skip the rejected entry and return the index row to continue with.
+        """Skip the rejected entry in index row ``i``, and return the index row to continue with.
 
         That is row ``i`` if it stands for a section, which now begins after the rejected entry;
         otherwise it is the next row.
@@ -400,8 +400,8 @@ class Decoder:
         return used
 
     def _learn(self, read: int) -> None:
-        """Note what share of the bytes that were read each leaf took. What went before is forgotten by halves: entries of
-        two kinds that take turns are soon expected both.
+        """Update the share of bytes that each leaf takes, by the last ``read`` bytes. Older shares
+        are halved, so that alternating kinds of entries are soon expected both.
         """
         if self.shares is None:
             self.shares = self._used() / max(read, 1)

@@ -68,7 +68,9 @@ class Decompressor:
         self.sections: dict[str, Sections | None] = {}
 
     def decompress(self, table: Any, chunk: Chunk, first: int, count: int) -> int:
-        """Decompress the sections of entries in the index until the scratch buffer is full.
+        """Decompress the sections of entries ``first`` to ``count`` (excluded) of the index until
+        the scratch buffer is full. Return the first entry whose section is not ready, ``count`` if
+        all are. A section that cannot be decompressed gets the status -1.
 
         A section that cannot be decompressed gets the status -1: the reference codecs read its entry.
 

@@ -47,7 +47,9 @@ _SIZES = (1 << 18, 112)
 def inflated(
     which: int, begin: int, inflate: int, state: int, p: int, end: int, to: int, size: int
 ) -> bool:
-    """Inflate the section at ``p`` to ``to``. Return True if it yields exactly ``size`` bytes and ends at ``end``."""
+    """Inflate the section at address ``p`` to the address ``to``. Return True if it yields exactly
+    ``size`` bytes and ends at ``end``.
+    """
     # Places in the state of what comes next, of what goes out next, and of how many bytes there are for each.
     if which == ISAL:
         source, sink, left, room = state + 16, state, state + 32, state + 8
@@ -82,7 +84,10 @@ def sections(
     inflate: int,
     state: int,
 ) -> tuple[int, int]:
-    """Decompress sections of the index, as :func:`codecgen.runtime.arrow.lz4.sections` does, by what inflates."""
+    """Decompress gzip sections of the index, as :func:`codecgen.runtime.arrow.lz4.sections` does,
+    with the inflate function at ``inflate``. Return the first row that is not decompressed, and the
+    address after the last byte.
+    """
     for i in range(first, last):
         row = table + i * row_size
         place = place_of(row)

@@ -53,7 +53,9 @@ def read_headers(
     trial: int,
     far: int,
 ) -> tuple[int, int]:
-    """Read entry headers at their file positions into a buffer, hopping from one entry to the next.
+    """Read entry headers at their file positions into a buffer, skipping from one entry to the
+    next. Return the bytes of the buffer that complete entries take, and the number of these
+    entries. Stop at the first entry that cannot be read or does not fit.
 
     The ``room`` bytes from ``to`` on stand for those of the file from ``position`` on. Nothing is written outside of
     them, and at most 7 bytes after them are read.

@@ -55,7 +55,10 @@ class Columns:
         self.schema: tuple[pa.Schema, tuple[Column, ...]] | None = None
 
     def select(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
-        """Return the columns to write, cast to the view's types. Error messages count rows from ``row`` on."""
+        """Return the columns to write, cast to the view's types. Error messages count rows from
+        ``row`` on. Raise ValueError for an unknown or missing column, or a type that cannot be
+        cast; RowRefused for a value that does not fit.
+        """
         if self.schema is None or self.schema[0] != batch.schema:
             self.schema = (batch.schema, self._select_columns(batch.schema))
         arrays = []
@@ -71,7 +74,9 @@ class Columns:
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def _select_columns(self, schema: pa.Schema) -> tuple[Column, ...]:
-        """Return the columns of a schema to write. Raises ValueError for unknown, repeated or missing columns."""
+        """Return the columns of a schema to write. Raise ValueError for unknown, repeated or
+        missing columns.
+        """
         known = {column.name for column in self.view.columns}
         unknown = [name for name in schema.names if name not in known]
         if unknown:
@@ -179,7 +184,9 @@ class Columns:
 
 
 def _number(column: Column, value: object) -> int | None:
-    """Return a constant as an integer of its column's type. Raises ValueError if the column cannot hold it."""
+    """Return a constant as an integer of its column's type; None for None. Raise ValueError if the
+    column cannot hold it.
+    """
     if column.type in ("binary", "string", "list"):
         raise ValueError(f"{column.name} cannot be a constant: only numbers can")
     if value is None and column.nullable:
@@ -210,8 +217,9 @@ def _describe(
     into: Column | None = None,
     part: tuple[int, int] | None = None,
 ) -> None:
-    """Write down where an array is; ``into`` are the slots of another column that takes the same values, ``part`` says
-    which values are looked at, if not all.
+    """Write the addresses of the buffers of an array into ``numbers``. ``into`` are the slots of
+    another column that takes the same values; ``part`` is the range of used values, None for all.
+    Raise ValueError if offsets are invalid.
     """
     slots = slots_of(numbers, into or column)
     kept.append(array)
@@ -246,7 +254,7 @@ def _size(buffer: Any) -> int:
 
 
 def _offsets(array: Any, content: int, name: str, part: tuple[int, int] | None) -> Any:
-    """Return the offsets of an array. Raises ValueError if they decrease or exceed ``content``.
+    """Return the offsets of an array. Raise ValueError if they decrease or exceed ``content``.
 
     Kernels rely on valid offsets. Only offsets of rows in ``part`` are checked, of all rows by default.
     """

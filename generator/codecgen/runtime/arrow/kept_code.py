@@ -52,7 +52,9 @@ class KeptFiles:
                 path.unlink(missing_ok=True)
 
     def load(self, key: Any) -> Any:
-        """Return what was saved for a key, None if nothing was. A damaged file is removed."""
+        """Return what was saved for a key; None if nothing was. A damaged file is removed, and
+        counts as nothing.
+        """
         saved = _read(self.path(key))
         if saved is None or saved[:2] != (self.made_of, key):
             return None

@@ -33,7 +33,9 @@ _MASK = 0xFFFFFFFF
 
 @inner
 def header_checksum(p: int, size: int) -> int:
-    """Return byte 1 of the XXH32 hash (seed 0) of fewer than 16 bytes."""
+    """Return byte 1 of the XXH32 hash (seed 0) of the ``size`` bytes at address ``p``, fewer than
+    16.
+    """
     value = 0x165667B1 + size
     at = p
     while p + size - at >= 4:
@@ -54,7 +56,9 @@ def header_checksum(p: int, size: int) -> int:
 
 @inner
 def more_length(p: int, end: int) -> tuple[int, int]:
-    """Return the bytes that extend a length of 15 as a sum, and the next address; (0, 0) if the input ends."""
+    """Return the sum of the bytes at address ``p`` that extend a length of 15, and the address
+    after them; (0, 0) if the input ends.
+    """
     length = 0
     while p < end:
         byte = load_u8(p)
@@ -67,7 +71,9 @@ def more_length(p: int, end: int) -> tuple[int, int]:
 
 @inner
 def block(p: int, end: int, to: int, to_end: int) -> int:
-    """Decompress a block. The address after its bytes, or 0."""
+    """Decompress a block to the address ``to``. Return the address after its bytes; 0 if it is
+    damaged or needs room after ``to_end``.
+    """
     start = to
     while p < end:
         token = load_u8(p)
@@ -107,7 +113,9 @@ def block(p: int, end: int, to: int, to_end: int) -> int:
 
 @inner
 def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
-    """Decompress a section that is one frame. The address after its bytes, or 0 when anything is odd."""
+    """Decompress a section that is one frame to the address ``to``. Return the address after its
+    bytes; 0 if it is damaged, unusual or needs room after ``to_end``.
+    """
     if end - p < 11 or load_u32_le(p) != _MAGIC:
         return 0
     flags, sizes = load_u8(p + 4), load_u8(p + 5)
@@ -167,11 +175,13 @@ def sections(
     enough: int,
     to_end: int,
 ) -> tuple[int, int]:
-    """Decompress sections of the index, one after the other, and note where they are now.
+    """Decompress the LZ4 sections of index rows ``first`` to ``last`` (excluded) one after the
+    other to the address ``to``, and store their new addresses. Return the first row that is not
+    decompressed, and the address after the last byte. ``kinds`` and ``limits`` have the kind of a
+    section (0 for other codecs) and its maximum bytes, for each case and number of a codec. No
+    section is begun after the address ``enough``.
 
-    ``kinds`` and ``limits`` have the kind of a section (0 for other codecs), and the most bytes that it may have, for each
-    case and number of a codec. Nothing is begun after ``enough``. The first row that is not done, and the address after
-    the last byte.
+    Nothing is begun after ``enough``.
     """
     for i in range(first, last):
         row = table + i * row_size

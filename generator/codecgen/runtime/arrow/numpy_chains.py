@@ -55,7 +55,9 @@ Read = Callable[[Walk], Fields]
 def follow(
     prefix: LengthPrefix, memory: Memory, start: Vector, end: Vector, read: Read | None
 ) -> tuple[Vector, Vector, Vector]:
-    """Follow the consecutive structures in each window.
+    """Find the consecutive structures in each window by their lengths. Return their positions,
+    their number in each window, and the position after the last one of each window, which differs
+    from its end if the window is invalid.
 
     Returns:
         Positions of structures, their number in each window, and the position after the last one of each window. This
@@ -96,7 +98,8 @@ def follow(
 def _side_by_side(
     prefix: LengthPrefix, memory: Memory, lanes: Vector, stop: Vector
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """Advance all chains together, one structure per step.
+    """Advance all chains together, one structure per step. Return positions of structures, the
+    chain of each, its index in the chain, and the end position of each chain.
 
     Returns:
         Positions of structures, the chain of each, its index in the chain, and the end position of each chain.
@@ -228,7 +231,8 @@ def _search(
     mark: tuple[int, int],
     read: Read | None,
 ) -> tuple[Vector, Vector]:
-    """Find the first probable structure within ``width`` bytes from each of ``near``.
+    """Find the first probable structure within ``width`` bytes from each of ``near``. Return the
+    indexes of ``near`` with a match, and the positions of these matches.
 
     Returns:
         Indexes of ``near`` with a match, and the positions of these matches.
@@ -269,9 +273,8 @@ def pass_over(
     number: int,
     add: Callable[[int], object],
 ) -> int:
-    """Pass at most ``number`` structures one by one, calling ``add`` with each position.
-
-    Return the position after the last one, at most BEYOND.
+    """Skip at most ``number`` structures one by one from position ``p`` on, calling ``add`` with
+    each position. Return the position after the last one, at most BEYOND.
     """
     step = _varints if prefix.is_varint else _numbers
     return min(step(prefix, view, p, end, number, add), BEYOND)

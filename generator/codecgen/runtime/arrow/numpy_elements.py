@@ -16,7 +16,8 @@ STEP = 1 << 16
 def find_elements(
     case: Case, memory: Memory, start: Vector, end: Vector, count: Vector, bad: Vector, most: int
 ) -> tuple[Vector, Vector, Vector]:
-    """Find the elements of entries.
+    """Find the elements of entries. Return their positions, their number in each entry, and a mask
+    of invalid entries, which get no elements.
 
     ``count`` is -1 for entries that do not state it: their elements go on to the end. ``bad`` entries get no elements.
 
@@ -64,7 +65,9 @@ def _go_on(
     count: Vector,
     most: int,
 ) -> tuple[Vector, Vector, Vector]:
-    """Find the elements after those of :func:`follow` by a plain loop, one entry after the other."""
+    """Find the elements after those of :func:`follow` by a plain loop, one entry after the other.
+    Return all positions, the number in each entry, and the position after the last one.
+    """
     parts: list[Vector] = [rows]
     held: list[int] = []
     for i in np.flatnonzero(after < end).tolist():

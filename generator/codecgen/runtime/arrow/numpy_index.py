@@ -23,7 +23,8 @@ ENOUGH, ENDED, REFUSED, OTHER = 1, 0, -1, 2
 def find(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[Vector, int]:
-    """Find consecutive entries from ``at`` on.
+    """Find consecutive entries from byte ``at`` of the memory on. Return the start of each entry
+    and the end of the last one, and the reason why the search stopped.
 
     Returns:
         The start of each entry and the end of the last one, and the reason why the search stopped.

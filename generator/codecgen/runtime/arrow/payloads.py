@@ -94,7 +94,8 @@ class Payloads:
 
 
 def load_kernels(view: PayloadView) -> ModuleType | None:
-    """Import the compiled kernels of a payload view.
+    """Return the module of compiled kernels of a payload view; None if the view asks for no
+    kernels, none were generated, or numba is missing: then the reference codecs read the view.
 
     Returns:
         The module, with plain Python functions if ``NUMBA_DISABLE_JIT`` is set. None if the view asks for no kernels, if target
@@ -331,7 +332,9 @@ class _Decoder:
         return sum(int(a.offsets[last] - a.offsets[first]) for a in arrays.values())
 
     def _learn(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> None:
-        """Note the share of buffers that the last payloads used, relative to their bytes and number."""
+        """Update the share of buffers that payloads use, relative to their bytes and number, by the
+        payloads ``first`` to ``last`` (excluded).
+        """
         used = self.state[: len(self.room)].astype(np.float64)
         share = used / max(1, self._bytes_of(arrays, first, last))
         share[_ROWS] = used[_ROWS] / max(1, last - first)

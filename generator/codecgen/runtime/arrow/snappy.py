@@ -36,7 +36,9 @@ FRAMED = 2
 
 @inner
 def block(p: int, end: int, to: int, to_end: int) -> int:
-    """Decompress a block. The address after its bytes, or 0."""
+    """Decompress a raw block to the address ``to``. Return the address after its bytes; 0 if it is
+    damaged or needs room after ``to_end``.
+    """
     declared, p, shortest = uvarint(p)
     if not shortest or p > end or declared > to_end - to:
         return 0
@@ -78,7 +80,9 @@ def block(p: int, end: int, to: int, to_end: int) -> int:
 
 @inner
 def stream(p: int, end: int, to: int, to_end: int, kind: int) -> int:
-    """Decompress a section of a kind. The address after its bytes, or 0 when anything is odd."""
+    """Decompress a section of the kind ``kind``: a raw block or framed chunks. Return the address
+    after its bytes; 0 if it is damaged or needs room after ``to_end``.
+    """
     if end - p < 1:
         return 0
     if kind == RAW or end - p < 16 or load_i64_le(p) != _FIRST_EIGHT:
@@ -110,7 +114,9 @@ def sections(
     enough: int,
     to_end: int,
 ) -> tuple[int, int]:
-    """Decompress sections of the index, as :func:`codecgen.runtime.arrow.lz4.sections` does."""
+    """Decompress snappy sections of the index, as :func:`codecgen.runtime.arrow.lz4.sections` does.
+    Return the first row that is not decompressed, and the address after the last byte.
+    """
     for i in range(first, last):
         row = table + i * row_size
         place = place_of(row)

@@ -62,7 +62,10 @@ def sections(
     function: int,
     context: int,
 ) -> tuple[int, int]:
-    """Decompress sections of the index, as :func:`codecgen.runtime.arrow.lz4.sections` does, by ``ZSTD_decompressDCtx``."""
+    """Decompress zstd sections of the index, as :func:`codecgen.runtime.arrow.lz4.sections` does,
+    with the function ``ZSTD_decompressDCtx`` at ``function``. Return the first row that is not
+    decompressed, and the address after the last byte.
+    """
     for i in range(first, last):
         row = table + i * row_size
         place = place_of(row)

@@ -66,7 +66,9 @@ def _usual(data: memoryview, limit: int) -> bytes | None:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
-    """Decompress all members, up to an error or to bytes that are no member."""
+    """Return the decompressed bytes of all members, up to an error, which is in the result, or to
+    bytes that are no member.
+    """
     usual = _usual(data, limit)
     if usual is not None:
         return Decompressed(usual)
@@ -257,7 +259,7 @@ def _trailer(
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
-    """Return one member with the data."""
+    """Return ``data`` as one gzip member."""
     deflater = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = deflater.compress(data)
     trailer = TRAILER.pack(zlib.crc32(data), len(data) & 0xFFFFFFFF)

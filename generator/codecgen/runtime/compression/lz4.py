@@ -53,7 +53,9 @@ _USUAL_FRAME = _Frame(len(_USUAL_HEADER), 64 << 10, 0x40, False, False, None)
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
-    """Decompress one frame, up to an error."""
+    """Return the decompressed bytes of one frame, up to an error, which is in the result. Raise
+    UnsupportedCodec if lz4 is not installed.
+    """
     notes: list[str] = []
     frame = _frame_header(data, variant == UNCHECKED_HEADER, notes)
     if isinstance(frame, CompressionError):

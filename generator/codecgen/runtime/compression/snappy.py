@@ -48,7 +48,9 @@ def _library() -> ModuleType:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
-    """Decompress a raw block or, with a variant, xerial's framing."""
+    """Return the decompressed bytes of a raw block or, with a variant, of xerial's framing; errors
+    are in the result. Raise UnsupportedCodec if snappy is not installed.
+    """
     if not data:
         return Decompressed(b"", damage_error(_NAME, "no data", 0, 0))
     framed = (
@@ -65,7 +67,9 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
 
 
 def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompressed:
-    """Decompress the chunks of xerial's framing, up to an error."""
+    """Return the decompressed chunks of xerial's framing, up to an error, which is in the
+    result.
+    """
     out = BytesIO()
     notes: list[str] = []
     _note_versions(data, 0, notes)
@@ -129,7 +133,7 @@ def _repeated_header(
 
 
 def _note_versions(data: memoryview, at: int, notes: list[str]) -> None:
-    """Note unusual versions in a header."""
+    """Add a note to ``notes`` if the header at ``at`` has unusual version numbers."""
     version, compatible = _VERSIONS.unpack_from(data, at + len(_MAGIC))
     if (version, compatible) != (1, 1):
         add_note(
@@ -223,7 +227,9 @@ def _declared(data: memoryview, start: int, end: int) -> tuple[int, int]:
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
-    """Return a raw block, or with a variant chunks in xerial's framing."""
+    """Return ``data`` as a raw block, or with a variant as chunks in xerial's framing. Raise
+    UnsupportedCodec if snappy is not installed.
+    """
     compress_raw = _library().snappy.compress_raw
     if variant is None:
         return bytes(compress_raw(data))

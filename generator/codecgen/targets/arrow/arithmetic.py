@@ -103,7 +103,7 @@ class Arithmetic:
     # ------------------------------------------------------------ values
 
     def term(self, value: Value) -> Term:
-        """Return ``value`` as a term. Raises Refused if kernels cannot express it."""
+        """Return ``value`` as a term. Raise Refused if kernels cannot express it."""
         match value:
             case nodes.Literal(number) | nodes.Word(value=number):
                 return Term(Num(number))
@@ -129,7 +129,9 @@ class Arithmetic:
         return call("int", term.value) if term.truth and term.constant is None else term.value
 
     def sum(self, value: Value, nulls: list[Expr]) -> Expr:
-        """Return a sum as an expression, and append the null conditions of its operands to ``nulls``."""
+        """Return a sum as an expression, and append the null conditions of its operands to
+        ``nulls``. Raise Refused if kernels cannot express an operand.
+        """
         if isinstance(value, nodes.Sum):
             left, right = self.sum(value.left, nulls), self.sum(value.right, nulls)
             return Op(value.operator, left, right)
@@ -139,7 +141,9 @@ class Arithmetic:
         return self.addend(term)
 
     def conditional(self, condition: Value, then: Value, otherwise: Value) -> Term:
-        """Return ``then if condition else otherwise`` as a term."""
+        """Return ``then if condition else otherwise`` as a term. Raise Refused if kernels cannot
+        express a part of it.
+        """
         test = self.condition(condition)
         one, other = self.term(then), self.term(otherwise)
         truth = one.truth and other.truth
@@ -157,7 +161,9 @@ class Arithmetic:
     # ------------------------------------------------------------ conditions
 
     def condition(self, value: Value) -> Expr:
-        """Return ``value`` as a condition; bits and boolean columns are true unless they are 0."""
+        """Return ``value`` as a condition; bits and boolean columns are true unless they are 0.
+        Raise Refused if kernels cannot express it.
+        """
         match value:
             case nodes.Literal(number):
                 return TRUE if number else FALSE
@@ -177,7 +183,9 @@ class Arithmetic:
         return self.both([self.opposite(term.null), self.as_condition(term)])
 
     def comparison(self, value: nodes.Comparison) -> Expr:
-        """Return a comparison as a condition, null-safe. Raises Refused if an exact operand may exceed 64 bits."""
+        """Return a comparison as a condition that is false if a side is null. Raise Refused if
+        kernels cannot express a side, or an exact sum may exceed 64 bits.
+        """
         operator = value.operator
         if isinstance(value.right, nodes.NullValue):
             null = self.term(value.left).null or FALSE
@@ -228,7 +236,9 @@ def invert_member(
 
 
 def negated_condition(arithmetic: Arithmetic, value: Value) -> Expr:
-    """Return the test that the condition ``value`` is false."""
+    """Return the test that the condition ``value`` is false. Raise Refused if kernels cannot
+    express it.
+    """
     match value:
         case nodes.Membership(of, allowed):
             bits = isinstance(of, nodes.BitValue)

@@ -163,7 +163,9 @@ if not TYPE_CHECKING:
 
 
 def _in_order(things: tuple[Declared, ...], plan: Plan) -> list[Declared]:
-    """Enums first, then layouts after those that they hold, then texts, then choices in the same way."""
+    """Return declarations in the order of a module: enums, then layouts after those that they hold,
+    then texts, then choices in the same way.
+    """
     layouts = {t.name: t for t in things if isinstance(t, Layout)}
     out: list[Declared] = [t for t in things if isinstance(t, Enum)]
     done: set[str] = set()

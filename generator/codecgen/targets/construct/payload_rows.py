@@ -149,7 +149,9 @@ class PayloadModule:
         return self._function("has_rows", [doc, *return_statement(text, 4)])
 
     def _function(self, wanted: str, lines: list[str]) -> str:
-        """Return the name of a function with the body ``lines``. It is added unless an equal one is there."""
+        """Return the name of a function with the body ``lines``, ``wanted`` if that is free. Add
+        the function unless an equal one exists.
+        """
         parameters = ", ".join(f"{name}: Any" for name in self.parameters.split(", "))
         for known in self.module.functions:
             name = known.removeprefix("def ").partition("(")[0]

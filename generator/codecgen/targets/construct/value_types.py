@@ -73,7 +73,9 @@ class ValueTypes:
         return self.refer(name, self.names[name, version])
 
     def inner_class(self, name: str, field: str) -> str:
-        """Return the name of a class for the value of one field, which only this stub knows."""
+        """Return a unique name for the class of the value of ``field`` in the class ``name``; the
+        class is declared in this stub only.
+        """
         key = (name, field)
         if key not in self.inside:
             self.inside[key] = self.names.own.reserve(name + class_name(field))

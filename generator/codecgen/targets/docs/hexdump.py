@@ -433,7 +433,9 @@ def uvarint_at(data: Bytes, start: int) -> tuple[int, int]:
 
 
 def scalar_size(name: str | int, data: Bytes, start: int) -> int:
-    """Bytes of the number that stands at a place."""
+    """Return the number of bytes that the number of type ``name`` takes at index ``start`` of
+    ``data``.
+    """
     if isinstance(name, int):
         return name
     fixed = fixed_size(name)

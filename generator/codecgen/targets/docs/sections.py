@@ -356,7 +356,7 @@ def _version_rows(site: Site, layout: Layout) -> Iterator[VersionRow]:
 
 
 def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection:
-    """Return the section of an overhead table."""
+    """Return the section of an overhead table. Raise SizeError if a size cannot be computed."""
     sizes = overhead.columns[0].sizes if overhead.columns else {}
     each = join_list(phrase(code(name), " of ", format_byte_count(n)) for name, n in sizes.items())
     return OverheadSection(

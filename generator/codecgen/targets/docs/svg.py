@@ -108,7 +108,9 @@ def _label(x: float, y: float, width: float, words: list[str], below: str) -> li
 
 
 def _broken(words: list[str], room: float, size: int) -> list[str]:
-    """Return the words joined by ``_`` in at most two lines."""
+    """Return the words joined by ``_`` as one line, or as two lines if one is wider than ``room``
+    at the font size ``size``.
+    """
     whole = "_".join(words)
     if len(whole) * size * CHAR <= room or len(words) == 1:
         return [whole]

@@ -103,7 +103,9 @@ class Check:
         """Take note of a segment that cannot be read: its batches are unknown."""
 
     def check_end(self) -> Iterable[Finding]:
-        """Return the findings about the whole partition, after its last segment. Raise OSError."""
+        """Return the findings about the whole partition, after its last segment. Raise OSError if a
+        file cannot be read.
+        """
         return ()
 
 

@@ -201,8 +201,6 @@ def _damaged_offsets(
     """Return the first and last offset of a damaged batch: those of its header if they fit between
     its neighbors ``after`` and ``before``, else all offsets between the neighbors; None if a
     neighbor is unknown then.
-
-    Otherwise the offsets between the neighbors are returned, or None if one of these is unknown.
     """
     start = last if first is None else first
     fits = 0 <= start <= last

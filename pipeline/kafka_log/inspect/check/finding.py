@@ -106,7 +106,8 @@ def make_finding(
 
 
 def finding_table(findings: Iterable[Finding]) -> pa.Table:
-    """Return a row for each finding in the columns of :data:`FINDINGS`, the worst first.
+    """Return a table with one row for each finding in the columns of :data:`FINDINGS`, the most
+    severe first.
 
     Within a severity, rows are ordered by topic, partition, file, byte and id.
     """

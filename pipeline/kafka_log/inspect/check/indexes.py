@@ -266,7 +266,8 @@ class OffsetIndexCheck(IndexCheck):
         return positions < min(places, default=MAX_OFFSET)
 
     def _has_known_offset(self, scanned: ScannedSegment, offsets: Any, at: Any) -> Any:
-        """Return a mask of the offsets that an entry for the batches with the indexes ``at`` may have.
+        """Return a mask of ``offsets``: those that a broker may have written into an entry for the
+        batch at the index in ``at``.
 
         Brokers write the last offset of the batch or of a batch appended with it. Older brokers wrote the first
         offset when they recovered a segment. Indexes of compacted legacy messages keep offsets of removed ones.
@@ -343,7 +344,9 @@ class TimeIndexCheck(IndexCheck):
 
 
 def _is_named_after_first(scanned: ScannedSegment) -> bool:
-    """Return whether the first batch allows that entries are relative to the base offset in the name."""
+    """Return whether index entries, which are relative to the base offset in the name of the
+    segment, can describe its first batch: its first offset is not below the base offset.
+    """
     headers, base = scanned.headers, scanned.segment.base_offset
     return base <= MAX_OFFSET - MAX_RELATIVE and (
         not len(headers) or bool(headers.first[0] >= base)

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.finding import Finding
-from kafka_log.inspect.check.segment_scan import ScannedSegment
+from kafka_log.inspect.check.segment_scan import ScannedSegment, find_tail_kind
 from kafka_log.logs.listing import list_base_offsets
 from kafka_log.logs.names import HIGH_WATERMARK, RECOVERY_POINT
 from kafka_log.logs.partitions import Segment
+from kafka_log.segment.model import Lost
 
 REACHED = (RECOVERY_POINT, HIGH_WATERMARK)
 """Checkpoint files of offsets that the log has reached."""
 
 KILLED = "Nothing, if the broker was killed right after it truncated the log for a new leader: it writes high watermarks every five seconds. Otherwise copy the partition from another replica before this broker becomes its leader."
+
+
+class _ReadEnd(NamedTuple):
+    """End of a segment when it was read: its size, the lost ranges there, and the kind of tail that they are."""
+
+    segment: Segment
+    size: int
+    lost: tuple[Lost, ...]
+    tail_kind: str | None
+    is_active: bool
 
 
 class EndCheck(Check):
@@ -30,12 +42,15 @@ class EndCheck(Check):
         self.is_reported = (
             False  # a finding about damage at the end explains why the log ends too early
         )
-        self.read: tuple[Path, int] | None = None
-        """Path and size of the last segment when it was read."""
+        self.read: _ReadEnd | None = None
+        """The end of the last segment when it was read."""
 
     def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
         headers = scanned.headers
-        self.read = scanned.segment.path, scanned.size
+        ends = tuple(run for run in scanned.lost if run.end == scanned.size)
+        self.read = _ReadEnd(
+            scanned.segment, scanned.size, ends, scanned.tail_kind, scanned.is_active
+        )
         placed = headers.last[scanned.placed]  # no checksum covers offsets
         last = int(placed.max()) + 1 if len(placed) else 0
         self.log_end = max(self.log_end, scanned.segment.base_offset, last)
@@ -43,7 +58,6 @@ class EndCheck(Check):
         for i in np.argsort(first).tolist():
             if first[i] == self.log_end:  # it only lies elsewhere
                 self.log_end = max(self.log_end, int(last_of[i]) + 1)
-        ends = [run for run in scanned.lost if run.end == scanned.size]
         is_torn = self.context.broker.was_clean_shutdown or not scanned.is_active
         self.is_reported = any(is_torn or scanned.tail_kind_of(run) is None for run in ends)
         self.is_reported |= len(headers) > 0 and not scanned.placed[-1]
@@ -56,11 +70,15 @@ class EndCheck(Check):
         """Return whether the end of the log is certain: all segments were read, and the last one did not change."""
         if not self.is_known or self.read is None:
             return self.is_known
-        path, size = self.read
+        read = self.read
         try:
-            return path.stat().st_size == size
+            if read.segment.path.stat().st_size != read.size:
+                return False
+            # A file that was made longer in advance keeps its size when a batch is written over its zeros.
+            kinds = [find_tail_kind(read.segment, run, read.is_active) for run in read.lost]
         except OSError:
             return False
+        return all(kind == read.tail_kind for kind in kinds)
 
     def report_beyond_end(self, code: str, path: Path, what: str, offset: int) -> Iterable[Finding]:
         """Yield a finding if a file names an offset that the log no longer reaches.

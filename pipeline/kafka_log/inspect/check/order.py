@@ -69,7 +69,9 @@ class OrderCheck(Check):
         return first is not None and (first.base_offset or 0) >= following[0]
 
     def _name_finding(self, scanned: ScannedSegment, count: int) -> Finding:
-        """Return the finding about the first ``count`` batches, which are below the base offset."""
+        """Return the finding about the first ``count`` batches of a segment, whose offsets are
+        below the base offset in its name.
+        """
         headers, base = scanned.headers, scanned.segment.base_offset
         last = int(headers.last[:count].max())
         return self.context.finding(

@@ -140,7 +140,9 @@ def check_exchanged(
 
 
 def _home_partition(partition: Partition, count: int, engine: Engine) -> int | None:
-    """Return the other partition that all sampled keys belong to; None if there is none, or too few keys."""
+    """Return the one other partition that the keys at the start of a partition belong to; None if
+    they belong to this one or to several, or are too few. ``count`` is the number of partitions.
+    """
     segment = next((s for s in partition.segments if s.size), None)
     if segment is None:
         return None

@@ -147,7 +147,9 @@ class ScanOptions:
 def scan_segment(
     segment: Segment, next_base: int | None, pieces: Iterator[Piece], reading: ScanOptions
 ) -> ScannedSegment:
-    """Return the scanned segment from its pieces, which are the next ones. Raise OSError if it cannot be read."""
+    """Return the scanned segment, built from the next of ``pieces``. Raise OSError if it cannot be
+    read.
+    """
     parts: list[Arrays] = []
     refused: list[RefusedBatch] = []
     for piece in pieces:
@@ -173,7 +175,7 @@ def scan_segment(
     found = tuple(refused), next_base, out, placed, sequences, *times
     at_end = next((run for run in runs if run.end == end_of_file), None)
     kind = (
-        None if at_end is None else _find_tail_kind(segment, at_end, is_active(segment, next_base))
+        None if at_end is None else find_tail_kind(segment, at_end, is_active(segment, next_base))
     )
     return ScannedSegment(segment, end_of_file, headers, runs, kind, *found)
 
@@ -183,7 +185,7 @@ def is_active(segment: Segment, next_base: int | None) -> bool:
     return next_base is None and not segment.rolled
 
 
-def _find_tail_kind(segment: Segment, run: Lost, is_active: bool) -> str | None:
+def find_tail_kind(segment: Segment, run: Lost, is_active: bool) -> str | None:
     """Return ``zero_tail`` or ``torn_tail`` for a lost range at the end of a segment; None for other
     damage. Raise OSError if the file cannot be opened.
     """

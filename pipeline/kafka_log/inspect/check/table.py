@@ -291,7 +291,9 @@ def _identity(finding: Finding) -> tuple[Any, ...]:
 def _report_unreadable(
     path: Path, asked: Callable[[], Iterable[Finding]], *key: Any
 ) -> Iterator[Finding]:
-    """Yield the findings of ``asked``; an OSError ends them with a finding about the unreadable file."""
+    """Yield the findings of ``asked``. An OSError ends them with a finding about the unreadable
+    file ``path``.
+    """
     try:
         yield from asked()
     except OSError as error:

@@ -338,7 +338,9 @@ class TransactionIndexCheck(Check):
 
 
 def _marker_type(data: bytes, position: int, file: str) -> ControlRecordType | None:
-    """Return ABORT or COMMIT for a control batch; None for others, and if it cannot be decoded."""
+    """Return ABORT or COMMIT for the control batch in ``data``, which lies at byte ``position`` of
+    the file; None for other batches, and if it cannot be decoded.
+    """
     from kafka_log.segment.reference import construct_engine
 
     try:

@@ -58,7 +58,9 @@ def read_records(
 def _decode_records(
     side: Side, piece: Any, low: int, high: int | None, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of adjacent batches. Raise CodecError at damage."""
+    """Yield the records of adjacent batches with offsets from ``low`` (included) to ``high``
+    (excluded). Raise CodecError at damage.
+    """
     start, stop = int(piece["position"][0]), int(piece["position"][-1] + piece["size"][-1])
     scanner = Scanner(
         side.path(piece[0]),
@@ -118,7 +120,9 @@ def _last(batch: pa.RecordBatch) -> int:
 def _split(
     batch: pa.RecordBatch, limit: int, more: Iterator[pa.RecordBatch]
 ) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
-    """Return the rows up to and including an offset, and the rest; None if there is no more."""
+    """Return the rows of ``batch`` with offsets up to ``limit`` (included), and the rows after
+    them: the rest of ``batch``, else the next batch of ``more``, else None.
+    """
     count = int(np.searchsorted(numbers(batch, "offset"), limit, "right"))
     rest = batch.slice(count) if count < batch.num_rows else next(more, None)
     return batch.slice(0, count), rest
@@ -164,7 +168,7 @@ def _take(batch: pa.RecordBatch, rows: Any) -> pa.RecordBatch:
 
 
 def _drop(batch: pa.RecordBatch, rows: Any) -> pa.RecordBatch:
-    """Return the rows without those of the given indexes."""
+    """Return the rows of a batch without those at the indexes ``rows``."""
     if not len(rows):
         return batch
     if len(rows) == batch.num_rows:

@@ -195,7 +195,7 @@ def _first_offset(comparison: Comparison, verdict: str) -> int | None:
 
 def _find_common_epoch(a: Partition, b: Partition, comparison: Comparison) -> CommonEpoch | None:
     """Return the last common leader epoch, by the checkpoint files of both sides or else by their
-    batches.
+    batches; None if no epoch is in both.
     """
     epochs_a, epochs_b = read_epochs(a.directory), read_epochs(b.directory)
     if epochs_a is None or epochs_b is None:
@@ -233,10 +233,12 @@ def read_epochs(directory: Path) -> Epochs | None:
 
 
 def find_last_common(a: Epochs, end_a: int, b: Epochs, end_b: int) -> CommonEpoch | None:
-    """Return the offset to which a follower with one log would truncate it if the leader had the other, with its epoch.
+    """Return the offset to which a follower with one log would truncate it if the leader had the
+    other, with its epoch; None if no leader epoch is in both.
 
-    None if no leader epoch is in both. The follower asks for the end of its last epoch, the leader answers with the largest
-    epoch that it knows up to that one, and so on. This ends at the largest epoch that both have, at the lower of its two ends.
+    The follower asks for the end of its last epoch, the leader answers with the largest epoch that
+    it knows up to that one, and so on. This ends at the largest epoch that both have, at the lower
+    of its two ends.
     """
     ends_a, ends_b = _ends(a, end_a), _ends(b, end_b)
     both = ends_a.keys() & ends_b.keys()

@@ -22,7 +22,7 @@ Render = Callable[[bytes], str]
 
 
 def _decode_utf8(data: bytes) -> Any:
-    """Decode text. Raise UnicodeDecodeError."""
+    """Return bytes as text. Raise UnicodeDecodeError if they are not UTF-8."""
     return data.decode("utf-8")
 
 

@@ -188,7 +188,9 @@ def _empty_table(view: str, names: list[str]) -> pa.Table:
 
 
 def _select_rows(batch: pa.RecordBatch, wanted: Groups, late: Any) -> pa.RecordBatch:
-    """Return the selected rows of a batch. ``late``: ranges of record offsets (first, last) to leave out, sorted; None for none."""
+    """Return the selected rows of a batch, without those whose record offset lies in one of the
+    ranges ``late`` (first, last; sorted; None for no ranges).
+    """
     for column, values in (
         ("group", wanted.names),
         ("topic", wanted.topics),
@@ -238,7 +240,9 @@ def _find_open_ranges(partition: Partition, at: int, salvage: bool) -> Any:
 
 
 def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
-    """Return topic id and log end of each replica of the given topic-partitions (``places``); without those that have no log end."""
+    """Return topic id and end offset of each replica of the topic-partitions ``places``; replicas
+    without an end are left out. Raise OSError if a file cannot be read.
+    """
     ends: dict[_Place, list[tuple[bytes | None, LogEnd]]] = {}
     for partition in partitions:
         place = (utf8(partition.topic), partition.partition)
@@ -295,7 +299,7 @@ def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     :data:`GROUPS`, by name. Raise NotFoundError if no partition of ``__consumer_offsets`` is there;
     CodecError if it is damaged, unless ``wanted.salvage``.
 
-    ``lag`` is the sum over the partitions whose logs are there, null if there are none. Raises the errors of :func:`commit_table`.
+    ``lag`` is the sum over the partitions whose logs are there, null if there are none.
     """
     found = offsets_partitions(partitions)
     kinds = _read_group_types(found, wanted)

@@ -137,7 +137,7 @@ def _truncation_error(position: int, size: int, file: str, wanted: int | None = 
 
 
 def _skip_to_byte(places: Iterator[EntryRange], at: int) -> Iterator[EntryRange]:
-    """Yield the entries from the one with byte ``at`` on."""
+    """Yield the entries of ``places`` from the one that contains byte ``at`` on."""
     for place in places:
         if place.end > at:
             yield place
@@ -177,7 +177,9 @@ def _skip_to_offset(
 def _dump_entry(
     path: Path, read: Any, place: EntryRange, records: int, limits: Limits, offset: int | None
 ) -> Part:
-    """Return one batch with its fields, or a damaged range if it has an error or the file became shorter."""
+    """Return one batch with its fields, and damage if it cannot be decoded; a damaged range if the
+    place has an error or the file became shorter.
+    """
     size = place.end - place.start
     if place.error is not None:
         return _dump_damage(read, place, records, limits)

@@ -132,7 +132,9 @@ def _refuse_unknown(options: argparse.Namespace, found: set[str]) -> None:
 
 
 def _offsets(text: str) -> tuple[int | None, int | None]:
-    """Parse FROM:TO; a missing end is None. Raise ArgumentTypeError if the text is malformed or FROM is after TO."""
+    """Return the offsets of ``FROM:TO``; a missing end is None. Raise ArgumentTypeError if the text
+    is malformed or FROM is after TO.
+    """
     found = re.fullmatch(r"(-?[0-9]{1,19})?:(-?[0-9]{1,19})?", text)
     if found is None:
         raise argparse.ArgumentTypeError(

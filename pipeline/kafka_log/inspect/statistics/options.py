@@ -123,7 +123,9 @@ def _and_masks(mask: Any, other: Any) -> Any:
 
 
 def describe_end(end: End, file: str) -> Iterator[str]:
-    """Yield a line for each lost range, the error, or the incomplete tail at the end of a pass over a file."""
+    """Yield one line for each lost range, for the error and for the incomplete tail at the end of a
+    pass over a file; nothing for a normal end.
+    """
     for lost in end.lost:
         yield f"{file}: bytes {lost.start} to {lost.end} are lost: {lost.reason}"
     if end.error is not None:

@@ -61,7 +61,10 @@ def stat_text(
 def _join_columns(
     columns: list[TextColumn], table: pa.Table, name: str, mark: str, parts: tuple[str, ...]
 ) -> list[TextColumn]:
-    """Join the columns ``parts`` into one at the position of the first; ``mark`` separates their rounded numbers. Return ``columns`` if it is not shown."""
+    """Return ``columns`` with the columns ``parts`` joined into one at the position of the first;
+    ``mark`` separates their numbers. Return ``columns`` unchanged if the column ``name`` is not
+    shown.
+    """
     names = [column.name for column in columns]
     if parts[0] not in names:
         return columns

@@ -140,7 +140,9 @@ def transaction_table(
 
 
 def _is_wanted(row: tuple[Any, ...], wanted: Selection) -> bool:
-    """Return whether a row is of a wanted producer and overlaps the wanted offsets and timestamps."""
+    """Return whether a row is of a wanted producer and overlaps the wanted offsets and timestamps;
+    a row without timestamps overlaps only an unlimited range.
+    """
     producer, first, last, begin, end = (
         row[TRANSACTIONS.get_field_index(name)]
         for name in (

@@ -107,9 +107,9 @@ def target(codec: str | None, level: int | None, magic: int | None = None) -> Ta
 
 
 def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
-    """Return the batch of ``data``, which lies at a ``position`` of a ``file``, with its records
-    compressed by another codec. Raise CodecError if the records cannot be decompressed, or the
-    codec cannot be used.
+    """Return the bytes of a batch with its records compressed by another codec; ``data`` is the
+    batch, which lies at byte ``position`` of ``file``. Raise CodecError if the records cannot be
+    decompressed, or the codec cannot be used.
     """
     session = Session(strict=False, file=file, level=to.level)
     changes = {field_of(magic, "codec"): to.codec}
@@ -125,9 +125,9 @@ def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int)
 
 
 def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
-    """Return the batch of ``data``, which lies at a ``position`` of a ``file``, in the version of
-    ``to``. Raise CodecError if the batch cannot be parsed, a checksum in it is wrong, or that
-    version has no place for a value.
+    """Return the bytes of a batch in the version of ``to``; ``data`` is the batch, which lies at
+    byte ``position`` of ``file``. Raise CodecError if the batch cannot be parsed, a checksum in it
+    is wrong, or that version has no place for a value.
 
     Fields that only that version has get their defaults.
     """
@@ -152,8 +152,8 @@ def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) ->
 
 
 def _carry_value(value: Any, older: Any, newer: Any) -> Any:
-    """Return a value of one codec as the other one takes it: without what builders compute. Raise
-    BuildError if the other one has no place for a field that has a value.
+    """Return a parsed value as the newer codec takes it, without fields that builders compute.
+    Raise BuildError if the newer codec has no field for a value.
     """
     if value is None:
         return None
@@ -209,8 +209,8 @@ _WRITTEN = [name for name in _COLUMNS if name != "magic"]
 def convert_messages(
     path: Path, start: int, stop: int, magic: int, codec: str | None, level: int | None
 ) -> Iterator[memoryview]:
-    """Yield the legacy messages between two positions of a file as record batches, in pieces of
-    whole batches. Raise CodecError for damage, and for rows that no batch can hold.
+    """Yield the legacy messages between two byte positions of a file as bytes of record batches, in
+    pieces of whole batches. Raise CodecError for damage, and for rows that no batch can hold.
 
     A compressed message becomes one batch. Uncompressed messages share batches.
     """
@@ -352,8 +352,8 @@ def _next_base(segments: Sequence[Segment], i: int) -> int:
 
 def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost | None]:
     """Return the batch headers of a segment, the number of records of each batch, and its
-    incomplete tail or None. Raise CodecError for damage, and if offsets do not ascend from `start`
-    on or are not below `stop`.
+    incomplete tail or None. Raise CodecError for damage, and if offsets do not ascend from
+    ``start`` on or are not below ``stop``.
     """
     reader = BlockReader(segment.path, policy=Policy.KAFKA, tail=segment.tail, size=segment.size)
     parts: list[Headers] = []
@@ -470,7 +470,9 @@ def _choose_conversions(headers: Headers, counts: Any, target: Target) -> Any:
 
 
 def _find_recompressed(headers: Headers, counts: Any, target: Target) -> Any:
-    """Return a mask of the batches that are compressed anew. Kafka compresses no batches of markers, and none without records."""
+    """Return a mask of the batches that are compressed anew. Kafka compresses neither markers nor
+    batches without records.
+    """
     if target.codec is None:
         return np.zeros(len(headers), bool)
     other = headers.codec != int(target.codec)

@@ -67,7 +67,8 @@ class SegmentContents:
 
 
 def read_contents(segment: Segment, next_base: int | None = None) -> SegmentContents:
-    """Read a segment and return its contents. Bytes that cannot be read are lost ranges.
+    """Read a segment and return its contents; bytes that cannot be read become lost ranges, never
+    errors.
 
     Args:
         segment: The segment.
@@ -127,9 +128,11 @@ def get_named_base_offset(segment: Segment) -> int | None:
 def choose_batches(
     found: SegmentContents, next_base: int | None, after: int, keep_damaged: bool
 ) -> Any:
-    """Return a mask of batches whose offsets ascend from `after` (excluded) and stay below `next_base`.
+    """Return a mask of the batches to write: those whose offsets ascend from ``after`` (excluded)
+    and stay below ``next_base``. Batches with problems are chosen only if they fit between the
+    others and have records to write.
 
-    Batches without problems are chosen first. A batch with problems is chosen if it fits between these and has records to write.
+    Batches without problems are chosen first.
 
     Args:
         found: The contents of a segment.

@@ -77,7 +77,9 @@ class RewriteSelection:
 
 
 def _positions(segment: Segment, selection: RowSelection) -> Any:
-    """Return where the batches lie that have a selected record."""
+    """Return an array with the byte positions of the batches of a segment that have a selected
+    record, ascending. Damage is skipped.
+    """
     scanner = Scanner(
         segment.path,
         ["position"],

@@ -69,8 +69,9 @@ class AppendPosition:
 
 
 def find_append_position(directory: Path, start: int) -> AppendPosition:
-    """Return where the log in a partition directory continues, not before `start`. Raise
-    DirectoryError if the log does not end with a complete batch; OSError if it cannot be read.
+    """Return the next offset of the log in a partition directory, at least ``start``, with its last
+    leader epoch and producer states. Raise DirectoryError if the log does not end with a complete
+    batch; OSError if it cannot be read.
     """
     (partition,) = discover(directory)
     if partition.error is not None:
@@ -231,9 +232,6 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
     ``micro`` batch that was committed before. Raise SinkError for offsets that do not ascend;
     DirectoryError for logs that cannot be appended to, and while a broker runs; OSError. Call
     :func:`abort` then.
-
-    Raises :class:`~kafka_log.write.sink.rows.SinkError` for offsets that do not rise, DirectoryError for logs that nothing can be added
-    to and while a broker runs there, OSError. Then :func:`abort` is to be called.
     """
     target = Path(job.target)
     place = job_directory(job)
@@ -334,7 +332,9 @@ class _Commit:
         return out
 
     def _find_partitions(self, topics: set[str]) -> dict[tuple[str, int], Path]:
-        """Return the directories of existing partitions of some topics."""
+        """Return the directories of existing live partitions of some topics, by topic and
+        number.
+        """
         found: dict[tuple[str, int], Path] = {}
         for child in sorted(self._target.iterdir()):
             name = parse_live_partition_name(child)
@@ -345,7 +345,9 @@ class _Commit:
     def _number_partitions(
         self, topic: str, written: Iterable[tuple[str, int]], there: Iterable[tuple[str, int]]
     ) -> list[int]:
-        """Return the numbers of the partitions of a topic that exist after the commit, apart from unchanged ones."""
+        """Return the numbers of the partitions of a topic that the commit creates or changes,
+        ascending; ``[0]`` for a new topic without rows.
+        """
         wanted = {number for of, number in written if of == topic}
         old = {number for of, number in there if of == topic}
         if self._job.format.partitions is not None:

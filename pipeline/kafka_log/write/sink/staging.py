@@ -82,9 +82,6 @@ def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> l
     segments. Raise SinkError for a row that cannot be written; CodecError if what was written does
     not read as these rows; OSError. Then nothing of the task is left. Memory holds one Arrow batch
     and 64 MiB of rows.
-
-    Memory holds one batch of Arrow, and 64 MiB of rows. Raises :class:`~kafka_log.write.sink.rows.SinkError` for rows that cannot be
-    written, CodecError where what was written does not read as these rows, OSError; then nothing of the try is left.
     """
     place = job_directory(job)
     attempt = place / f"{task}-{uuid.uuid4().hex}"

@@ -115,14 +115,14 @@ def test_zeros_of_a_longer_file_that_become_batches(
         (root / file).unlink()  # written when the log was longer
     without_line(root / PLAIN / "leader-epoch-checkpoint", -1)
     changes = [put(path, data) for data in longer[3 - steps :]]
-    find_tail_kind = segment_scan._find_tail_kind
+    find_tail_kind = segment_scan.find_tail_kind
 
     def write_before(segment: Any, *rest: Any) -> str | None:
         if segment.path == path and changes:
             changes.pop(0)()
         return find_tail_kind(segment, *rest)
 
-    monkeypatch.setattr(segment_scan, "_find_tail_kind", write_before)
+    monkeypatch.setattr(segment_scan, "find_tail_kind", write_before)
     assert complaints(root) == []
     assert changes == []
 

@@ -62,7 +62,9 @@ def base_type(f: Field) -> str:
 
 
 def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
-    """Return a condition of a view as a test on the entry, None for None. Raises Unsupported."""
+    """Return a condition of a view as a test on the entry; None for None. Raise Unsupported, which
+    names ``f``, if kernels cannot express it.
+    """
     if value is None:
         return None
     try:
@@ -95,7 +97,9 @@ class ArrayOpener:
         self.full_check = full_check
 
     def emit(self, end: Expr) -> None:
-        """Emit the read of the entry up to its rows, and store what pass 2 needs. Raises Unsupported."""
+        """Emit the read of the entry up to its rows, and store what pass 2 needs. Raise Unsupported
+        if kernels cannot read a field.
+        """
         case, code, reader, slots = self.case, self.code, self.reader, self.kernels.slots
         assert case.array is not None
         f = case.array.field
@@ -161,7 +165,9 @@ class ArrayOpener:
         code.give(1)
 
     def count(self, type_: ArrayType, f: Field, end: Expr) -> Expr | None:
-        """Emit the read of the element count. Return it, None if the entry states no count; a null array counts 0."""
+        """Emit the read of the element count, and return its expression; None if the entry states
+        no count. A null array counts 0. Raise Unsupported if kernels cannot read the count.
+        """
         found: Expr | None = None
         if type_.count is not None:
             number = Var("count")
@@ -184,7 +190,9 @@ class ArrayOpener:
         return found
 
     def name_codec(self, codec: Var, fields: Fields, f: Field) -> None:
-        """Emit the assignment of the codec number to ``codec``. Raises Unsupported."""
+        """Emit the assignment of the codec number to ``codec``. Raise Unsupported if kernels cannot
+        express the value that names the codec.
+        """
         assert self.case.array is not None and self.case.array.codec is not None
         if 0 in self.case.codecs and self.case.codecs[0] is not None:
             raise Unsupported("compressed by an enum whose 0 is not none", f)

@@ -73,7 +73,9 @@ class Index:
         }
 
     def see_framing(self) -> None:
-        """Check that entries without a length prefix can be found. Raises Unsupported."""
+        """Raise Unsupported if entries have no length and cannot be found without one: several
+        layouts, an entry without bytes, rows in an array, or rows with a condition.
+        """
         if not self.framing.open:
             return
         entry = self.entry
@@ -90,7 +92,9 @@ class Index:
                 raise Unsupported("of rows with a condition, without a length", self.framing.blamed)
 
     def emit(self) -> str:
-        """Emit the functions of the index pass and return the name of the one that finds entries."""
+        """Emit the functions of the index pass and return the name of the one that finds entries.
+        Raise Unsupported if kernels cannot find or check the entries.
+        """
         self.open()
         self.find_end()
         for case in self.cases:
@@ -104,7 +108,9 @@ class Index:
         return load(base_type(fp.field), place, fp.field)
 
     def tests(self, variables: Variables) -> list[Test]:
-        """Return one test per case: that an entry has rows of it, and that it needs the full check."""
+        """Return one test per case: that an entry has rows of it, and that it needs the full check.
+        Raise Unsupported if kernels cannot express the condition of a case.
+        """
         first = self.entry.fields[0].field
         out = []
         for case in self.cases:
@@ -130,7 +136,9 @@ class Index:
     # ------------------------------------------------------------ one entry
 
     def open(self) -> None:
-        """Emit the function that checks an entry and stores its case and sections in an index row."""
+        """Emit the function that checks an entry and stores its case and sections in an index row.
+        Raise Unsupported if kernels cannot read a field of the entry.
+        """
         slots, module = self.kernels.slots, self.module
         p, end, row, most, full_check = map(Var, ("p", "end", "row", "most", "full_check"))
         start = Var("start")
@@ -179,7 +187,9 @@ class Index:
         full_check: Var,
         start: Var,
     ) -> None:
-        """Emit the part of the opening function for one case."""
+        """Emit the part of the opening function for one case. Raise Unsupported if kernels cannot
+        read a field of the entry.
+        """
         case, module = test.case, self.module
         if test.care is not None:
             with code.when(all_of([full_check & WITH_CARE, test.care])):
@@ -197,7 +207,9 @@ class Index:
     # ------------------------------------------------------------ where it ends
 
     def find_end(self) -> None:
-        """Emit the function that returns the end of the entry at an address."""
+        """Emit the function that returns the end of the entry at an address. Raise Unsupported if
+        kernels cannot check its length.
+        """
         kernels, framing = self.kernels, self.framing
         kind = kind_of(kernels.view)
         p, end = Var("p"), Var("end")
@@ -252,7 +264,9 @@ class Index:
         return [measured < 0, refused]
 
     def row_test(self, case: CasePlan) -> None:
-        """Emit the function that tests whether an entry is itself a row of ``case``."""
+        """Emit the function that tests whether an entry is itself a row of ``case``. Raise
+        Unsupported if kernels cannot express the condition of the case.
+        """
         p, after, full_check = map(Var, ("p", "after", "full_check"))
         code, variables = Builder(), Variables()
         tests = self.tests(variables)

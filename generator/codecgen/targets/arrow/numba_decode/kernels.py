@@ -13,7 +13,9 @@ from codecgen.targets.arrow.numba_decode.view import Kernels
 
 
 def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
-    """Return the kernels of a view and the text of their module. Raises Unsupported."""
+    """Return the kernels of a view and the text of their module. Raise Unsupported if kernels
+    cannot read the view.
+    """
     kernels = Kernels(plan, view)
     passes = []
     for entry, keys in view.layouts():

@@ -191,7 +191,9 @@ class LayoutReader:
         end: Expr,
         wanted: set[str],
     ) -> Expr:
-        """Emit ``op``, the operation ``i`` of ``ops``. Return the end of the bytes that may be read afterwards."""
+        """Emit the code of ``op``, the operation at index ``i`` of ``ops``. Return the end of the
+        bytes that may be read afterwards. Raise Unsupported if kernels cannot express it.
+        """
         match op:
             case read_ops.Open():
                 return self.open_window(op, fields, end)
@@ -214,7 +216,9 @@ class LayoutReader:
         return end
 
     def print_field_op(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit one operation of a field that may be left out: a requirement, or what reads the field."""
+        """Emit one operation of a field that may be absent: a requirement, or what reads the field.
+        Raise Unsupported if kernels cannot express it.
+        """
         if isinstance(op, read_ops.Require):
             self.print_op(op, (op,), 0, fields, end, wanted)
         else:
@@ -248,7 +252,9 @@ class LayoutReader:
     def read_number_field(
         self, f: Field, name: str, fields: Fields, end: Expr, wanted: set[str]
     ) -> None:
-        """Emit code that reads a number. It goes into a variable only if the field is in ``wanted`` or a column shows it."""
+        """Emit code that reads a number. It is stored in a variable only if the field is in
+        ``wanted`` or a column shows it. Raise Unsupported if kernels cannot read its type.
+        """
         target = self.gives.find_target(fields.part, f.name)
         variable = self.variables.get(fields.part, f.name)
         known = is_number(f) or is_raw(f) or isinstance(f.type, BitsType)
@@ -279,7 +285,9 @@ class LayoutReader:
         end: Expr,
         wanted: set[str],
     ) -> None:
-        """Emit code that reads a field if ``condition`` holds, and otherwise sets it to absent."""
+        """Emit code that reads a field if ``condition`` holds, and otherwise sets it to absent.
+        Raise Unsupported if kernels cannot express the condition or the field.
+        """
         test = self.condition_of(condition, fields, fp.field)
         self.values.covered = 0
         loose = self.values.loose
@@ -506,7 +514,9 @@ class LayoutReader:
         end: Expr,
         counted: bool,
     ) -> None:
-        """Emit the loop over the elements of an array, ``n`` of them if ``counted``, otherwise up to ``end``."""
+        """Emit the loop over the elements of an array, ``n`` of them if ``counted``, otherwise up
+        to ``end``. Raise Unsupported if kernels cannot read an element.
+        """
         code = self.code
         part = fields.part
         target = self.gives.find_target(part, f.name)
@@ -535,7 +545,9 @@ class LayoutReader:
         target: Target | None,
         end: Expr,
     ) -> None:
-        """Emit code that reads one element of an array."""
+        """Emit code that reads one element of an array. Raise Unsupported if kernels cannot read
+        its type.
+        """
         if isinstance(element, LayoutPlan):
             self.read_nested(f, element, part_of(fields.part, f.name), target, end)
             return
@@ -595,7 +607,9 @@ class LayoutReader:
     # ------------------------------------------------------------ tagged fields
 
     def read_tags(self, op: read_ops.Tags, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit code that reads a section of tagged fields. Tags ascend, and unknown ones are passed over."""
+        """Emit code that reads a section of tagged fields. Tags ascend, and unknown ones are
+        skipped. Raise Unsupported if kernels cannot read a tagged field.
+        """
         code, f = self.code, op.field.field
         part = fields.part
         there = {fp.name: self.set_default(fp, part) for fp, _ in op.known}
@@ -671,7 +685,9 @@ class LayoutReader:
         after: Var,
         wanted: set[str],
     ) -> None:
-        """Emit code that reads a known tagged field, with the checks that it ends at ``after`` and does not hold its default."""
+        """Emit code that reads a known tagged field, with the checks that it ends at ``after`` and
+        does not hold its default. Raise Unsupported if kernels cannot read it.
+        """
         f = fp.field
         if self.checks:
             default = default_bytes(fp)

@@ -103,7 +103,9 @@ def breach_of(fields: Fields, rule: RulePlan) -> Expr:
 
 
 def opposite_of(arithmetic: Arithmetic, value: Value) -> Expr:
-    """Emit the opposite of a condition."""
+    """Return the expression that is true if the condition ``value`` is false. Raise Refused if
+    kernels cannot express it.
+    """
     match value:
         case nodes.Logical(operator, left, right):
             sides = [opposite_of(arithmetic, left), opposite_of(arithmetic, right)]
@@ -114,7 +116,9 @@ def opposite_of(arithmetic: Arithmetic, value: Value) -> Expr:
 
 
 def fields_of_rules(plan: Plan, layout: LayoutPlan) -> set[str]:
-    """Return the fields that rules without elements ask for."""
+    """Return the names of the fields that rules without elements use. Raise Unsupported if kernels
+    cannot express a rule.
+    """
     asked = Fields(plan, layout, ENTRY, Variables())
     for rule in rules_of_fields(layout):
         breach_of(asked, rule)
@@ -122,7 +126,9 @@ def fields_of_rules(plan: Plan, layout: LayoutPlan) -> set[str]:
 
 
 def check_fields(values: ValueReader, fields: Fields, apply: Expr) -> None:
-    """Emit the rules that ask for no elements."""
+    """Emit the rules that use no elements, under the condition ``apply``. Raise Unsupported if
+    kernels cannot express a rule.
+    """
     rules = rules_of_fields(fields.layout)
     if rules:
         with values.code.when(apply):
@@ -196,7 +202,7 @@ class RowRules:
     def check_all_rows(
         self, values: ValueReader, code: Builder, apply: Expr, is_empty: Expr
     ) -> None:
-        """Check the rules that ask for all rows, after the last row."""
+        """Emit the checks of the rules that use all rows, after the last row."""
         if not self.breaches:
             return
         with code.when(all_of([apply, invert(is_empty)])):

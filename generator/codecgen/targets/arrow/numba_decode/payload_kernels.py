@@ -64,7 +64,9 @@ class PayloadLoop:
         self.nulls = {name: Var(f"{name}_is_null") for name in self.parts}
 
     def emit(self) -> str:
-        """Add the function to the kernel module. Return its name."""
+        """Add the function that loops over payloads to the kernel module, and return its name.
+        Raise Unsupported if kernels cannot find out what a payload is.
+        """
         code, state = self.code, self.kernels.state
         table, first, last = Var("parts"), Var("first"), Var("last")
         rejected, unknown = Var("rejected"), Var("unknown")
@@ -170,7 +172,9 @@ class PayloadLoop:
         chosen: Mapping[str, LayoutPlan | None],
         combinations: list[Combination],
     ) -> None:
-        """Emit code that determines nulls and versions of the parts ``names``, then reads the payload."""
+        """Emit code that determines nulls and versions of the parts ``names``, then reads the
+        payload. Raise Unsupported if kernels cannot determine a version.
+        """
         if not names:
             self.call_rows(next(c for c in combinations if c.layouts == chosen))
             return
@@ -198,7 +202,9 @@ class PayloadLoop:
         chosen: Mapping[str, LayoutPlan | None],
         combinations: list[Combination],
     ) -> None:
-        """Emit code that determines by its number which of ``plans`` a part is. A payload in any other version is rejected."""
+        """Emit code that determines by its number which of ``plans`` a part is. A payload in any
+        other version is rejected. Raise Unsupported if the version lies at no fixed place.
+        """
         code = self.code
         if len(plans) == 1:
             self.print_parts(rest, {**chosen, name: plans[0]}, combinations)

@@ -92,7 +92,9 @@ class PayloadReader(LayoutReader):
         self.needed = needed
 
     def read_field(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit the operation that reads a field or a choice, and note its place if a column needs it."""
+        """Emit the operation that reads a field or a choice, and note its place if a column needs
+        it. Raise Unsupported if kernels cannot read it.
+        """
         noted = self.places.again.get((fields.part, op.field.name))  # type: ignore[union-attr]
         if noted is not None:
             self.code.assign(noted[0], self.p)
@@ -130,7 +132,9 @@ class PayloadReader(LayoutReader):
             self.values.fail_if(n < type_.at_least, f)
 
     def read_item(self, element: LayoutPlan, end: Expr) -> None:
-        """Emit code that reads an element that is a row."""
+        """Emit code that reads an element that is a row. Raise Unsupported if kernels cannot read a
+        field of it.
+        """
         self.values.loose = 0
         for (part, _), (start, _) in self.places.again.items():
             if part == ITEM:
@@ -177,7 +181,9 @@ class PayloadReader(LayoutReader):
     def read_cases(
         self, op: read_ops.Choose, type_: ChoiceType, fields: Fields, end: Expr, to_end: bool
     ) -> None:
-        """Emit code that reads the case that is there. With ``to_end`` other cases are passed over, otherwise they are rejected."""
+        """Emit code that reads the case that is present. With ``to_end`` other cases are skipped,
+        otherwise they are rejected. Raise Unsupported if kernels cannot tell the cases apart.
+        """
         code, f = self.code, op.field.field
         wanted = self.cases.found.get((fields.part, f.name), {})
         begun = False

@@ -229,7 +229,9 @@ class PayloadRowsKernel:
     # ------------------------------------------------------------ rows
 
     def write_rows(self, case: PayloadCase, reader: PayloadReader) -> None:
-        """Emit code that writes the rows of a payload. The kernel returns 0 if they do not fit in."""
+        """Emit code that writes the rows of a payload; the kernel returns 0 if the output has no
+        room. Raise Unsupported if kernels cannot write a column.
+        """
         code = self.code
         self.check_unread(reader)
         if case.empty:
@@ -284,7 +286,9 @@ class PayloadRowsKernel:
                 code.do("store_64", self.state + slots.nulls, target.nulls)
 
     def write_column(self, leaf: Leaf, case: PayloadCase) -> None:
-        """Emit code that writes the value of a column."""
+        """Emit code that writes the value of a column. Raise Unsupported if kernels cannot express
+        it.
+        """
         value = case.values.get(leaf.column.name)
         target = self.gives.target_of(leaf)
         if value is None or isinstance(value, nodes.NullValue):
@@ -366,7 +370,9 @@ class PayloadRowsKernel:
     def read_again(
         self, leaf: Leaf, target: Target, part: str, f: Field, case: PayloadCase
     ) -> None:
-        """Emit code that reads a field once more for its column, now into the buffers of structs and lists."""
+        """Emit code that reads a field once more for its column, now into the buffers of structs
+        and lists. Raise Unsupported if no operation reads the field by itself.
+        """
         start, end = self.places.again[part, f.name]
         gives = self.make_outputs(self.sources_inside(leaf))
         gives.targets = self.gives.targets
@@ -385,7 +391,9 @@ class PayloadRowsKernel:
                 reader.read_field(find_operation(self.kernels, layout, f), fields, end, {f.name})
 
     def write_unread(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
-        """Emit the value that a column gets if its field was not read: the default of a tagged field, otherwise null or empty."""
+        """Emit the value that a column gets if its field was not read: the default of a tagged
+        field, otherwise null or empty. Raise Unsupported for a default that is not empty.
+        """
         chosen = self.cases.find_case(part)
         if chosen is None:
             [(layout, _)] = self.list_versions(part, f, case)

@@ -125,7 +125,9 @@ class RowsKernel:
         return self.variables.found[key]
 
     def rows_of_array(self, array: FieldPlan, rows_room: Var) -> None:
-        """Emit the decoding of rows that are elements of an array in the entry."""
+        """Emit the decoding of rows that are elements of an array in the entry. Raise Unsupported
+        if kernels cannot read a field of an element.
+        """
         code, case = self.code, self.case
         type_ = array.field.type
         assert isinstance(type_, ArrayType)
@@ -178,7 +180,9 @@ class RowsKernel:
         code.do("store_64", self.slot(self.state, "NEXT"), self.loaded(self.row, "END"))
 
     def find_ends(self, array: FieldPlan) -> None:
-        """Emit the reads of the first and the last element if columns are relative to them. Raises Unsupported."""
+        """Emit the reads of the first and the last element if columns are relative to them. Raise
+        Unsupported if elements may have no bytes, or kernels cannot read them.
+        """
         code, case = self.code, self.case
         ends = self.kernels.asked[case.number].ends
         if not ends:
@@ -298,7 +302,9 @@ class RowsKernel:
     # ------------------------------------------------------------ numbers
 
     def terms(self) -> list[tuple[Leaf, Term]]:
-        """Return the numeric columns of the row, each with the term of its value."""
+        """Return the numeric columns of the row, each with the term of its value. Raise Unsupported
+        if kernels cannot express a value.
+        """
         fields = self.kernels.fields(self.case, self.variables)
         numbers = self.sources.numbers
         return [

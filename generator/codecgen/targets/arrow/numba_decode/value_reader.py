@@ -59,7 +59,9 @@ class ValueReader:
         self.code.give(self.fail_call(f), f.name)
 
     def check_size(self, size: int, end: Expr, f: Field) -> None:
-        """Check that ``size`` bytes are there before ``end``. The check is put off while less than the slack after all input is at stake."""
+        """Emit the check that ``size`` bytes follow before ``end``. The check is put off while
+        fewer bytes than the slack after the input are unchecked.
+        """
         if self.loose + size > MAX_LOOSE:
             self.fail_if(end - self.p < size, f)
             self.loose = 0
@@ -83,7 +85,9 @@ class ValueReader:
         end: Expr,
         f: Field,
     ) -> None:
-        """Read an integer, a boolean, a float or a uuid into ``variable`` and its column. Without both only step over it."""
+        """Emit the read of an integer, a boolean, a float or a uuid into ``variable`` and its
+        column; without both only skip it. Raise Unsupported for any other type.
+        """
         size = fixed_size(name)
         if target is not None and name != "uuid":
             variable = self.variables.get(part, f.name)
@@ -107,7 +111,9 @@ class ValueReader:
             self.gives.write_value(target, variable)
 
     def read_raw(self, name: str, variable: Var, end: Expr, f: Field) -> None:
-        """Read the bits of a number that kernels copy and do not interpret, and step over it."""
+        """Emit the read of the bits of a number that kernels copy and do not interpret, and the
+        step over it.
+        """
         size = SCALARS[name].width
         if not self.covered:
             self.check_size(size, end, f)
@@ -116,7 +122,9 @@ class ValueReader:
         self.code.add(self.p, size)
 
     def read_number(self, name: str, variable: Var, end: Expr, f: Field) -> None:
-        """Read an integer or a boolean into ``variable``, and step over it. Raise Unsupported for any other type."""
+        """Emit the read of an integer or a boolean into ``variable``, and the step over it. Raise
+        Unsupported for any other type.
+        """
         if is_integer(name):
             size = SCALARS[name].width
             if not self.covered:
@@ -158,9 +166,9 @@ class ValueReader:
         *,
         ends_window: bool = False,
     ) -> None:
-        """Read bytes or text: the size into ``n``, the content into the column ``target``. Raise
-        Unsupported if the bytes reach to the end and ``after`` is None, or null is written as a
-        size that is possible.
+        """Emit the read of bytes or text: the size into ``n``, the content into the column
+        ``target``. Raise Unsupported if the bytes reach to the end and ``after`` is None, or null
+        is written as a size that is possible.
 
         Args:
             f: Field that the bytes are, or are elements of.
@@ -199,7 +207,9 @@ class ValueReader:
         end: Expr,
         target: Target | None,
     ) -> None:
-        """Read bytes with a length prefix of the type ``length``."""
+        """Emit the read of bytes with a length prefix of the type ``length``. Raise Unsupported if
+        null is written as a size that is possible.
+        """
         code = self.code
         self.covered = 0
         self.read_number(length, n, end, f)
@@ -223,7 +233,9 @@ class ValueReader:
         self.gives.end_value(target)
 
     def read_content(self, f: Field, type_: BytesType, n: Var, target: Target | None) -> None:
-        """Check that text is UTF-8, give ``n`` bytes at ``p`` to the column, and step over them."""
+        """Emit the check that text is UTF-8, the copy of ``n`` bytes at ``p`` to the column, and
+        the step over them.
+        """
         start = self.starts.get((self.part, f.name))
         if start is not None:
             self.code.assign(start, self.p)

@@ -100,7 +100,9 @@ class Kernels:
         return Fields(self.plan, case.entry, part, variables, case)
 
     def ask(self, case: CasePlan) -> Fields:
-        """Return the fields that the columns and row rules of ``case`` use. Raises Unsupported."""
+        """Return the fields that the columns and row rules of ``case`` use. Raise Unsupported if
+        kernels cannot express a column or a rule.
+        """
         fields = self.fields(case, Variables())
         for leaf, value in self.sources[case.number].numbers:
             self.term(fields, case, value, leaf)
@@ -115,7 +117,9 @@ class Kernels:
         return RowRules(case, RowFields(self.plan, case.entry, ENTRY, variables, case))
 
     def refused(self, fields: Fields, case: CasePlan) -> list[Expr]:
-        """Return the conditions under which the rows of an entry are refused: requirements on their array."""
+        """Return the conditions under which the rows of an entry are refused: requirements on their
+        array. Raise Unsupported if kernels cannot express one.
+        """
         if case.array is None:
             return []
         return [
@@ -125,14 +129,18 @@ class Kernels:
         ]
 
     def condition(self, fields: Fields, value: nodes.Value, f: Field) -> Expr:
-        """Return ``value`` as a condition. Raises Unsupported at ``f``."""
+        """Return ``value`` as a condition. Raise Unsupported, which names ``f``, if kernels cannot
+        express it.
+        """
         try:
             return fields.arithmetic().condition(fields.folded(value))
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
     def term(self, fields: Fields, case: CasePlan, value: nodes.Value, leaf: Leaf) -> Term:
-        """Return the value of a numeric column as a term of fields. Raises Unsupported."""
+        """Return the value of a numeric column as a term of fields. Raise Unsupported if kernels
+        cannot express the value.
+        """
         plain = fields.folded(value)
         try:
             if isinstance(plain, nodes.FieldValue):
@@ -144,7 +152,9 @@ class Kernels:
             raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
     def noted(self, case: CasePlan) -> set[tuple[str, str]]:
-        """Return what the index stores of an entry for its rows: fields, checksum starts and the ends of the array."""
+        """Return what the index stores of an entry for its rows: fields, checksum starts and the
+        ends of the array. Raise Unsupported if a rule asks for elements of another array.
+        """
         if case.array is None:
             return set()
         asked = self.asked[case.number]

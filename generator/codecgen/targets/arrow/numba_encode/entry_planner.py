@@ -114,7 +114,9 @@ class EntryPlanner:
         return [value for op in ops for value in columns_of(op)]
 
     def first_row(self) -> None:
-        """Emit what the first row of an entry determines: initial column values, extremes and fixed fields."""
+        """Emit what the first row of an entry determines: initial column values, extremes and fixed
+        fields. Raise Unsupported if kernels cannot express a value.
+        """
         frame, code, variables = self.frame, self.code, self.frame.variables
         used = {(value.which, value.column.name) for value in self.used()}
         starts = {name for op in self.running for name in _column_names(columns_of(op))}
@@ -139,7 +141,9 @@ class EntryPlanner:
             self.fits.begin(op)
 
     def not_when(self) -> Expr:
-        """Return the negation of the case's row condition. Raises Unsupported if the condition never holds."""
+        """Return the negation of the case's row condition. Raise Unsupported if the condition never
+        holds.
+        """
         assert self.program.when is not None
         f = self.program.case.entry.fields[0].field
         if is_known(self.program.when):
@@ -154,7 +158,9 @@ class EntryPlanner:
     # ------------------------------------------------------------ one row
 
     def one_row(self) -> None:
-        """Emit the loop body for one row: its values, checks, size and the comparison with what readers return."""
+        """Emit the loop body for one row: its values, checks, size and the comparison with what
+        readers return. Raise Unsupported if kernels cannot express a value or a check.
+        """
         frame, code, variables = self.frame, self.code, self.frame.variables
         for now, before in self.back.moving().items():
             code.assign(before, now)
@@ -267,7 +273,7 @@ class EntryPlanner:
         return size + ahead if ahead else size
 
     def whole_row(self, op: Length) -> None:
-        """Check that a length prefix covers the whole rest of the row. Raises Unsupported otherwise."""
+        """Raise Unsupported unless a length prefix covers the whole rest of the row."""
         fields = self.program.case.element.fields
         names = [fp.name for fp in fields]
         at = names.index(op.field.name)
@@ -277,7 +283,9 @@ class EntryPlanner:
             raise Unsupported("a length that is not before what it measures", op.field.field)
 
     def lengths_hold(self) -> None:
-        """Emit checks that the row's size fits its small length fields. Raises Unsupported."""
+        """Emit checks that the row's size fits its small length fields. Raise Unsupported if such a
+        field measures only a part of the row.
+        """
         element = self.program.case.element
         for op in self.program.row:
             if not isinstance(op, Length) or op.ahead:

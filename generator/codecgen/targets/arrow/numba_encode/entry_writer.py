@@ -52,7 +52,9 @@ class EntryWriter:
     # ------------------------------------------------------------ functions
 
     def emit(self) -> None:
-        """Emit the function that writes the rows of an entry, or the entry around its rows (pass 2)."""
+        """Emit the function that writes the rows of an entry, or the entry around its rows (pass
+        2). Raise Unsupported if kernels cannot write a field.
+        """
         frame, code, table = self.frame, self.code, self.encoders.table
         case = self.program.case
         if self.of_rows:
@@ -116,7 +118,9 @@ class EntryWriter:
     # ------------------------------------------------------------ fields
 
     def fields(self) -> None:
-        """Emit all fields in order; then fill in the lengths, then the checksums."""
+        """Emit all fields in order; then fill in the lengths, then the checksums. Raise Unsupported
+        if kernels cannot write a field.
+        """
         there = [op for op in self.ops if not isinstance(op, Absent)]
         later = [op for op in there if isinstance(op, Checksum) or _is_later(op)]
         firsts = {op.field_range.first for op in later if isinstance(op, Length | Checksum)}
@@ -176,7 +180,9 @@ class EntryWriter:
             self.code.assign(self.p, effect(put, self.p, value), remark)
 
     def one(self, op: WriteOp) -> None:
-        """Emit the bytes of one operation. Raises Unsupported if the length of an entry varies in size."""
+        """Emit the bytes of one operation. Raise Unsupported if the length of an entry varies in
+        size.
+        """
         code, f = self.code, op.field.field
         match op:
             case Constant(type=name, value=value):
@@ -220,7 +226,9 @@ class EntryWriter:
         self.number(name, value, op.field.field, remark)
 
     def value(self, op: Number | Bits) -> Expr:
-        """Return the value of a number or of packed bits of the row."""
+        """Return the value of a number or of packed bits of the row. Raise Unsupported if kernels
+        cannot express it.
+        """
         if isinstance(op, Number):
             return _number(self.frame.written_term(op.value, op, self.part))
         words = [

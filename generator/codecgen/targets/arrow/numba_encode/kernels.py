@@ -12,7 +12,9 @@ from codecgen.targets.arrow.numba_encode.view import Encoders
 
 
 def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:
-    """Return the encoders of a view and the text of their module. Raises Unsupported."""
+    """Return the encoders of a view and the text of their module. Raise Unsupported if kernels
+    cannot write the view.
+    """
     encoders = Encoders(plan, view)
     table = ["KERNELS: dict[int, tuple[Any, Any, Any]] = {"]
     for key, entry, cases in encoders.entries():

@@ -46,7 +46,9 @@ class RuleValues(Values):
         self.running = False
 
     def field(self, value: nodes.FieldValue, part: str) -> Term:
-        """Return a field as a term, and note if its value changes with the rows."""
+        """Return a field as a term, and note if its value changes with the rows. Raise Refused if
+        no operation writes it as a number.
+        """
         where, op = self.op(value, part)
         self.running |= where == "item" or (isinstance(op, Number) and op.running)
         if isinstance(op, Count) and op.rows:
@@ -157,7 +159,9 @@ class LayoutRules:
                 self.frame.stop_for(check.breach, found)
 
     def blame(self, rule: RulePlan) -> int | None:
-        """Return the column that a broken rule is about."""
+        """Return the index of the column that a broken rule is about; None if no column determines
+        it.
+        """
         frame = self.frame
         about: WriteOp | None = frame.program.find_op("own", rule.rule.about)
         found = None if about is None else frame.blame_op(about, self.own)

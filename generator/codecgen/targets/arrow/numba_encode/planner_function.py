@@ -36,21 +36,27 @@ class PlannerFunction:
     # ------------------------------------------------------------ values
 
     def written_term(self, value: Value, op: WriteOp, part: str) -> Term:
-        """Return ``value`` of a write operation as a term. Raises Unsupported at the field of ``op``."""
+        """Return ``value`` of a write operation as a term. Raise Unsupported, which names the field
+        of ``op``, if kernels cannot express it.
+        """
         try:
             return self.values.written_term(value, part)
         except Refused as error:
             raise Unsupported(error.reason, op.field.field) from None
 
     def condition(self, value: Value, part: str, f: Field) -> Expr:
-        """Return a condition on written fields as a test. Raises Unsupported at ``f``."""
+        """Return a condition on written fields as a test. Raise Unsupported, which names ``f``, if
+        kernels cannot express it.
+        """
         try:
             return self.values.read(part).condition(value)
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
     def read(self, value: Value) -> Term:
-        """Return the value that a reader computes for a column of a row. Raises Unsupported."""
+        """Return the value that a reader computes for a column of a row. Raise Unsupported if
+        kernels cannot express it.
+        """
         try:
             return self.values.read(self.values.own).term(value)
         except Refused as error:

@@ -35,7 +35,9 @@ class RangeChecks:
     # ------------------------------------------------------------ numbers
 
     def work_out(self, op: WriteOp, part: str) -> None:
-        """Emit the value of a numeric field and the checks that it fits."""
+        """Emit the value of a numeric field and the checks that it fits. Raise Unsupported if
+        kernels cannot express the value.
+        """
         frame = self.frame
         variable = frame.variables.get(part, op.field.name)
         if isinstance(op, Number):
@@ -55,7 +57,9 @@ class RangeChecks:
             self.code.choose(variable, total)
 
     def number(self, op: Number, part: str) -> None:
-        """Emit the value of a number field and the checks that it is not null and in range."""
+        """Emit the value of a number field and the checks that it is not null and in range. Raise
+        Unsupported if kernels cannot express the value.
+        """
         frame, f = self.frame, op.field.field
         leaf = frame.blame(op.value, part)
         variable = frame.variables.get(part, op.field.name)
@@ -77,7 +81,9 @@ class RangeChecks:
     # ------------------------------------------------------------ rules
 
     def rules(self, ops: tuple[WriteOp, ...], part: str) -> None:
-        """Emit checks of the schema's ``valid`` and ``refuse`` rules for the fields of ``ops``."""
+        """Emit checks of the schema's ``valid`` and ``refuse`` rules for the fields of ``ops``.
+        Raise Unsupported if no row can meet a rule.
+        """
         for op in ops:
             if isinstance(op, Number | Bits | Constant | Bytes | Elements | Rows):
                 for rule, wanted in ((op.field.valid, True), (op.field.refuse, False)):
@@ -85,7 +91,9 @@ class RangeChecks:
                         self.rule(op, rule, wanted, part)
 
     def rule(self, op: WriteOp, rule: Value, wanted: bool, part: str) -> None:
-        """Emit a stop if a rule's value is not ``wanted``. Raises Unsupported if no row can meet it."""
+        """Emit a stop if a rule's value is not ``wanted``. Raise Unsupported if no row can meet the
+        rule.
+        """
         frame, f = self.frame, op.field.field
         value = frame.program.fold_rule(rule, part)
         if is_known(value):

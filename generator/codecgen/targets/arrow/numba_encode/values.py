@@ -41,7 +41,9 @@ class Values:
         return {"own": part, "entry": self.own}.get(owner, "item")
 
     def op(self, value: nodes.FieldValue, part: str) -> tuple[str, WriteOp]:
-        """Return the part and the write operation of a field. Raises Refused if there is none."""
+        """Return the part and the write operation of a field. Raise Refused if no operation writes
+        it.
+        """
         where = self.locate_owner(value.owner, part)
         ops = self.program.around if where == "entry" else self.program.row
         found = next((op for op in ops if op.field.name == value.field.name), None)
@@ -52,7 +54,9 @@ class Values:
         return where, found
 
     def leaf(self, value: Value, part: str) -> Term:
-        """Return a column, field, bits, version or end as a term. Raises Refused for other values."""
+        """Return a column, field, bits, version or end as a term. Raise Refused for other
+        values.
+        """
         match value:
             case nodes.VersionValue(version) if version is not None:
                 return Term(Num(version))
@@ -68,7 +72,9 @@ class Values:
         raise Refused(f"used as a number ({type(value).__name__})")
 
     def column(self, value: nodes.ColumnValue) -> Term:
-        """Return a column of the current, first or last row, or its extreme, as a term. Raises Refused for lists."""
+        """Return a column of the current, first or last row, or its extreme, as a term. Raise
+        Refused for lists.
+        """
         variable = self.variables.get(VARIABLE_OF[value.which], value.column.name)
         nullable = value.type.nullable
         if value.column.type in BYTES_LIKE:
@@ -79,7 +85,7 @@ class Values:
         return Term(variable, null if nullable else None)
 
     def field(self, value: nodes.FieldValue, part: str) -> Term:
-        """Return a written field as a term. Raises Refused if it has no number."""
+        """Return a written field as a term. Raise Refused if it has no number."""
         where, op = self.op(value, part)
         match op:
             case Number() | Bits():
@@ -96,7 +102,7 @@ class Values:
         raise Refused("asked for where rows are written, but known when all of them are")
 
     def end(self, value: nodes.EndValue) -> Term:
-        """Return a field of the first or last element as a term. Raises Refused for other values."""
+        """Return a field of the first or last element as a term. Raise Refused for other values."""
         array, inner = self.program.case.array, value.value
         asked = f"asked for as {value.end}({'.'.join(value.array.names)})"
         if array is None or value.array.names != (array.name,):

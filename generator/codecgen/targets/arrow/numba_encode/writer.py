@@ -15,7 +15,9 @@ from codecgen.targets.python_source import Code, assign, call, docstring, mappin
 
 
 def emit(plan: Plan, view: ViewPlan) -> dict[str, str]:
-    """Return the texts of a view's writer modules by path; ``{}`` if no rows are written. Raises Unsupported."""
+    """Return the texts of a view's writer modules by path; ``{}`` if no rows are written. Raise
+    Unsupported if kernels cannot write the view.
+    """
     if all(rows.write is None for rows in view.view.rows):
         return {}
     encoders, text = encoders_of(plan, view, *_doc(view))

@@ -87,7 +87,9 @@ class NumpyArithmetic(Arithmetic):
         return term.value
 
     def broken(self, value: Value) -> Expr:
-        """Return the mask of elements for which the condition ``value`` is false."""
+        """Return the mask of elements for which the condition ``value`` is false. Raise Refused if
+        it cannot be expressed.
+        """
         if isinstance(value, nodes.Membership):
             number, allowed = self.term(value.value).value, value.allowed
             if len(allowed) != allowed[-1] - allowed[0] + 1:

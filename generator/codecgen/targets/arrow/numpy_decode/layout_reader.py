@@ -37,7 +37,9 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 def kind_of(name: str, f: Field) -> str:
-    """Return the NumPy dtype string of a fixed-size integer type, in the byte order of ``f``. Raises Unsupported."""
+    """Return the NumPy dtype string of a fixed-size integer type, in the byte order of ``f``. Raise
+    Unsupported for any other type.
+    """
     size = SCALARS[name].width
     if size not in _WIDTHS:
         raise Unsupported(f"a number of the type {name}", f)
@@ -73,14 +75,18 @@ class NumpyLayoutReader:
             self.code.do_call(self.method("refuse", condition))
 
     def condition(self, value: Value, f: Field) -> Expr:
-        """Return ``value`` as a mask. Raises Unsupported at ``f``."""
+        """Return ``value`` as a mask. Raise Unsupported, which names ``f``, if NumPy readers cannot
+        express it.
+        """
         try:
             return self.fields.arithmetic().condition(value)
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
     def broken(self, value: Value, f: Field) -> Expr:
-        """Return the mask of rows for which a condition is false. Raises Unsupported at ``f``."""
+        """Return the mask of rows for which a condition is false. Raise Unsupported, which names
+        ``f``, if NumPy readers cannot express it.
+        """
         try:
             return self.fields.arithmetic().broken(value)
         except Refused as error:
@@ -99,14 +105,16 @@ class NumpyLayoutReader:
     # ------------------------------------------------------------ programs
 
     def emit(self, wanted: Iterable[str], stop: str | None = None) -> None:
-        """Emit the operations up to the field ``stop`` (excluded). ``wanted`` are the fields that callers use."""
+        """Emit the operations up to the field ``stop`` (excluded). ``wanted`` are the fields that
+        callers use. Raise Unsupported if NumPy readers cannot read a field.
+        """
         whole = read_program(self.plan, self.layout)
         needed = fields_needed(whole.ops, checks=True) | set(wanted)
         for op in whole.ops if stop is None else whole.ops_before(stop):
             self.op(op, needed)
 
     def op(self, op: ReadOp, needed: set[str]) -> None:
-        """Emit one read operation. Raises Unsupported if NumPy readers cannot do it."""
+        """Emit one read operation. Raise Unsupported if NumPy readers cannot do it."""
         match op:
             case read_ops.Open(length, when=when):
                 if when is not None:
@@ -138,7 +146,9 @@ class NumpyLayoutReader:
         return self.places.setdefault(name, Var(name))
 
     def verify(self, checksum: FieldPlan, ahead: bool) -> None:
-        """Emit the check of a checksum. ``ahead``: its range is the rest of the window. Raises Unsupported."""
+        """Emit the check of a checksum; ``ahead`` says that its range is the rest of the window.
+        Raise Unsupported if the checksum may be absent.
+        """
         if checksum.when is not None:
             raise Unsupported("a checksum that may be left out", checksum.field)
         start, end = (self.p, self.end) if ahead else (self.mark(checksum, False), self.p)
@@ -181,7 +191,9 @@ class NumpyLayoutReader:
             self.refuse(both([condition, self.broken(op.condition, f)]))
 
     def keep(self, op: ReadOp, value: Expr, needed: set[str]) -> None:
-        """Call what reads a field, and keep what it gives where it is needed."""
+        """Emit the call ``value``, which reads a field, and the assignment of its result if the
+        field is in ``needed``.
+        """
         f = op.field.field  # type: ignore[union-attr]
         passed = isinstance(op, read_ops.Elements) and isinstance(op.element, ScalarType)
         if f.name in needed and not passed and not self.skipped(op, needed):
@@ -222,7 +234,9 @@ class NumpyLayoutReader:
         raise TypeError(type(op).__name__)
 
     def number(self, name: str, walk: Var, f: Field) -> Expr:
-        """Return the expression that reads an integer of type ``name``. Raises Unsupported for other types."""
+        """Return the expression that reads an integer of type ``name``. Raise Unsupported for other
+        types.
+        """
         if is_integer(name) and SCALARS[name].fits_int64:
             return self.method("fixed", Text(kind_of(name, f)), on=walk)
         if name not in _VARINTS:
@@ -230,7 +244,9 @@ class NumpyLayoutReader:
         return self.method(name, on=walk)
 
     def bytes(self, f: Field, type_: BytesType, after: int | None, walk: Var) -> Expr:
-        """Return the expression that reads a bytes field. Raises Unsupported."""
+        """Return the expression that reads a bytes field. Raise Unsupported if its end depends on
+        fields of varying size.
+        """
         named: dict[str, Expr] = {}
         if type_.length == "rest":
             if after is None:
@@ -252,7 +268,9 @@ class NumpyLayoutReader:
         return self.method("bytes", size, on=walk, **named)
 
     def array(self, op: read_ops.Elements, walk: Var) -> Expr:
-        """Return the expression that reads an array inside a row. Raises Unsupported."""
+        """Return the expression that reads an array inside a row. Raise Unsupported if NumPy
+        readers cannot read its elements.
+        """
         f, type_ = op.field.field, op.type
         if type_.length is not None:
             raise Unsupported("an array with a length inside rows", f)

@@ -64,7 +64,9 @@ _TAKEN = ("np", "CASES", "LAYOUTS", *(name for _, names in _IMPORTS for name in 
 
 
 def numpy_module(plan: Plan, view: ViewPlan) -> str:
-    """Return the text of a view's NumPy module. Raises Unsupported."""
+    """Return the text of a view's NumPy module. Raise Unsupported if NumPy readers cannot read the
+    view.
+    """
     return Readers(plan, view).text()
 
 
@@ -93,7 +95,9 @@ class Readers(ElementReader):
         self.refused = {case.number: self.refused_of(case) for case in view.cases}
 
     def refused_of(self, case: CasePlan) -> Expr | None:
-        """Return the mask of entries whose rows are refused by requirements on their array, None if it has none."""
+        """Return the mask of entries whose rows are refused by requirements on their array; None if
+        it has none. Raise Unsupported if NumPy readers cannot express one.
+        """
         if case.array is None:
             return None
         fields, f = self.fields[case.number], case.array.field
@@ -111,7 +115,9 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ columns
 
     def columns_of(self, case: CasePlan) -> list[tuple[str, Expr]]:
-        """Return (column, expression) for each column of ``case`` that has values."""
+        """Return (column, expression) for each column of ``case`` that has values. Raise
+        Unsupported if NumPy readers cannot express a value.
+        """
         fields, found = self.fields[case.number], self.sources[case.number]
         out: list[tuple[str, Expr]] = []
         held = {leaf.index: name for name, leaf in found.fields.items()}
@@ -130,7 +136,9 @@ class Readers(ElementReader):
         return out
 
     def term(self, fields: NumpyFields, case: CasePlan, value: Value) -> Term:
-        """Return the value of a numeric column as a term. Raises Unsupported."""
+        """Return the value of a numeric column as a term. Raise Unsupported if NumPy readers cannot
+        express it.
+        """
         try:
             return fields.arithmetic().term(fields.folded(value))
         except Refused as error:
@@ -208,7 +216,9 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ readers
 
     def reader(self, layout: LayoutPlan, wanted: set[str], *, part: bool) -> str:
-        """Emit a function that reads a whole layout and return its name; each layout is emitted once."""
+        """Emit a function that reads a whole layout and return its name; each layout is emitted
+        once. Raise Unsupported if NumPy readers cannot read a field.
+        """
         verb = "read_element" if part else "read"
         key = (verb, layout.name, layout.version)
         if key in self.done:
@@ -245,7 +255,9 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ entries
 
     def layout(self, entry: LayoutPlan, keys: list[int], cases: tuple[CasePlan, ...]) -> str:
-        """Describe the layout of entries as a constant, and return its name. Raises Unsupported."""
+        """Describe the layout of entries as a constant, and return its name. Raise Unsupported if
+        NumPy readers cannot find such entries.
+        """
         framing = framing_of(entry)
         if framing.open:
             raise Unsupported("of entries without a length", framing.blamed)
@@ -270,7 +282,9 @@ class Readers(ElementReader):
         return "prefix", self.prefix(entry, framing.length) or NONE
 
     def condition(self, fields: NumpyFields, value: Value, f: Field) -> Expr:
-        """Return ``value`` as a mask. Raises Unsupported at ``f``."""
+        """Return ``value`` as a mask. Raise Unsupported, which names ``f``, if NumPy readers cannot
+        express it.
+        """
         try:
             return fields.arithmetic().condition(fields.folded(value))
         except Refused as error:
@@ -285,7 +299,9 @@ class Readers(ElementReader):
         return None
 
     def prefix(self, layout: LayoutPlan, measure: FieldPlan) -> Expr | None:
-        """Return the ``LengthPrefix`` of a layout, None if it is at no fixed place. Raises Unsupported."""
+        """Return the ``LengthPrefix`` of a layout; None if it is at no fixed place. Raise
+        Unsupported if NumPy readers cannot read its type.
+        """
         assert measure.measures is not None and isinstance(measure.field.type, ScalarType)
         if measure.own_bytes:
             raise Unsupported("a length that counts itself", measure.field)
@@ -305,7 +321,9 @@ class Readers(ElementReader):
         )
 
     def choose(self, entry: LayoutPlan, cases: tuple[CasePlan, ...]) -> str:
-        """Emit the function that chooses the case of entries, and return its name. Raises Unsupported."""
+        """Emit the function that chooses the case of entries, and return its name. Raise
+        Unsupported if NumPy readers cannot express a condition.
+        """
         walk_, full_check = Var("walk"), Var("full_check")
         fields = NumpyFields(self.plan, entry, Locals())
         first = entry.fields[0].field
@@ -327,7 +345,9 @@ class Readers(ElementReader):
         return name
 
     def head_field(self, entry: LayoutPlan, name: str, walk_: Var) -> Expr:
-        """Return the read of a fixed-offset field in the header of an entry. Raises Unsupported for other fields."""
+        """Return the read of a fixed-offset field in the header of an entry. Raise Unsupported if
+        the field is optional or at no fixed offset.
+        """
         fp = entry.field(name)
         if fp is None or fp.offset is None or fp.when is not None:
             blamed_field = entry.fields[0].field if fp is None else fp.field
@@ -338,7 +358,9 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ cases
 
     def case(self, case: CasePlan) -> str:
-        """Describe a case as a constant, and return its name."""
+        """Describe a case as a constant, and return its name. Raise Unsupported if NumPy readers
+        cannot read its rows.
+        """
         named: list[tuple[str, Expr]] = [("name", Text(case.name))]
         if case.rows.header_only:
             named.append(("read", Global(self.head(case))))
@@ -368,7 +390,9 @@ class Readers(ElementReader):
         return self.describe(f"rows_{case.name}".upper(), Call(Global("Case"), (), tuple(named)))
 
     def rule_arguments(self, case: CasePlan) -> Iterator[tuple[str, Expr]]:
-        """Yield the keyword arguments for the rules of a case. Emits a function for each rule."""
+        """Yield the keyword arguments for the rules of a case, and emit a function for each rule.
+        Raise Unsupported if NumPy readers cannot express a rule.
+        """
         rules = self.rules[case.number]
         for key, conditions in (("rules", rules.of_fields), ("row_rules", rules.of_rows)):
             if conditions:
@@ -386,7 +410,9 @@ class Readers(ElementReader):
         return name
 
     def head(self, case: CasePlan) -> str:
-        """Emit a reader for rows that are headers of entries, and return its name."""
+        """Emit a reader for rows that are headers of entries, and return its name. Raise
+        Unsupported if a field is optional or at no fixed offset.
+        """
         code, walk_ = Builder(), Var("walk")
         local = Locals()
         wanted = sorted(self.used_fields(case.element, "item"))
@@ -412,7 +438,9 @@ class Readers(ElementReader):
         return Table(tuple(shared)), Table(tuple(columns))
 
     def opener(self, case: CasePlan, array: FieldPlan, type_: ArrayType) -> str:
-        """Emit a function that reads an entry up to its elements and return its name. Raises Unsupported."""
+        """Emit a function that reads an entry up to its elements and return its name. Raise
+        Unsupported if NumPy readers cannot read a field before them.
+        """
         entry, f = case.entry, array.field
         key = ("open", entry.name, entry.version)
         if key in self.done:
