@@ -22,7 +22,7 @@ from benchmarks.measure import Report
 from benchmarks.spark import PARTITIONS, queries, session
 from tests.brokers.load import load_into_broker
 from tests.brokers.maven import KAFKA_4, SPARK_SOURCE
-from tests.pyspark_kafka_log.peer import add_spark_source
+from tests.support.spark_peer import add_spark_source
 
 SHAPES = {"100 B values": ("A", 1.0), "1 KiB values": ("C", 4 / 3)}
 """Shapes of records, and how many times the MiB that are told."""

@@ -14,15 +14,15 @@ tests are slow, so that the quick run starts one Spark only."""
 
 WITH_SERVERS = (
     "tests/pyspark_kafka_log/test_cluster.py",
-    "tests/pyspark_kafka_log/test_connect.py",
+    "tests/pyspark_kafka_log/connector/test_connect.py",
     "tests/pyspark_kafka_log/test_killed_jvm.py",
     "tests/pyspark_kafka_log/test_killed_workers.py",
     "tests/pyspark_kafka_log/test_other_stores.py",
     "tests/pyspark_kafka_log/test_peer.py",
     "tests/pyspark_kafka_log/test_peer_stream.py",
-    "tests/pyspark_kafka_log/test_stream_broker.py",
-    "tests/pyspark_kafka_log/test_stream_killed.py",
-    "tests/pyspark_kafka_log/test_stream_tiered_broker.py",
+    "tests/pyspark_kafka_log/stream/test_broker.py",
+    "tests/pyspark_kafka_log/stream/test_killed.py",
+    "tests/pyspark_kafka_log/stream/test_tiered_broker.py",
 )
 
 ALONE = (

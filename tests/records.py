@@ -16,7 +16,7 @@ EXPECTED_SKIPS: Mapping[str, Collection[str]] = {
     "tests/kafka_log/write/test_full_disks.py": ("who runs the tests may not mount a file system",),
     "tests/kafka_log/segment/test_vectors.py": ("holds a batch that no writer writes",),
     "tests/kafka_log/read/test_samples.py": ("consumers do not read this topic",),
-    "tests/pyspark_kafka_log/test_export_stores.py": ("its catalog says where files lie",),
+    "tests/pyspark_kafka_log/export/test_stores.py": ("its catalog says where files lie",),
 }
 """Reasons by file. All other tests run on a machine that has what `.ci/run` installs; a run that skips one proves less than it says."""
 

@@ -34,7 +34,7 @@ RECORDS = Selection(
         "tests/codecs/test_errors.py",
         "tests/codecs/test_other_clients.py",
         *SIZES,
-        "tests/kafka_log/logs/test_index_entries.py",
+        "tests/kafka_log/logs/test_index_files.py",
         "tests/kafka_log/read/test_samples.py",
         "tests/kafka_log/segment/test_vectors.py",
     ),
@@ -62,7 +62,7 @@ DRAFTS = Selection(
 FILES = Selection(
     (
         "tests/codecs/test_tolerances.py",
-        "tests/kafka_log/logs/test_index_entries.py",
+        "tests/kafka_log/logs/test_index_files.py",
         "tests/kafka_log/logs/test_other_files.py",
         "tests/kafka_log/logs/test_text_files.py",
         *RELEASES,

@@ -20,9 +20,8 @@ from pyspark.sql import SparkSession
 from pyspark_kafka_log import DefaultSource
 from pyspark_kafka_log.connector import enable
 from pyspark_kafka_log.java import JavaNotFound, find_java
-
-from .processes import until
-from .threads import running_tasks, stacks
+from tests.support.spark_processes import until
+from tests.support.spark_threads import running_tasks, stacks
 
 
 class PythonSource(DefaultSource):

@@ -10,9 +10,8 @@ from pyspark.sql import SparkSession
 
 from pyspark_kafka_log.answers import TRANSACTION_COLUMNS, transactions
 from tests.paths import SAMPLES
+from tests.support.spark_logs import vector
 from tests.support.spark_queries import load
-
-from .logs import vector
 
 pytestmark = pytest.mark.spark
 

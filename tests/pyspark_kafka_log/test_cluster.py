@@ -16,8 +16,7 @@ import pytest
 import kafka_log
 from pyspark_kafka_log.java import JavaNotFound, find_java
 from tests.paths import ROOT, SAMPLES
-
-from .clusters import SPARK_HOME, Environments, clean, cluster, environments, ran
+from tests.support.spark_clusters import SPARK_HOME, Environments, clean, cluster, environments, ran
 
 pytestmark = [
     pytest.mark.spark,

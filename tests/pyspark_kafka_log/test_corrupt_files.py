@@ -32,9 +32,8 @@ from tests.support.spark_damage import (
     noise,
     segment,
 )
+from tests.support.spark_logs import TIME, batch, build, flipped, numbered, write
 from tests.support.unreadable_files import bad
-
-from .logs import TIME, batch, build, flipped, numbered, write
 
 
 def read(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from .logs import flipped, numbered, write
+from tests.support.spark_logs import flipped, numbered, write
 
 
 @pytest.fixture

@@ -26,10 +26,9 @@ from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.totals import OFFSET, totals_of
 from tests.support.growing_logs import Growing
 from tests.support.paused_queries import Query, paused, until_paused
+from tests.support.spark_logs import numbered, write
 from tests.support.spark_queries import load
 from tests.support.stream_laws import grow, stream, told
-
-from .logs import numbered, write
 
 pytestmark = pytest.mark.spark
 ENGINES: tuple[Engine, ...] = ("arrow", "construct")

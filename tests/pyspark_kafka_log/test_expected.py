@@ -16,8 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.paths import SAMPLES
-
-from .logs import digest
+from tests.support.spark_logs import digest
 
 pytestmark = pytest.mark.spark
 

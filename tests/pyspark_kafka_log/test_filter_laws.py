@@ -16,10 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_log import read_table
+from tests.support.spark_logs import TIME, batch, build, numbered, write
 from tests.support.spark_metrics import metrics
 from tests.support.spark_queries import load
-
-from .logs import TIME, batch, build, numbered, write
 
 MAX, MIN = (1 << 63) - 1, -1 << 63
 COLUMNS = ("topic", "partition", "offset", "timestamp")

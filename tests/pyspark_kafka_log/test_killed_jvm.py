@@ -18,9 +18,8 @@ from pyspark.sql import SparkSession
 import kafka_log
 from pyspark_kafka_log.export import export
 from tests.support.killed_workers import LANES, ROWS, SLOWLY, keys
+from tests.support.spark_processes import below, command, driver, holders, parents, until
 from tests.support.written import files, records
-
-from .processes import below, command, driver, holders, parents, until
 
 pytestmark = [
     pytest.mark.spark,

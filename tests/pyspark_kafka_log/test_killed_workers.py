@@ -21,9 +21,8 @@ from pyspark.sql import SparkSession
 import kafka_log
 from pyspark_kafka_log.export import ExportError, export
 from tests.support.killed_workers import LANES, ROWS, SLOWLY, keys
+from tests.support.spark_processes import below, driver, holders, parents, until
 from tests.support.written import files, records
-
-from .processes import below, driver, holders, parents, until
 
 pytestmark = [
     pytest.mark.spark,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.pyspark_kafka_log.logs import batch, build, numbered, write
+from tests.support.spark_logs import batch, build, numbered, write
 
 
 @pytest.fixture

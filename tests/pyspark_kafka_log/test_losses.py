@@ -19,9 +19,8 @@ from pyspark_kafka_log.options import default_columns, parse
 from pyspark_kafka_log.reader import KafkaLogReader
 from tests.paths import SAMPLES
 from tests.support.spark_damage import DAMAGES, ENGINES, checksum, damaged, segment, too_late
+from tests.support.spark_logs import TIME, batch, build, flipped, numbered, write
 from tests.support.spark_metrics import metrics
-
-from .logs import TIME, batch, build, flipped, numbered, write
 
 
 def three(directory: Path) -> tuple[int, int]:

@@ -13,9 +13,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from pyspark_kafka_log import ending_offsets
+from tests.support.spark_logs import batch, build, numbered, write
 from tests.support.spark_queries import load
-
-from .logs import batch, build, numbered, write
 
 pytestmark = pytest.mark.spark
 

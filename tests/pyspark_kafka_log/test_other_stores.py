@@ -25,11 +25,10 @@ from tests.brokers.process import free_port
 from tests.paths import SAMPLES
 from tests.support import store_servers
 from tests.support.remote_verbs import without_places
+from tests.support.spark_logs import batch, build, numbered, write
 from tests.support.spark_stores import load, rows
 from tests.support.spark_streams import offsets, started
 from tests.support.store_servers import KEY, Server, put
-
-from .logs import batch, build, numbered, write
 
 pytestmark = pytest.mark.slow
 

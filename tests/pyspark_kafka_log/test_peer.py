@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from tests.brokers.brokers import KraftBroker, ZookeeperBroker
 from tests.brokers.records import CODECS
 from tests.brokers.scenarios import fill_kafka_2_8, fill_kafka_4
-from tests.pyspark_kafka_log.peer import Peer, peer
+from tests.support.spark_peer import Peer, peer
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 

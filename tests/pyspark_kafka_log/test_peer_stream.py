@@ -16,7 +16,7 @@ from tests.brokers.brokers import KraftBroker
 from tests.brokers.filler import Filler
 from tests.brokers.records import small
 from tests.brokers.scenarios import fill_kafka_4
-from tests.pyspark_kafka_log.peer import OURS, THEIRS, Failed, Peer, Streamed, peer
+from tests.support.spark_peer import OURS, THEIRS, Failed, Peer, Streamed, peer
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 

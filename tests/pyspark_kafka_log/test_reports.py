@@ -26,9 +26,8 @@ from pyspark_kafka_log.report_rows import BATCH_COLUMNS, report_schema
 from pyspark_kafka_log.reports import ReportReader
 from pyspark_kafka_log.stream.options import parse_stream
 from tests.paths import SAMPLES
+from tests.support.spark_logs import batch, build, write
 from tests.support.spark_queries import load
-
-from .logs import batch, build, write
 
 pytestmark = pytest.mark.spark
 

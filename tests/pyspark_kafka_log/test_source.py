@@ -21,11 +21,19 @@ from pyspark_kafka_log.reader import KafkaLogReader
 from pyspark_kafka_log.source import DefaultSource
 from tests.paths import SAMPLES, VECTORS
 from tests.support.arrow_limits import LARGEST
+from tests.support.spark_logs import (
+    TIME,
+    batch,
+    build,
+    flipped,
+    milliseconds,
+    numbered,
+    vector,
+    write,
+)
 from tests.support.spark_queries import column, load
 from tests.support.spark_schemas import HEADERS, KAFKA
 from tests.support.tiers import IDS, TIER
-
-from .logs import TIME, batch, build, flipped, milliseconds, numbered, vector, write
 
 pytestmark = pytest.mark.spark
 

@@ -12,17 +12,16 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.paths import ROOT
-
-from .downloads import downloaded, with_packages
+from tests.support.spark_downloads import downloaded, with_packages
 
 OLDER = ("4.1", "4.2")
 PARTS = (
     "test_schema.py",
     "test_one_log.py",
     "test_source.py",
-    "test_sql.py",
-    "test_statistics.py",
-    "test_stream.py",
+    "connector/test_sql.py",
+    "connector/test_statistics.py",
+    "stream/test_stream.py",
     "test_write_stream.py",
 )
 """Both lanes of them: batches, SQL, streams, and writing by streams. The connector is compiled for them."""

@@ -29,8 +29,8 @@ from pyspark_kafka_log.worker_memory import (
 )
 from tests.paths import ROOT
 from tests.paths import SAMPLES as ALL_SAMPLES
-from tests.pyspark_kafka_log.logs import batch
 from tests.support.record_batches import record_batches
+from tests.support.spark_logs import batch
 
 resource = pytest.importorskip("resource")
 

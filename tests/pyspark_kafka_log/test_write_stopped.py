@@ -11,9 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import kafka_log
+from tests.support.spark_processes import until
 from tests.support.written import rows
-
-from .processes import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from tests.pyspark_kafka_log.processes import until
-from tests.pyspark_kafka_log.threads import stacks
+from tests.support.spark_processes import until
+from tests.support.spark_threads import stacks
 
 
 def paused(frame: DataFrame, folder: Path) -> DataFrame:

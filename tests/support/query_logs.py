@@ -12,7 +12,7 @@ from pyspark_kafka_log.splits.filters import parse_filters
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 from pyspark_kafka_log.task_reader import Scan, read_splits
-from tests.pyspark_kafka_log.logs import numbered, write
+from tests.support.spark_logs import numbered, write
 
 Row = tuple[str, int, str]
 

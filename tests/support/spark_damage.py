@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_log.segment.kernels import Engine
-from tests.pyspark_kafka_log.logs import TIME, batch, build, flipped, write
 from tests.support.made_topics import within
+from tests.support.spark_logs import TIME, batch, build, flipped, write
 
 ENGINES: tuple[Engine, ...] = ("construct", "arrow")
 

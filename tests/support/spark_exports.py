@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_log import scan
-from tests.pyspark_kafka_log.tables import COLUMNS
+from tests.support.spark_tables import COLUMNS
 
 
 def expected(logs: Path) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from kafka_log.read.plan import Split
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.task_reader import Scan, read_split
-from tests.pyspark_kafka_log.logs import batch, build, numbered, write
+from tests.support.spark_logs import batch, build, numbered, write
 
 
 def slices(**options: Any) -> list[Split]:

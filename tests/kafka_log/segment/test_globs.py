@@ -1,4 +1,4 @@
-"""Patterns of names and paths. That they mean what Hadoop's do tests/pyspark_kafka_log/test_patterns.py says."""
+"""Patterns of names and paths. That they mean what Hadoop's do tests/pyspark_kafka_log/splits/test_patterns.py says."""
 
 from __future__ import annotations
 

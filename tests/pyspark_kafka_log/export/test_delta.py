@@ -1,0 +1,88 @@
+"""Delta tables of exports: statistics of files, the names under which a table keeps the state, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka_log.export import ExportError
+from pyspark_kafka_log.export.delta import statistics
+from pyspark_kafka_log.export.state import State
+from pyspark_kafka_log.export.writing import File
+from tests.support.spark_logs import numbered, write
+from tests.support.spark_tables import Table
+
+deltalake = pytest.importorskip("deltalake")
+
+YEAR_10000_US = 253_402_300_800_000_000
+
+
+def stats(least: dict[str, int], greatest: dict[str, int]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(statistics(File("a", 7, 100, (), least, greatest)))
+    return found
+
+
+def test_times_are_rounded_outwards_to_milliseconds() -> None:
+    assert stats({"offset": 3, "timestamp": 1_999}, {"offset": 9, "timestamp": 86_400_001_001}) == {
+        "numRecords": 7,
+        "minValues": {"offset": 3, "timestamp": "1970-01-01T00:00:00.001Z"},
+        "maxValues": {"offset": 9, "timestamp": "1970-01-02T00:00:00.002Z"},
+    }
+    same = {"timestamp": 5_000}
+    found = stats(same, same)
+    assert found["minValues"] == found["maxValues"] == {"timestamp": "1970-01-01T00:00:00.005Z"}
+
+
+def test_times_after_year_9999_have_no_statistics() -> None:
+    found = stats({"timestamp": 0}, {"offset": 1, "timestamp": YEAR_10000_US})
+    assert found["minValues"] == {"timestamp": "1970-01-01T00:00:00.000Z"}
+    assert found["maxValues"] == {"offset": 1}
+
+
+def test_partition_columns_are_not_in_statistics(tmp_path: Path, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 2))
+    table = Table("delta", tmp_path)
+    table.export(directory, by=("partition",))
+    (added,) = pa.table(deltalake.DeltaTable(table.place).get_add_actions(flatten=True)).to_pylist()
+    assert (added["num_records"], added["partition.partition"]) == (10, 0)
+    assert (added["min.offset"], added["max.offset"]) == (0, 9)
+
+
+def test_state_is_in_the_metadata_of_the_commit(tmp_path: Path, directory: Path) -> None:
+    """These names are in tables of users: later versions must find the state by them."""
+    write(directory, "t", 0, 0, numbered(5, 2))
+    table = Table("delta", tmp_path)
+    table.export(directory)
+    found = deltalake.DeltaTable(table.place)
+    state = State.from_json("table", found.history(1)[0]["kafkaLog.state"])
+    assert (state.number, state.ends) == (1, {("t", 0): 10})
+    assert found.transaction_version("kafka-log-export") == 1
+
+
+def test_a_directory_is_made_or_taken_if_it_is_empty(tmp_path: Path, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 1))
+    for name, there in (("made", False), ("taken", True)):
+        scratch = tmp_path / name
+        scratch.mkdir()
+        table = Table("delta", scratch)
+        if there:
+            Path(table.place).mkdir()
+        else:
+            warehouse = scratch / "warehouse"
+            warehouse.rmdir()
+            scratch.rmdir()
+        assert table.export(directory).rows == 5
+
+
+def test_a_delta_table_without_an_export_is_refused(tmp_path: Path, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table = Table("delta", tmp_path)
+    deltalake.write_deltalake(table.place, pa.table({"a": [1]}))
+    with pytest.raises(ExportError) as caught:
+        table.export(directory)
+    assert str(caught.value) == f"{table.place}: the Delta table was not made by an export"
+    assert caught.value.target == table.place

@@ -1,0 +1,327 @@
+"""Records as tables of other formats: each once, all or none, whatever ends an export."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import get_args
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_log import discover
+from kafka_log.cli import parser
+from kafka_log.read.parquet import Compression
+from kafka_log.read.selection import Selection
+from kafka_log.write.output_lock import staged_path
+from kafka_log.write.staged_output import OutputError
+from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export, target_of
+from pyspark_kafka_log.export.command import export_by_spark
+from pyspark_kafka_log.export.state import State
+from tests.paths import ROOT
+from tests.support.spark_exports import expected, plain
+from tests.support.spark_logs import TIME, batch, build, flipped, numbered, write
+from tests.support.spark_tables import KINDS, Table, here
+
+SAMPLES = ROOT / "samples" / "kafka-4.x"
+
+
+@pytest.fixture(params=KINDS)
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
+    """One of each format, which is not there yet."""
+    if request.param != "parquet":
+        pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[request.param])
+    return Table(request.param, tmp_path)
+
+
+@pytest.mark.share(3)
+def test_what_brokers_wrote(table: Table) -> None:
+    done = table.export(SAMPLES)
+    assert plain(table.rows()) == plain(expected(SAMPLES))
+    assert done.rows == len(expected(SAMPLES)) and done.files == len(table.files())
+    again = table.export(SAMPLES)
+    assert (again.rows, again.files, again.ends) == (0, 0, done.ends)
+
+
+@pytest.mark.share(3)
+def test_a_log_that_grows(table: Table, directory: Path) -> None:
+    """The rest of a partition, new segments, new partitions and new topics come; nothing comes twice."""
+    write(directory, "t", 0, 0, numbered(5, 2))
+    assert table.export(directory).rows == 10
+    write(directory, "t", 0, 0, numbered(5, 3))
+    write(directory, "t", 0, 15, build(batch(15, [b"15", b"16"])))
+    write(directory, "t", 1, 0, numbered(3, 1))
+    write(directory, "u", 0, 0, numbered(2, 1))
+    done = table.export(directory)
+    assert (done.rows, done.first) == (12, {("t", 0): 10})
+    assert done.ends == {("t", 0): 17, ("t", 1): 3, ("u", 0): 2}
+    assert plain(table.rows()) == plain(expected(directory))
+
+
+@pytest.mark.parametrize(
+    ("codec", "told"),
+    [("zstd", "ZSTD"), ("lz4", "LZ4"), ("snappy", "SNAPPY"), ("none", "UNCOMPRESSED")],
+)
+def test_compression(tmp_path: Path, directory: Path, codec: Compression, told: str) -> None:
+    """It may change from one export to the next."""
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(50, 2))
+    table.export(directory)
+    write(directory, "t", 0, 0, numbered(50, 4))
+    table.export(directory, codec=codec)
+    assert plain(table.rows()) == plain(expected(directory))
+    found = {pq.read_metadata(path).row_group(0).column(1).compression for path in table.files()}
+    assert found == {"ZSTD", told}
+
+
+@pytest.mark.share(3)
+def test_what_is_gone_before_it_is_exported(table: Table, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 2))
+    write(directory, "u", 0, 0, numbered(5, 2))
+    table.export(directory)
+    shutil.rmtree(directory / "t-0")
+    write(directory, "t", 0, 15, build(batch(15, [b"15"])))
+    write(directory, "u", 0, 0, numbered(5, 1))
+    losses = (
+        "t-0 begins at offset 15: 10 to 14 are gone",
+        "u-0 ends before offset 5, and was exported up to 9",
+    )
+    with pytest.raises(DataLossError) as caught:
+        table.export(directory)
+    assert caught.value.losses == losses and len(table.rows()) == 20
+    done = table.export(directory, ignore=True)
+    assert (done.rows, done.missed, len(table.rows())) == (1, losses, 21)
+
+
+def test_a_log_that_begins_where_the_last_export_ended(tmp_path: Path, directory: Path) -> None:
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 2))
+    table.export(directory)
+    shutil.rmtree(directory / "t-0")
+    write(directory, "t", 0, 10, build(batch(10, [b"10"])))
+    done = table.export(directory)
+    assert (done.rows, done.missed) == (1, ())
+
+
+def test_an_unknown_partition_column_is_refused(tmp_path: Path, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table = Table("parquet", tmp_path)
+    with pytest.raises(ExportError) as caught:
+        table.export(directory, by=("topic", "offset"))
+    reason = "unknown partition column 'offset'; known: topic, partition, date"
+    assert (caught.value.target, caught.value.reason) == (table.place, reason)
+
+
+def test_iceberg_keeps_the_state_in_a_property(tmp_path: Path, directory: Path) -> None:
+    """Tables of users have this name: later versions must find the state by it."""
+    pyiceberg = pytest.importorskip("pyiceberg.catalog")
+    write(directory, "t", 0, 0, numbered(5, 2))
+    table = Table("iceberg", tmp_path)
+    table.export(directory)
+    found = pyiceberg.load_catalog("default", **table.catalog).load_table(table.place)
+    state = State.from_json("table", found.properties["kafka-log.export.state"])
+    assert (state.number, state.ends) == (1, {("t", 0): 10})
+    assert found.current_snapshot().summary["kafka-log.export.number"] == "1"
+
+
+def test_an_export_that_asks_for_something_else(table: Table, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 2))
+    table.export(directory)
+    before = table.rows()
+    others: list[tuple[tuple[str, ...], dict[str, str], str]] = [
+        (("topic",), {}, "partitions"),
+        (("topic", "date"), {"includeHeaders": "true"}, "columns"),
+        (("topic", "date"), {"isolationLevel": "read_committed"}, "filters"),
+        (("topic",), {"isolationLevel": "read_committed"}, "filters and partitions"),
+    ]
+    for by, options, word in others:
+        with pytest.raises(
+            ExportError, match=f"earlier exports had other {word}: choose another table"
+        ):
+            table.export(directory, here, by, ignore=False, **options)
+    assert table.rows() == before
+
+
+@pytest.mark.spark
+def test_inside_of_what_is_read(session: SparkSession, directory: Path, tmp_path: Path) -> None:
+    """No broker starts with a directory that it does not know."""
+    write(directory, "t", 0, 0, numbered(5, 2))
+    before = sorted(directory.rglob("*"))
+    for kind in ("parquet", "delta"):
+        for place in (directory, directory / "out", directory / "t-0", f"file:{directory}/out"):
+            with pytest.raises(OutputError, match=r"is inside of .*, which is read"):
+                export(session, directory, place, kind)
+    assert sorted(directory.rglob("*")) == before
+    assert export(session, directory, tmp_path / "beside").rows == 10
+
+
+def test_a_task_that_fails_adds_nothing(table: Table, directory: Path) -> None:
+    write(directory, "a", 0, 0, numbered(5, 2))
+    data = numbered(5, 2)
+    write(directory, "b", 0, 0, flipped(data, len(data) - 3))
+    with pytest.raises(Exception, match="stored checksum"):
+        table.export(directory)
+    assert table.files() == []
+    write(directory, "b", 0, 0, data)
+    table.export(directory)
+    assert plain(table.rows()) == plain(expected(directory))
+
+
+def test_two_exports_at_once(table: Table, directory: Path) -> None:
+    """The one that is done first is the one that counts; of Parquet files, where nothing tells which one that is, the one that began first."""
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table.export(directory)
+    write(directory, "t", 0, 0, numbered(5, 2))
+    if table.kind == "parquet":
+        table.refused(directory)
+        table.export(directory)
+    else:
+        table.overtaken(directory, 5)
+    assert plain(table.rows()) == plain(expected(directory))
+    assert len(table.files()) == 2
+
+
+def test_damaged_batches_are_counted(table: Table, directory: Path) -> None:
+    data = numbered(5, 3)
+    write(directory, "t", 0, 0, flipped(data, len(numbered(5, 2)) - 2))
+    done = table.export(directory, mode="PERMISSIVE")
+    assert (done.rows, done.damaged) == (15, 5)
+    assert len(table.rows()) == 15
+
+
+def test_a_place_that_is_something_else(table: Table, tmp_path: Path, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 1))
+    if table.kind == "iceberg":
+        import pyarrow as pa
+        from pyiceberg.catalog import load_catalog
+
+        catalog = load_catalog("default", **table.catalog)
+        catalog.create_namespace("logs")
+        rows = pa.table({"a": [1]})
+        catalog.create_table("logs.records", rows.schema).append(rows)
+    else:
+        (tmp_path / "table").mkdir()
+        (tmp_path / "table" / "mine.txt").write_text("mine")
+    with pytest.raises(ExportError, match=r"not made by an export|no export wrote|no Delta table"):
+        table.export(directory)
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_parquet_that_is_ended_while_files_take_their_places(
+    tmp_path: Path, directory: Path, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a kill after so many renames: the next export finishes it."""
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 1))
+    write(directory, "u", 0, 0, numbered(5, 1))
+    table.export(directory)
+    for topic in "tu":
+        write(directory, topic, 0, 0, numbered(5, 2))
+    left = steps
+    real = Path.replace
+
+    def replace(path: Path, to: Path) -> Path:
+        nonlocal left
+        if left == 0:
+            raise KeyboardInterrupt
+        left -= 1
+        return real(path, to)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Path, "replace", replace)
+        table.export(directory)
+        raise KeyboardInterrupt  # more steps than there are
+    table.export(directory)
+    assert plain(table.rows()) == plain(expected(directory))
+    assert {child.name for child in (tmp_path / "table").iterdir()} == {
+        "_kafka_log_export",
+        "topic=t",
+        "topic=u",
+    }
+    assert [child.name for child in (tmp_path / "table/_kafka_log_export").iterdir()] == [
+        "state.json"
+    ]
+
+
+def test_what_was_left_by_one_that_was_killed_is_removed(tmp_path: Path, directory: Path) -> None:
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table.export(directory)
+    own = tmp_path / "table" / "_kafka_log_export"
+    (own / "abc" / "topic=t").mkdir(parents=True)
+    (own / "abc" / "topic=t" / "part-0.parquet").write_bytes(b"")
+    staged_path(own / "commit.json").write_bytes(b"{")
+    table.export(directory)
+    assert [path.name for path in own.iterdir()] == ["state.json"]
+
+
+def test_days(tmp_path: Path, directory: Path) -> None:
+    """Files go by the day of the timestamp in UTC; records without a day that calendars have lie together."""
+    day = 86_400_000
+    first = -62_135_596_800_000  # 0001-01-01
+    times = [0, day - 1, day, -2, first, first - 1, 253_402_300_799_999, 253_402_300_800_000]
+    entries = [
+        batch(i, [b"%d" % i], base_timestamp=time, max_timestamp=time)
+        for i, time in enumerate(times)
+    ]
+    write(directory, "t", 0, 0, build(*entries))
+    table = Table("parquet", tmp_path)
+    table.export(directory, by=("date",))
+    names = sorted(path.parent.name for path in table.files())
+    assert names == [
+        "date=0001-01-01",
+        "date=1969-12-31",
+        "date=1970-01-01",
+        "date=1970-01-02",
+        "date=9999-12-31",
+        "date=__HIVE_DEFAULT_PARTITION__",
+    ]
+
+
+@pytest.mark.slow
+def test_spark_runs_it(session: SparkSession, tmp_path: Path, directory: Path) -> None:
+    """Tasks of Spark write what tasks of this process do, tell how far they are, and say what is wrong with a log."""
+    write(directory, "t", 0, 0, numbered(50, 4))
+    write(directory, "u", 0, 0, numbered(50, 4))
+    seen: list[tuple[int, int]] = []
+    out = tmp_path / "table"
+    options = {"minPartitions": "4"}
+    done = export(
+        session, directory, out, options=options, progress=lambda *told: seen.append(told)
+    )
+    assert (done.rows, seen[-1][0]) == (400, seen[-1][1])
+    frame = session.read.parquet(str(out))
+    assert frame.where("topic = 'u'").count() == 200
+    assert frame.selectExpr("min(timestamp)").first()[0].timestamp() * 1000 == TIME  # type: ignore[index]
+    for codec in get_args(Compression):
+        place = tmp_path / codec
+        export(session, directory, place, compression=codec)
+        assert session.read.parquet(str(place)).agg({"offset": "sum"}).first()[0] == 199 * 200  # type: ignore[index]
+    data = numbered(50, 5)
+    write(directory, "t", 0, 0, flipped(data, len(data) - 3))
+    with pytest.raises(TaskError, match=r"^stored checksum \d+, computed .*t-0/0+\.log"):
+        export(session, directory, out, options=options)
+    shutil.rmtree(directory / "t-0")
+    assert export(session, directory, out, options=options).rows == 0
+
+
+@pytest.mark.spark
+def test_the_command_tells_who_it_is_once(
+    session: SparkSession, tmp_path: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Here of a partition that goes between the command's look and Spark's."""
+    write(directory, "t", 0, 0, numbered(1, 1))
+    write(directory, "u", 0, 0, numbered(1, 1))
+    found = discover(directory)
+    shutil.rmtree(directory / "t-0")
+    words = ["export", str(directory), "--spark", "--master", "local[2]", "--out"]
+    options = parser("export").parse_args([*words, str(tmp_path / "table")])
+    assert export_by_spark(options, Selection(), found) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("kafka-log: option assign: no partition t-0 in the path")
+
+
+def test_a_directory_by_its_url(tmp_path: Path) -> None:
+    for url in (f"file://{tmp_path}/a%20b", f"file:{tmp_path}/a%20b", str(tmp_path / "a b")):
+        assert target_of(url, "parquet").name == str(tmp_path / "a b")

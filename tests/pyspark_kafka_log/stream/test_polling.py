@@ -1,0 +1,101 @@
+"""Segments that are put into a place, or made longer there, when a stream has read newer ones: that is told, not passed over. No Java is needed."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyspark_kafka_log.stream.polling import DataLossError, LogStream
+from tests.support.spark_logs import batch, build, write
+from tests.support.stream_laws import rows, stream
+
+
+def some(base: int, count: int) -> bytes:
+    """Batches of one record each."""
+    return build(*(batch(base + i, [b"%d" % (base + i)]) for i in range(count)))
+
+
+def polled(of: LogStream, start: Any) -> tuple[Any, list[int]]:
+    """A micro-batch: where it ends, and its offsets."""
+    end = of.latest(start, limited=True)
+    return end, [offset for _, offset, _ in rows(of, start, end)]
+
+
+def begun(directory: Path, **options: Any) -> tuple[LogStream, Any]:
+    """A stream that has read a segment that is not whole, one that is missing, and the newest."""
+    write(directory, "t", 0, 0, some(0, 4))
+    write(directory, "t", 0, 20, some(20, 3))
+    of = stream(directory, **options)
+    start = of.initial()
+    end, found = polled(of, start)
+    assert found == [0, 1, 2, 3, 20, 21, 22]
+    return of, end
+
+
+@pytest.mark.parametrize(
+    ("base", "count", "told"),
+    [(0, 10, "grew from 280 to 700 bytes"), (10, 10, "00010.log came")],
+)
+def test_what_comes_late_is_told(directory: Path, base: int, count: int, told: str) -> None:
+    of, start = begun(directory)
+    assert polled(of, start) == (start, [])
+    path = write(directory, "t", 0, base, some(base, count))
+    told = told.replace("280", str(len(some(0, 4)))).replace("700", str(len(some(0, 10))))
+    said = f"partition t-0 was read beyond the segment, and after that .*{re.escape(told)}: what is"
+    with pytest.raises(DataLossError, match=said):
+        polled(of, start)
+    assert path.exists()
+
+
+def test_a_stream_that_may_lose_data_warns_once_and_goes_on(directory: Path) -> None:
+    of, start = begun(directory, failOnDataLoss="false")
+    write(directory, "t", 0, 0, some(0, 10))
+    write(directory, "t", 0, 20, some(20, 4))
+    with pytest.warns(UserWarning, match="data is lost: .* grew from"):
+        end, found = polled(of, start)
+    assert found == [23]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert polled(of, end) == (end, [])
+
+
+def test_what_comes_before_it_is_read_is_no_loss(directory: Path) -> None:
+    """Of a stream whose micro-batches are small, and one that is planned when the rest is there."""
+    write(directory, "t", 0, 0, some(0, 4))
+    write(directory, "t", 0, 20, some(20, 3))
+    of = stream(directory, maxOffsetsPerTrigger=2)
+    start, found = polled(of, of.initial())
+    assert found == [0, 1]
+    write(directory, "t", 0, 0, some(0, 10))
+    write(directory, "t", 0, 10, some(10, 10))
+    seen = [*found]
+    for _ in range(20):
+        start, found = polled(of, start)
+        seen += found
+    assert seen == list(range(23))
+    late = stream(directory)
+    begin = late.initial()
+    end = late.latest(begin, limited=True)
+    write(directory, "t", 0, 10, some(10, 10) + b"")
+    assert [offset for _, offset, _ in rows(late, begin, end)] == list(range(23))
+    assert polled(late, end) == (end, [])
+
+
+def test_what_brokers_do_is_no_loss(directory: Path) -> None:
+    """Rolling, retention, and compaction, which makes one segment of two."""
+    write(directory, "t", 0, 0, some(0, 4))
+    of = stream(directory)
+    start, _ = polled(of, of.initial())
+    for base in (4, 8, 12):
+        write(directory, "t", 0, base, some(base, 4))
+        start, found = polled(of, start)
+        assert found == list(range(base, base + 4))
+    write(directory, "t", 0, 0, some(0, 8))
+    (directory / "t-0" / f"{4:020}.log").unlink()
+    assert polled(of, start) == (start, [])
+    (directory / "t-0" / f"{0:020}.log").unlink()
+    assert polled(of, start) == (start, [])
