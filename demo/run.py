@@ -7,6 +7,8 @@
     python demo/run.py soak [PART ...]            every test at full length with new random inputs; hours; goes on where it was
                                                   stopped; --list names the parts
     python demo/run.py generate                   write generated/ from schemas/
+    python demo/run.py regen                      write everything that is generated and committed: generated/, the JSON Schema,
+                                                  pages of docs/, and expected texts of tests; some minutes
     python demo/run.py check                      formatting, types, imports, and that generated/ is current
     python demo/run.py venv                       only set up .venv
     python demo/run.py clean                      remove .venv, demo-output and caches
@@ -32,6 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = Path(os.environ.get("VENV") or ROOT / ".venv").absolute()
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 SAMPLES = ROOT / "samples"
+JSON_SCHEMA = ROOT / "schemas" / "codecgen.schema.json"
 IN_PARALLEL = ("-n", str(min(8, (os.cpu_count() or 1) + 1)), "--dist", "loadfile")
 """A process more than there are processors: that of the tests of Spark waits for Spark most of the time."""
 QUICK = "not slow and not broker"
@@ -148,6 +151,30 @@ def generate() -> None:
     run(GENERATE)
 
 
+RENEWED = (
+    "tests.codecgen.goldens",
+    "tests.codecgen.importers.importing",
+    "tests.codecgen.language.language_pages",
+    "tests.codecgen.targets.docs.doc_pages",
+    "tests.codecgen.targets.template.templates_page",
+    "tests.api_pages",
+    "tests.console_pages",
+)
+"""Modules that write generated texts of docs/ and tests/. The pages with outputs of commands are the last."""
+
+
+def regen() -> None:
+    """Write everything that is generated and committed."""
+    venv("dev")
+    java()
+    run(GENERATE)
+    schema = run([PYTHON, "-m", "codecgen", "json-schema"], quiet=True)
+    JSON_SCHEMA.write_text(f"{schema}\n", encoding="utf-8", newline="\n")
+    for module in RENEWED:
+        say(f"== {module}")
+        run([PYTHON, "-m", module])
+
+
 def codecs() -> None:
     """See to it that generated/ is what schemas/ say. Nothing is said where it was."""
     *_, sums = run(GENERATE, quiet=True).splitlines()
@@ -252,7 +279,7 @@ def clean() -> None:
             shutil.rmtree(ROOT / name)
 
 
-CHORES = ("demo", "test", "soak", "generate", "check", "venv", "clean")
+CHORES = ("demo", "test", "soak", "generate", "regen", "check", "venv", "clean")
 
 
 def main(arguments: list[str]) -> int:
@@ -272,6 +299,8 @@ def main(arguments: list[str]) -> int:
             soak(rest)
         elif name == "generate":
             generate()
+        elif name == "regen":
+            regen()
         elif name == "check":
             check()
         elif name == "venv":
