@@ -65,7 +65,7 @@ def say_left_out(segments: Sequence[Segment]) -> None:
             parts.append(f"{len(sizes)} {state} ({filesize.decimal(sum(sizes))})")
     states = ",".join(state for state in STATES if any(s.state == state for s in segments))
     print_message(
-        f"skipped segments that are not live: {', '.join(parts)}; add --include {states} to read them"
+        f"segments that are not live were skipped: {', '.join(parts)}; add --include {states} to read them"
     )
 
 
@@ -83,7 +83,7 @@ def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
     """
     if not selection.deleted_records and (places := list_before_log_start(partitions, selection)):
         print_message(
-            f"skipped records below the log start offset: {places}; add --deleted-records to read them"
+            f"records below the log start offset were skipped: {places}; add --deleted-records to read them"
         )
 
 
@@ -134,13 +134,13 @@ def add_reading(command: argparse.ArgumentParser) -> None:
     add_engine(reading)
     reading.add_argument(
         "--max-decompressed",
-        type=number_type("number of bytes"),
+        type=number_type("a number of bytes"),
         metavar="BYTES",
         help="maximum size of a compressed section after decompression (default: 256 MiB, the limit of the schema)",
     )
     reading.add_argument(
         "--max-elements",
-        type=number_type("number of records"),
+        type=number_type("a number of records"),
         default=Limits().elements,
         metavar="N",
         help="maximum number of records in a batch (default %(default)s)",

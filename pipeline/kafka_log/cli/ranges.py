@@ -131,16 +131,16 @@ def _parse_pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
 
 
 def parse_number(text: str, low: int, high: int, what: str) -> int:
-    """Parse a decimal number from ``low`` to ``high`` (included). Raise ValueError that names ``what`` and the bounds."""
+    """Parse a decimal number from ``low`` to ``high`` (included). Raise ValueError that names ``what``, such as "an offset", and the bounds."""
     digits = text.removeprefix("-")
     is_number = digits.isascii() and digits.isdecimal() and len(digits) < 20
     if not is_number or not low <= int(text) <= high:
-        raise ValueError(f"{text!r} is not a {what}: write a whole number from {low} to {high}")
+        raise ValueError(f"{text!r} is not {what}: write a whole number from {low} to {high}")
     return int(text)
 
 
 def number_type(what: str, low: int = 0, high: int = MAX_INT64) -> Callable[[str], int]:
-    """Return an argparse type that takes a decimal number from ``low`` to ``high`` and calls it ``what`` in errors."""
+    """Return an argparse type for a decimal number from ``low`` to ``high``; ``what``, such as "an offset", names it in errors."""
     return argument_type(lambda text: parse_number(text, low, high, what))
 
 

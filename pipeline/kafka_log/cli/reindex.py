@@ -18,7 +18,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_writing_arguments(command)
     command.add_argument(
         "--index-interval",
-        type=number_type("number of bytes"),
+        type=number_type("a number of bytes"),
         default=4096,
         metavar="BYTES",
         help="setting index.interval.bytes of the topic (default %(default)s)",

@@ -241,7 +241,7 @@ _OPTIONS: Mapping[str, _Option] = {
     "partition": _Option(
         "partitions",
         "only partitions with this number; may be repeated (default: all)",
-        _repeatable(number_type("partition number", 0, MAX_PARTITION), "N"),
+        _repeatable(number_type("a partition number", 0, MAX_PARTITION), "N"),
     ),
     "offsets": _Option(
         "offsets",
@@ -267,7 +267,7 @@ _OPTIONS: Mapping[str, _Option] = {
     "producer": _Option(
         "producers",
         "only this producer id, -1 for records without one; may be repeated (default: all)",
-        _repeatable(number_type("producer id", -1 << 63, MAX_INT64), "ID"),
+        _repeatable(number_type("a producer id", -1 << 63, MAX_INT64), "ID"),
     ),
     "isolation": _Option(
         "isolation",

@@ -81,7 +81,7 @@ def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
             if is_writing
             else "diff does not compare metadata snapshots"
         )
-        print_message(f"skipped the metadata snapshots in {path}: {why}")
+        print_message(f"metadata snapshots in {path} were skipped: {why}")
 
 
 def show(

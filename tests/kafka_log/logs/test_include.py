@@ -62,7 +62,7 @@ def test_the_command_says_what_it_left_out(
     assert main([command, str(broker)]) == 0
     sizes = f"{OTHER.stat().st_size / 1000:.1f} kB", f"{ONE.stat().st_size / 1000:.1f} kB"
     assert capsys.readouterr().err == (
-        f"kafka-log: skipped segments that are not live: 1 deleted ({sizes[0]}), 1 delete ({sizes[0]}), 1 future ({sizes[1]});"
+        f"kafka-log: segments that are not live were skipped: 1 deleted ({sizes[0]}), 1 delete ({sizes[0]}), 1 future ({sizes[1]});"
         " add --include deleted,delete,future to read them\n"
     )
     assert main([command, str(broker), "--include", "all"]) == 0
@@ -85,7 +85,7 @@ def test_what_each_command_says_of_snapshots(
     said = [line for line in capsys.readouterr().err.splitlines() if "snapshot" in line]
     if verb in ("cut", "convert", "reindex", "diff"):
         why = f"{verb} does not write metadata snapshots; salvage copies them"
-        line = f"kafka-log: skipped the metadata snapshots in {path}: "
+        line = f"kafka-log: metadata snapshots in {path} were skipped: "
         assert said == (
             [line + "diff does not compare metadata snapshots"] * 2
             if verb == "diff"
@@ -95,7 +95,7 @@ def test_what_each_command_says_of_snapshots(
         assert said == []
     else:
         assert said == [
-            "kafka-log: skipped segments that are not live: 2 snapshot (4.1 kB); add --include snapshot to read them"
+            "kafka-log: segments that are not live were skipped: 2 snapshot (4.1 kB); add --include snapshot to read them"
         ]
 
 

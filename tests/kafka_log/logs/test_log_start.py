@@ -107,7 +107,7 @@ def test_commands_say_what_they_leave_out(
     broker: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     start = discover(broker)[0].segments[1].base_offset + 3
-    told = f"skipped records below the log start offset: segments.small-0 before {start}; add --deleted"
+    told = f"records below the log start offset were skipped: segments.small-0 before {start}; add --deleted"
     out = ["--out", str(tmp_path / "out")]
     for command in (["dump"], ["keys"], ["export", *out]):
         with redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding="utf-8")):

@@ -112,7 +112,7 @@ def test_what_is_left_out_is_told(
     assert main(["dump", str(root), str(tier), "--include", "remote", "--topic", "t"]) == 0
     out, err = capsys.readouterr()
     assert "copy_segment_finished" in out and "delete" not in out
-    assert err.startswith("kafka-log: skipped segments that are not live: 3 unfinished (")
+    assert err.startswith("kafka-log: segments that are not live were skipped: 3 unfinished (")
     assert "add --include unfinished to read them" in err
 
 

@@ -117,7 +117,7 @@ def test_nothing_is_written_to_a_store(url: str, capsys: pytest.CaptureFixture[s
         main(["cut", str(LOGS), "--out", f"{url}/out"])
     assert "this machine's disks only" in capsys.readouterr().err
     assert main(["export", str(LOGS), "--out", f"{url}/out"]) == 2
-    assert "files are written to this machine's disks" in capsys.readouterr().err
+    assert "without --spark files are written to local directories only" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- paths

@@ -42,7 +42,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--partitions",
-        type=number_type("number of partitions", 1, MAX_PARTITION),
+        type=number_type("a number of partitions", 1, MAX_PARTITION),
         metavar="N",
         help="number of partitions of the internal topics (default: as in __cluster_metadata if PATH has it, else 50)",
     )

@@ -11,7 +11,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import GOOD, PROBLEMS, add_output, screen_width
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
-from kafka_log.cli.ranges import argument_type, number_type, parse_byte_position
+from kafka_log.cli.ranges import MAX_INT64, argument_type, number_type, parse_byte_position
 from kafka_log.segment.places import place_of
 
 if TYPE_CHECKING:
@@ -41,20 +41,20 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     place.add_argument(
         "--offset",
-        type=number_type("offset"),
+        type=number_type("an offset", -MAX_INT64, MAX_INT64),
         metavar="OFFSET",
         help="batch that contains this offset, from its record on (default: the first batch)",
     )
     command.add_argument(
         "--batches",
-        type=number_type("number of batches"),
+        type=number_type("a number of batches"),
         default=1,
         metavar="N",
         help="number of batches to print (default %(default)s)",
     )
     command.add_argument(
         "--records",
-        type=number_type("number of records"),
+        type=number_type("a number of records"),
         default=10,
         metavar="N",
         help="maximum number of records of a batch, or entries of a file, to print (default %(default)s)",

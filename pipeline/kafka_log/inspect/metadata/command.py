@@ -55,7 +55,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     when = command.add_mutually_exclusive_group()
     when.add_argument(
         "--as-of",
-        type=number_type("offset", -MAX_INT64, MAX_INT64),
+        type=number_type("an offset", -MAX_INT64, MAX_INT64),
         metavar="OFFSET",
         help="show the state after the record at this offset, -1 for the state before the first record (default: after the last record)",
     )

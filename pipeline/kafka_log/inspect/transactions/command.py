@@ -62,7 +62,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--max-transaction-timeout",
-        type=number_type("number of minutes"),
+        type=number_type("a number of minutes"),
         default=MINUTES,
         metavar="MINUTES",
         help="timeout of transactions whose own timeout is unknown (default %(default)s)",

@@ -45,7 +45,7 @@ def test_errors_are_1(damaged: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert f"{FIRST}.log, byte 383, offsets 6 to 11, at most 6 records at risk" in first
     assert second.startswith("note: deleted_files in features-0\n")
     assert total == "1 error, 0 warnings, 1 note"
-    assert err.startswith("kafka-log: skipped segments that are not live: 1 deleted ")
+    assert err.startswith("kafka-log: segments that are not live were skipped: 1 deleted ")
 
 
 def test_warnings_are_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,7 +151,7 @@ def test_a_tier_is_not_good_before_it_is_read(
     out, err = capsys.readouterr()
     assert out == ""
     assert (
-        "skipped segments that are not live: 1 remote (2.7 kB); add --include remote to read them"
+        "segments that are not live were skipped: 1 remote (2.7 kB); add --include remote to read them"
         in err
     )
     assert "no segment was checked: none of those that are there is live" in err
@@ -184,7 +184,7 @@ def test_what_is_left_out_of_a_log_is_said_and_taken_in(
     assert main(command) == 0
     out, err = capsys.readouterr()
     assert "not checked" in json.loads(out)["meaning"]
-    assert err.startswith("kafka-log: skipped segments that are not live: 1 deleted (2.7 kB)")
+    assert err.startswith("kafka-log: segments that are not live were skipped: 1 deleted (2.7 kB)")
     flip(damaged / "features-0" / f"{FIRST}.log.deleted", 60)
     assert main([*command, "--include", "deleted"]) == 1
     out, err = capsys.readouterr()

@@ -285,7 +285,7 @@ def test_what_is_not_live_makes_a_log_longer(
     assert main(["diff", *paths]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["findings"] == ["trimmed_b"]
-    assert f"kafka-log: skipped segments that are not live: 2 {state} " in err
+    assert f"kafka-log: segments that are not live were skipped: 2 {state} " in err
     assert main(["diff", *paths, "--include", state]) == 0
     out, err = capsys.readouterr()
     row = json.loads(out)

@@ -129,7 +129,7 @@ def test_batches_and_vectors_need_no_arrow() -> None:
 @pytest.mark.parametrize("more", [["--key", "a"], ["--columns", "offset"], ["--batches"]])
 def test_vectors_are_whole(more: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     code, _, errors = printed(capfd, MALFORMED[0], "--format", "vectors", *more)
-    assert code == 2 and "all of a file" in errors[0]
+    assert code == 2 and "prints whole files" in errors[0]
 
 
 def test_vectors_of_a_name_that_is_no_utf_8(

@@ -69,7 +69,7 @@ def test_damage_is_told_and_gone_past_on_request(
         code, found, err = run(capsys, str(path), *more, "--policy", "salvage")
         assert code == 1
         assert [row["group"] for row in found] == ["g", "h"]
-        assert "left out" in err
+        assert "omits what cannot be read" in err
 
 
 def test_bytes_that_are_no_batch_with_a_time(

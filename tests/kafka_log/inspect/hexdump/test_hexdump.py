@@ -240,8 +240,8 @@ def test_the_directory_of_a_partition_leads_to_the_segment(
 @pytest.mark.parametrize(
     ("path", "more", "says"),
     [
-        ("segments.small-0", [], "or the directory of a partition and --offset"),
-        (".", ["--offset", "3"], "name the directory of one, or a file"),
+        ("segments.small-0", [], "or add --offset to find the segment of a partition directory"),
+        (".", ["--offset", "3"], "name the directory of one partition, or a file"),
         ("trimmed-0", ["--offset", "-5"], "no segment begins at or before offset -5"),
         ("segments.small-0", ["--offset", "9999"], "9999"),
     ],
