@@ -100,7 +100,7 @@ def write_tree(
     """
     if out.exists() and not out.is_dir():
         raise OutputError(f"{out} is not a directory")
-    files = _merged(targets)
+    files = _merge_targets(targets)
     if dry_run:
         return _plan_changes(out, package, targets, files).summary()
     with _open_directory(out):
@@ -109,7 +109,7 @@ def write_tree(
     return changes.summary()
 
 
-def _merged(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]:
+def _merge_targets(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]:
     """Return the files of all targets by their paths. Raise OutputError if a path leads out of the
     directory, or two files have one path on systems that do not tell upper from lower case.
     """

@@ -230,7 +230,7 @@ class Decoder:
                 end = int(self.table[last - 1, END])
                 yield Rows(batch, start + bias, at + bias, end + bias, last - first)
             else:
-                yield from self._decoded(chunk, first, last, bias, kernels)
+                yield from self._decode_entries(chunk, first, last, bias, kernels)
 
     def _split_skipped(self, count: int) -> Iterator[tuple[int, int, bool]]:
         """Yield (first, end, skipped) for ranges of index rows.
@@ -244,7 +244,7 @@ class Decoder:
         passed = (part[:, STATUS] == 0) & (part[:, CODEC] != 0) & (part[:, COUNT] >= 0)
         yield from split_by_flag(passed)
 
-    def _decoded(
+    def _decode_entries(
         self, chunk: Chunk, first: int, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Rejected]:
         """Decode entries ``first`` to ``count`` (excluded), and yield the rejected ones as well."""
@@ -267,7 +267,7 @@ class Decoder:
                         yield Rows(batch, start + bias, at, end, int(state[_ENTRIES]), sizes)
                     if batch is not None or first > before:
                         continue
-                yield self._rejected(first, bias)
+                yield self._make_rejected(first, bias)
                 first = self._past(first)
 
     def _sizes(self, first: int, last: int, bias: int) -> SectionSizes:
@@ -294,7 +294,7 @@ class Decoder:
         row = self.table[i]
         return bool(row[SECTION] < row[SECTION_END]) and self.view.cases[row[CASE]].each_entry
 
-    def _rejected(self, i: int, bias: int) -> Rejected:
+    def _make_rejected(self, i: int, bias: int) -> Rejected:
         """Return the rejection of the entry in index row ``i``, with the place in YAML of the failed check."""
         row = self.table[i]
         start, end = self._begin(i) + bias, int(row[END]) + bias
@@ -325,7 +325,7 @@ class Decoder:
             some = min(last, first + 1 + int(np.searchsorted(ends, PROBE)))
             self._measure(decode, first, some, PROBE)
         whole = self._section_bytes(first, last)
-        room = self._expected(first, last, whole)
+        room = self._estimate_buffers(first, last, whole)
         after, batch = self._attempt(decode, first, last, bias, room, whole)
         if batch is None and after == first and self.table[first, STATUS] == 0:
             # The first entry alone takes more than was expected of all of them.
@@ -353,7 +353,7 @@ class Decoder:
         part = self.table[first:last]
         return int((part[:, SECTION_END] - part[:, SECTION]).sum())
 
-    def _expected(self, first: int, last: int, whole: int) -> Any:
+    def _estimate_buffers(self, first: int, last: int, whole: int) -> Any:
         """Return the buffer sizes to allocate, estimated from earlier entries; ``whole`` bytes of input limit them."""
         room = (self.shares * (whole * MARGIN)).astype(np.int64) + SPARE
         room = np.minimum(room, min(whole, MAX_BYTES))

@@ -181,7 +181,7 @@ class Encoder:
             self.most,
         )
         if blamed >= 0 and not count:
-            raise self._refused(source, int(after), int(blamed))
+            raise self._refusal_error(source, int(after), int(blamed))
         return _Found(int(count), int(after), int(size), int(compressed_entries))
 
     def _emit(self, source: Source, found: _Found) -> Iterator[memoryview]:
@@ -193,7 +193,7 @@ class Encoder:
         while first < found.count:
             sizes = np.cumsum(self.table[first : found.count, _SIZE])
             last = first + max(1, int(np.searchsorted(sizes, self.piece_bytes, "right")))
-            sections = self._compressed(source, first, last)
+            sections = self._compress_sections(source, first, last)
             yield self._entry_bytes(
                 source, first, last, int(self.table[first:last, _SECTION_SIZE].sum())
             )
@@ -206,7 +206,7 @@ class Encoder:
         end = self.write_entries(source.address, self.table_address, first, last, out.address)
         return memoryview(out)[: int(end) - out.address]
 
-    def _compressed(self, source: Source, first: int, last: int) -> list[bytes]:
+    def _compress_sections(self, source: Source, first: int, last: int) -> list[bytes]:
         """Compress the sections of entries. Return them, as they must live until they are written.
         Raise BuildError if a codec is not known for the entry; RowRefused if the rows or the
         compressed bytes of an entry are too large.
@@ -251,7 +251,7 @@ class Encoder:
             row[_SECTION_SIZE] = len(section)
         return sections
 
-    def _refused(self, source: Source, row: int, blamed: int) -> BuildError:
+    def _refusal_error(self, source: Source, row: int, blamed: int) -> BuildError:
         """Return the error for a row that no entry can hold. ``blamed`` is the number of the check that failed."""
         check = self.writer.checks[blamed]
         if check.column is None:

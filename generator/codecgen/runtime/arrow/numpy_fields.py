@@ -296,7 +296,7 @@ class Walk:
         if not found:
             return List(offsets, NoFields(self.memory), nulls)
         places = [offsets[rows] + k for k, (rows, _) in enumerate(found)]
-        fields = _gathered([fields for _, fields in found], places, int(offsets[-1]))
+        fields = _merge_fields([fields for _, fields in found], places, int(offsets[-1]))
         self._look(fields, _owners(offsets))
         return List(offsets, fields, nulls)
 
@@ -330,7 +330,7 @@ def _concatenate(parts: list[Vector]) -> Vector:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def _gathered(found: list[Fields], places: list[Vector], total: int) -> Fields:
+def _merge_fields(found: list[Fields], places: list[Vector], total: int) -> Fields:
     """Merge the fields of elements from several rounds, each value at its index in ``places``."""
     out: dict[str, Any] = {}
     for name, sample in vars(found[0]).items():

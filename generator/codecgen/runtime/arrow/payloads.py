@@ -300,7 +300,7 @@ class _Decoder:
                 self._unbounded()
                 some = min(last, first + PROBE)
                 self._learn(arrays, first, run_kernel(first, some))
-            parts, numbers = self._outputs(self._expected(arrays, first, last))
+            parts, numbers = self._outputs(self._estimate_buffers(arrays, first, last))
             stop = run_kernel(first, last)
             if stop == first:  # one payload takes more than was expected of all
                 self._unbounded()
@@ -319,7 +319,7 @@ class _Decoder:
             batch, rows = self._finish_batch(parts, numbers)
             left = rejected[: self.state[_REJECTED]].copy()
             nobodys = unknown[: self.state[_UNKNOWN]].copy()
-            yield from self._merged(arrays, batch, rows, left, nobodys, first, stop, bias)
+            yield from self._merge_rejected(arrays, batch, rows, left, nobodys, first, stop, bias)
             first = stop
 
     def _unbounded(self) -> None:
@@ -340,7 +340,7 @@ class _Decoder:
         share[_ROWS] = used[_ROWS] / max(1, last - first)
         self.shares = share if self.shares is None else np.maximum(share, self.shares * 0.9)
 
-    def _expected(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> Any:
+    def _estimate_buffers(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> Any:
         """Return the buffer sizes to allocate for payloads, estimated from earlier ones."""
         room = self.shares * (self._bytes_of(arrays, first, last) * MARGIN) + SPARE
         room[_ROWS] = min(self.shares[_ROWS] * (last - first) * MARGIN + SPARE, self.max_rows)
@@ -383,9 +383,9 @@ class _Decoder:
             last = min(count, first + self.max_rows)
             every, none = np.arange(first + bias, last + bias), np.empty(0, np.int64)
             nothing = self._batch([])
-            yield from self._merged(arrays, nothing, none, every, none, first, last, bias)
+            yield from self._merge_rejected(arrays, nothing, none, every, none, first, last, bias)
 
-    def _merged(
+    def _merge_rejected(
         self,
         arrays: Mapping[str, _PartBytes],
         batch: pa.RecordBatch,
