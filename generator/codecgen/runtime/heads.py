@@ -65,8 +65,8 @@ class Head:
         fields to it."""
 
     def values(self, data: bytes | memoryview, pos: int, end: int) -> Any | None:
-        """Return the leading fields of the layout at ``pos`` as a named tuple, or None if they are cut off or have
-        refused bits.
+        """Return the leading fields of the layout at index ``pos`` of ``data`` as a named tuple;
+        None if they are cut off or have refused bits.
 
         Rules and checksums are not checked.
         """
@@ -148,7 +148,9 @@ def frames(choice: Choice) -> Frames:
 
 
 def _framing_of(layout: Layout | Choice) -> tuple[Any, int, Any, Any] | None:
-    """Return a layout with the minimum and the rule of its length, or None if it has no length at a fixed place."""
+    """Return a layout with the minimum and the rule of its length; None if it has no length at a
+    fixed place.
+    """
     if layout.length is None or not hasattr(layout, "layout_name"):
         return None
     f = layout.length.field

@@ -206,7 +206,9 @@ class Decoder:
                 return
 
     def _kind(self, chunk: Chunk, start: int) -> int | None:
-        """Return the number that tells what the entry at an address is, None if the bytes end before it."""
+        """Return the discriminator of the entry at the address ``start``; None if the bytes end
+        before it.
+        """
         kind, at = self.view.kind, start - chunk.address
         if kind is None:
             return next(iter(self.kernels.KERNELS)) if at < chunk.size else None
@@ -219,7 +221,9 @@ class Decoder:
     def _entries(
         self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Rejected]:
-        """Decode the first ``count`` entries of the index. Skipped ranges yield a batch without rows."""
+        """Yield the rows of the first ``count`` entries of the index, and the rejected ones. Ranges
+        of skipped entries yield a batch without rows.
+        """
         if self.sizes:
             self.stored = self.table[:count, SECTION_END] - self.table[:count, SECTION]
             self.plain = self.stored.copy()
@@ -247,7 +251,9 @@ class Decoder:
     def _decode_entries(
         self, chunk: Chunk, first: int, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Rejected]:
-        """Decode entries ``first`` to ``count`` (excluded), and yield the rejected ones as well."""
+        """Yield the rows of the entries ``first`` to ``count`` (excluded) of the index, and the
+        rejected ones.
+        """
         while first < count:
             last = count
             if self.rows < 0:
@@ -374,7 +380,8 @@ class Decoder:
         return min(most, expected)
 
     def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:
-        """Return the rows and buffer sizes that entries need, found by a pass that writes nothing.
+        """Return the number of rows and the buffer sizes that entries ``first`` to ``last``
+        (excluded) need, found by a pass that writes nothing.
 
         ``most`` limits the pass to that many bytes of the last section, if its entries are rows themselves.
         """
@@ -411,7 +418,9 @@ class Decoder:
     def _attempt(
         self, decode: Any, first: int, last: int, bias: int, room: Any, whole: int
     ) -> tuple[int, pa.RecordBatch | None]:
-        """Decode entries into buffers of the sizes ``room``. Return the next entry, and their batch or None."""
+        """Decode entries into buffers of the sizes ``room``. Return the index row of the next
+        entry, and the batch of the decoded ones (None if the first entry did not fit).
+        """
         sizes = room.tolist()
         parts = [
             ColumnBuffers(column, sizes[_ROWS], sizes, self.allocate) for column in self.columns

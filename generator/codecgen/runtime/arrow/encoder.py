@@ -137,8 +137,9 @@ class Encoder:
     def _bridge(
         self, rest: pa.RecordBatch, batch: pa.RecordBatch
     ) -> Generator[memoryview, None, tuple[pa.RecordBatch | None, int]]:
-        """Write the entry that begins in ``rest`` and ends in ``batch``, and copy no more of ``batch`` than that takes. Return the rows
-        that are left if no entry ends, otherwise None, and the first row of ``batch`` that is neither written nor left.
+        """Yield the bytes of the entry that begins in ``rest`` and ends in ``batch``. Return the
+        rows that are left if no entry ends (else None), and the first row of ``batch`` that is
+        neither written nor left.
         """
         more = max(256, rest.num_rows)
         while True:
@@ -155,7 +156,9 @@ class Encoder:
             more *= 2
 
     def _emit_pieces(self, source: Source, final: bool) -> Generator[memoryview, None, int]:
-        """Write entries, the last one only if the rows are ``final``. Return the number of rows that were written."""
+        """Yield the bytes of entries with the rows of ``source``; the last entry only if the rows
+        are ``final``. Return the number of rows that were written.
+        """
         row = 0
         while row < source.rows:
             found = self._plan(source, row, final, self.piece_bytes)
@@ -166,7 +169,9 @@ class Encoder:
         return row
 
     def _plan(self, source: Source, row: int, final: bool, enough: int) -> _Found:
-        """Plan entries from the row ``row`` on, into the table. Raise RowRefused if no entry can hold the first row."""
+        """Plan entries from the row ``row`` on into the entry table, and return what was planned.
+        Raise RowRefused if no entry can hold the first row.
+        """
         last = min(source.rows, row + len(self.sizes))
         count, after, blamed, size, compressed_entries = self.plan(
             source.address,

@@ -253,7 +253,9 @@ class NumpyDecoder:
         at: int,
         after: int,
     ) -> Iterator[Rows | Rejected]:
-        """Decode entries ``at`` to ``after`` (excluded), whose sections were found."""
+        """Yield the rows of entries ``at`` to ``after`` (excluded), whose sections were found, and
+        a Rejected for each invalid entry.
+        """
         case = self.cases[number]
         codecs = self.view.cases[number].codecs
         while at < after:
@@ -277,7 +279,8 @@ class NumpyDecoder:
     def _decompress_sections(
         self, memory: Memory, codecs: Mapping[int, Codec | None], section: Section, bad: Vector
     ) -> tuple[Memory, Section, Vector]:
-        """Decompress as many sections as fit into the scratch buffer.
+        """Decompress as many sections as fit into the scratch buffer. Return the memory, the
+        sections in it, and a mask of sections that cannot be decoded.
 
         Returns:
             The memory, the sections in it, and a mask of sections that cannot be decoded.
@@ -360,7 +363,8 @@ class NumpyDecoder:
             at = after
 
     def _batch(self, entries: _Entries) -> tuple[pa.RecordBatch | None, Vector]:
-        """Return the rows of entries as a batch and the row count of each entry.
+        """Return the rows of entries as a batch, and the row count of each entry; None and a mask
+        of the invalid entries if any is invalid.
 
         If an entry is invalid, return None and a mask of the invalid entries.
         A single entry may have more rows than are read at once.
