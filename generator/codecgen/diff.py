@@ -25,7 +25,9 @@ class Side:
 
 
 def diff(layout: str, before: Side, after: Side) -> str:
-    """Return the changes of a layout and of the layouts that it holds, one per line."""
+    """Return the changes of a layout or text, and of the layouts that it holds, as lines of text
+    below a heading; ``nothing changed`` if there are none.
+    """
     head = f"{layout}: {before.title} -> {after.title}"
     texts = before.model.texts.get(layout), after.model.texts.get(layout)
     if texts != (None, None):
@@ -116,7 +118,7 @@ class _Diff:
                 yield from self.field(match, fp)
 
     def words(self, side: int, fp: FieldPlan) -> str:
-        """Return the type and condition of a field in words."""
+        """Return the type of a field in words, with its tag or, if it is fixed, its byte offset."""
         words = self.type(side, fp)
         if fp.field.tag is not None:
             return f"{words}, tag {fp.field.tag}"

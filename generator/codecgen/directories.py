@@ -57,7 +57,8 @@ def shipped(package: str) -> Path | None:
 
 
 def named(wanted: str) -> Path:
-    """Return the schema directory that a user names: a path, or an installed package.
+    """Return the schema directory that a user names: a path if it exists, else the directory of an
+    installed package.
 
     An empty name stands for ./schemas, or otherwise for the installed schemas.
     """

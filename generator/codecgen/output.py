@@ -100,7 +100,7 @@ def write_tree(
     """
     if out.exists() and not out.is_dir():
         raise OutputError(f"{out} is not a directory")
-    files = _merged(targets)
+    files = _merge_targets(targets)
     if dry_run:
         return _plan_changes(out, package, targets, files).summary()
     with _open_directory(out):
@@ -109,7 +109,7 @@ def write_tree(
     return changes.summary()
 
 
-def _merged(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]:
+def _merge_targets(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]:
     """Return the files of all targets by their paths. Raise OutputError if a path leads out of the
     directory, or two files have one path on systems that do not tell upper from lower case.
     """
@@ -152,7 +152,9 @@ def _format_paths(paths: Iterable[str]) -> str:
 def _plan_changes(
     out: Path, package: str, targets: Mapping[str, Mapping[str, str]], files: Mapping[str, bytes]
 ) -> _Changes:
-    """Return the changes of a run. Raise OutputError if a file is in the way."""
+    """Return the files to write and to remove in a run. Raise OutputError if a file that the
+    generator did not write has the path of one.
+    """
     listed = _read_list(out)
     _reject_foreign_files(out, package, files, listed)
     mine = {path for path, owner in listed.items() if owner.package == package}
@@ -379,7 +381,9 @@ class _Swap:
                 directory.rmdir()
 
     def undo(self) -> list[str]:
-        """Restore what was there, and return the paths where that failed."""
+        """Restore the files that were moved or removed, and return the paths that could not be
+        restored.
+        """
         lost = []
         for path, copy in reversed(self.before):
             full = self.out / path
@@ -399,7 +403,9 @@ class _Swap:
 
 
 def _read_list(out: Path) -> dict[str, Owner]:
-    """Return the owner of each listed file by path. Invalid lines are skipped."""
+    """Return the owner of each listed file by path; ``{}`` without a list. Invalid lines are
+    skipped.
+    """
     path = out / LIST
     if path.is_symlink() or not path.is_file():
         return {}
@@ -415,7 +421,7 @@ def _read_list(out: Path) -> dict[str, Owner]:
 def _listed_after(
     package: str, targets: Mapping[str, Mapping[str, str]], listed: Mapping[str, Owner]
 ) -> dict[str, Owner]:
-    """Return whose each file is after a run, by its path."""
+    """Return the owner (package and target) of each file after a run, by its path."""
     written = {path: Owner(package, target) for target, files in targets.items() for path in files}
     lower = {path.lower() for path in written}
     others = {

@@ -187,28 +187,28 @@ def rows_bytes(rows: pa.RecordBatch) -> int:
     ``nbytes`` itself needs memory of Arrow's default allocator, which reserves up to a gigabyte of addresses: too much in
     a process whose addresses are limited.
     """
-    return sum(map(_bytes, rows.columns))
+    return sum(map(_count_bytes, rows.columns))
 
 
-def _bytes(column: Any) -> int:
+def _count_bytes(column: Any) -> int:
     """Return the number of bytes that the values of an Arrow array take, which may be a slice of
     another one.
     """
     kind, count = column.type, len(column)
     validity = 0 if column.buffers()[0] is None else (count + 7) // 8
     if pa.types.is_list(kind):
-        start, end = _ends(column)
-        return validity + 4 * (count + 1) + _bytes(column.values.slice(start, end - start))
+        start, end = _value_bounds(column)
+        return validity + 4 * (count + 1) + _count_bytes(column.values.slice(start, end - start))
     if pa.types.is_struct(kind):
-        return validity + sum(_bytes(column.field(i)) for i in range(kind.num_fields))
+        return validity + sum(_count_bytes(column.field(i)) for i in range(kind.num_fields))
     if pa.types.is_binary(kind) or pa.types.is_string(kind):
-        start, end = _ends(column)
+        start, end = _value_bounds(column)
         return validity + 4 * (count + 1) + end - start
     bits: int = kind.bit_width
     return validity + (count * bits + 7) // 8
 
 
-def _ends(column: Any) -> tuple[int, int]:
+def _value_bounds(column: Any) -> tuple[int, int]:
     """Return two offsets into the value buffer of an array of lists, bytes or text: where the
     values of the first element begin, and where those of the last one end.
     """

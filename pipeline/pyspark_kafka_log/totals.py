@@ -142,7 +142,7 @@ def _by_headers(
     )
     end = part.start
     high = part.rows.offsets[1]
-    with _reported(scanner, on_read), closing(scanner.items()) as items:
+    with _report_totals(scanner, on_read), closing(scanner.items()) as items:
         for item in items:
             if isinstance(item, Block):
                 yield from _of_block(item, part, scan, wanted, on_read)
@@ -160,7 +160,7 @@ def _by_headers(
 
 
 @contextmanager
-def _reported(scanner: BlockScanner, on_read: OnRead | None) -> Iterator[None]:
+def _report_totals(scanner: BlockScanner, on_read: OnRead | None) -> Iterator[None]:
     """Call ``on_read`` with what a scanner has read when the block ends, also by an error."""
     try:
         yield

@@ -181,7 +181,7 @@ def test_what_is_no_damage_fails(directory: Path, monkeypatch: pytest.MonkeyPatc
         raise PermissionError(13, "Permission denied", str(path))
 
     write(directory, "t", 0, 4 * PER, segment(4 * PER))
-    monkeypatch.setattr(regular_files, "_opened", refused)
+    monkeypatch.setattr(regular_files, "_open_descriptor", refused)
     with pytest.raises(OSError, match="Permission denied"):
         [list(reader.read(task)) for task in tasks]
 

@@ -68,8 +68,8 @@ class Ends:
         return ""
 
     def field_ranges(self, layout: LayoutPlan, i: int) -> list[tuple[int, bool]]:
-        """Return the ranges that a field can end, innermost first: (index of the last field, whether it is
-        always measured).
+        """Return the ranges that the field at index ``i`` can end, innermost first: (index of the
+        last field, whether the range is always measured).
         """
         places = {f.name: j for j, f in enumerate(layout.fields)}
         every = layout.layout.fields

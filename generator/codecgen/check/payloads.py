@@ -186,7 +186,9 @@ def _check_occurrence(
 
 
 def _list_companions(rows: Rows, kinds: dict[str, PartKind]) -> str:
-    """Return in words the layouts that occur with the deciding part's layout."""
+    """Return in words the layouts that other parts have together with the deciding part's
+    layout.
+    """
     decider = next((kind for kind in kinds.values() if kind.decides), None)
     if decider is None or decider.name not in rows.parts:
         return ""

@@ -64,7 +64,9 @@ def _place_at(example: TextExample, path: str) -> Span:
 
 
 def _run_example(codec: Any, text: Text, example: TextExample) -> TriedText:
-    """Return the example with its bytes and values. Raise _Mismatch if it does not hold."""
+    """Return the example with its bytes and values. Raise _Mismatch if they do not hold: a value is
+    read otherwise, or other bytes are built; CodecError if the bytes do not parse.
+    """
     meant = _as_built(text, example.value)
     data = codec.build(meant) if example.data is None else example.data
     trace: list[tuple[str, int, int, bool]] = []

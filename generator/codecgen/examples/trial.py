@@ -141,7 +141,9 @@ def _require_equal(built: bytes, data: bytes) -> None:
 
 
 def built(plan: Plan, layout: LayoutPlan, codec: Any, given: Mapping[str, object]) -> bytes:
-    """Return the bytes of values in the form of examples. Raise Mismatch if they do not read back as given."""
+    """Return the bytes of values in the form of examples. Raise Mismatch if they do not read back
+    as given; BuildError if they cannot be built.
+    """
     meant = _Meant(plan)
     data: bytes = codec.build(meant.layout(layout, given))
     _compare(meant, layout, given, codec.parse(data), worked_out=False)

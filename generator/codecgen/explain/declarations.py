@@ -468,7 +468,9 @@ def text_lines(text: Text, since_rows: SinceRows) -> Iterator[str]:
 
 
 def value_lines(text: Text, path: str, since_rows: SinceRows) -> Iterator[str] | None:
-    """Return the explanation of a value or of repeated lines of a text, or None if nothing has this name."""
+    """Return the lines of the explanation of a value or of repeated lines of a text; None if nothing
+    has this name.
+    """
     for line in text.lines:
         if isinstance(line, EachLine) and line.name == path:
             return _explain_each_line(text, line)

@@ -133,7 +133,8 @@ class _Writer:
             self.look_into(self.message.fields, self.message.valid, self.message.valid)
 
     def look_into(self, fields: Sequence[Field], around: Range, scope: Range) -> None:
-        """Collect the versions in which named layouts are used by ``fields``.
+        """Add the versions in which ``fields`` use named layouts, within the versions ``around``
+        and ``scope``, to those that are known.
 
         The fields are there in the versions ``around`` of a layout with the versions ``scope``; one that states no
         versions is there in all of these.
@@ -333,7 +334,9 @@ class _Writer:
 
 
 def _own_lengths(word: str, flexible: Range, here: Range, nullable: Range) -> dict[str, Value]:
-    """Return the keys of a field whose lengths differ from those of its layout."""
+    """Return the keys for the lengths and the null of a field, by version, if its lengths differ
+    from those of its layout.
+    """
     lengths: list[tuple[Range, str]] = []
     nulls: list[tuple[Range, str]] = []
     for version in range(here.low, here.high + 1):
@@ -367,7 +370,9 @@ def _by_version(parts: list[tuple[Range, str]], here: Range) -> Value:
 
 
 def _in_order(entries: Mapped) -> Value:
-    """Return the keys in the order in which a person writes them, nested ones last; a type alone as a bare word."""
+    """Return the keys as a mapping in the order in which a person writes them, nested ones last; if
+    there is only a type, the type as a word.
+    """
     found = entries.entries
     if list(found) == ["type"]:
         return found["type"]

@@ -58,7 +58,9 @@ def file_part(name: str) -> str:
 
 
 def distinct_parts(directories: Collection[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
-    """Return for each path the part in which it differs: ``metadata`` for metadata/src/main/resources/message."""
+    """Return for each path a snake_case name made of the parts after the common beginning, as few
+    as tell all paths apart; ``""`` if there is only one path.
+    """
     common = 0
     ways = sorted(set(directories))
     while len(ways) > 1 and all(len(w) > common and w[common] == ways[0][common] for w in ways):

@@ -14,7 +14,8 @@ from codecgen.schema.types import ChoiceType, Reference, ScalarType, StructType
 def find_held_plan(
     plan: Plan, around: LayoutPlan, fp: FieldPlan, fields: Mapping[str, object], value: object
 ) -> LayoutPlan | None:
-    """Return the layout and version of ``value``, the value of the field ``fp`` or one of its elements.
+    """Return the layout, in its version, of ``value``, the value of the field ``fp`` or one of its
+    elements; None if no case or version matches.
 
     ``fields`` are the values of the surrounding layout ``around``. Returns None if no case matches.
     """

@@ -191,8 +191,8 @@ def _plan_case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPla
 
 
 def running_fields(rows: Rows) -> set[str]:
-    """Return the names of entry fields that depend on the last, largest or smallest row, so that each row can
-    change them.
+    """Return the names of entry fields that change with each row, because they depend on the last,
+    largest or smallest row.
     """
     assert rows.write is not None
     out: set[str] = set()

@@ -63,7 +63,9 @@ def conjuncts(condition: Value) -> list[Value]:
 
 
 def implied_value(holding: list[Value], value: Value) -> Value | None:
-    """Return the literal that the conditions in ``holding`` imply for ``value``, or None if they imply nothing."""
+    """Return the literal that the conditions in ``holding``, all true, imply for ``value``; None if
+    they imply nothing.
+    """
     for condition in holding:
         if is_same(value, condition):
             return nodes.Literal(1, BOOL)

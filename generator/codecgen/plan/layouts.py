@@ -322,7 +322,9 @@ def _count_own_bytes(fp: FieldPlan, fields: list[FieldPlan]) -> int:
 
 
 def _resolve_until(layout: Layout, f: Field, version: int | None, model: Model) -> Value | None:
-    """Return the resolved end condition of an array, or None if the array has none."""
+    """Return the resolved end condition of an array; None if the array has none. Raise ValueError
+    if it is invalid, which the checks exclude.
+    """
     if not isinstance(f.type, ArrayType) or f.type.until is None:
         return None
     at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)

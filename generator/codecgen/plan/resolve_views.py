@@ -56,8 +56,8 @@ Parts = Mapping[str, PartScope]
 
 
 def rows_scope(model: Model, layout: Layout, version: int | None, rows: Rows) -> Scope:
-    """Return the scope of the columns of ``rows``: the fields of the layout, and what the condition of the rows
-    guarantees.
+    """Return the scope for the columns of ``rows``: the fields of the layout, and the facts that
+    the condition of the rows guarantees.
     """
     array = None if rows.each is None else field_of(layout, rows.each)
     item = array.type.element if array is not None and isinstance(array.type, ArrayType) else None
@@ -78,8 +78,8 @@ def payload_scope(model: Model, view: View, rows: Rows, parts: Parts) -> Scope:
 
 
 def resolve_condition_of_rows(rows: Rows, scope: Scope, parts: Parts) -> Value | None:
-    """Return the folded condition of ``rows``: a true literal if they have none, a literal if it is decided, None if
-    it cannot be resolved. The diagnostics are those of the check of the condition.
+    """Return the folded condition of ``rows``: a true literal if they have none, a literal if it is
+    decided; None if it cannot be resolved.
     """
     if rows.when is None:
         return nodes.Literal(1, BOOL)
@@ -344,8 +344,8 @@ def _with_owner(value: Value, part: str, null: bool) -> Value:
 
 
 def null_of_part(value: Value, parts: Parts) -> Value | None:
-    """Return null for a field of a null part and the number of a known version, or None for other values.
-    Argument of ``fold``.
+    """Return null for a field of a null part, and the number of a known version; None for other
+    values. It is an argument of ``fold``.
     """
     owners = {owner_of_part(name) for name, part in parts.items() if part.null}
     match value:

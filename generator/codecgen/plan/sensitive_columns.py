@@ -12,7 +12,8 @@ from codecgen.runtime.sensitive import Sensitive
 
 
 def sensitivity(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Sensitive | None:
-    """Return what the fields say that a column of the view is made of; None if no value of it is a secret.
+    """Return why a column of the view is secret, by the fields that its values come from; None if
+    no value of it is a secret.
 
     Where the field is a secret by its name, the name is that of the column beside it which holds the naming field. Without such a column, and where
     cases differ, all values of the column are secrets.

@@ -35,7 +35,9 @@ class TextPlan:
 
 
 def text_plan(text: Text, model: Model) -> TextPlan:
-    """Return the plan of a text."""
+    """Return the plan of a text. Raise ValueError if an expression is invalid, which the checks
+    exclude.
+    """
     values = {}
     for path, value in text.values():
         ruled, built = value_scopes(text, path, model)

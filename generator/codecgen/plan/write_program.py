@@ -358,8 +358,8 @@ class _Programmer:
     # ------------------------------------------------------------ bytes and lists
 
     def find_leaf(self, value: Value | None, f: Field) -> Leaf | None:
-        """Return the column that ``value`` copies, or None if ``value`` is None. Raise WriteError for computed
-        values.
+        """Return the column that ``value`` copies; None if ``value`` is None. Raise WriteError if
+        the value is computed from columns.
         """
         if value is None:
             return None

@@ -213,7 +213,9 @@ def _find_case(choice: Choice, number: int) -> Layout | Choice | str:
 
 
 def _deciding_number(choice: Choice, value: Any) -> int:
-    """Return the number that decides in a value that is built; a name is looked up. Raise BuildError if it is missing."""
+    """Return the number that selects the case of a value to build; a name is looked up in the enum.
+    Raise BuildError if it is missing or unknown.
+    """
     given = value.get(choice.by)
     if isinstance(given, str):
         found = choice.case_of(given)

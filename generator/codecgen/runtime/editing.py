@@ -63,7 +63,7 @@ def edit(
         except BuildError as error:
             raise layout.related.locate(error, f) from None
     if recompress:
-        parts.append(_recompressed(last, parse, build))
+        parts.append(_recompress_array(last, parse, build))
     else:
         parts.append(bytes(body.data[start : body.end]))
     parse.starts[last.name] = start, body.end
@@ -103,7 +103,7 @@ def _changed_field_bytes(f: Field, build: Build) -> bytes:
     return data
 
 
-def _recompressed(f: Field, parse: Parse, build: Build) -> bytes:
+def _recompress_array(f: Field, parse: Parse, build: Build) -> bytes:
     """Return the bytes of the array that ends a layout, with its elements compressed again. Raise
     BuildError if the array is not compressed; CodecError if its bytes cannot be decompressed whole.
     """

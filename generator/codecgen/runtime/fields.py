@@ -258,7 +258,9 @@ def min_of(items: Any, *names: str) -> Any:
 
 
 def _numbers(items: Any, names: tuple[str, ...]) -> list[int]:
-    """Return the number of a field in each element, or an empty list if one has no number."""
+    """Return the number of a field, named by the path ``names``, in each element; ``[]`` if
+    ``items`` is no list or an element has no number.
+    """
     if not isinstance(items, list | tuple):
         return []
     found = [value_at(item, *names) for item in items]

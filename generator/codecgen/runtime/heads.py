@@ -65,8 +65,8 @@ class Head:
         fields to it."""
 
     def values(self, data: bytes | memoryview, pos: int, end: int) -> Any | None:
-        """Return the leading fields of the layout at ``pos`` as a named tuple, or None if they are cut off or have
-        refused bits.
+        """Return the leading fields of the layout at index ``pos`` of ``data`` as a named tuple;
+        None if they are cut off or have refused bits.
 
         Rules and checksums are not checked.
         """
@@ -116,7 +116,7 @@ def frames(choice: Choice) -> Frames:
     It returns the layout, its number and its length in bytes, or None for bytes that need the careful way.
     """
     length, by = choice.length, choice.codec
-    cases = {number: _framed(layout) for number, layout in choice.cases.items()}
+    cases = {number: _framing_of(layout) for number, layout in choice.cases.items()}
     if length is None or not isinstance(by, Integer) or None in cases.values():
         return lambda data, at: None
     own = Integer(length.size, length.signed, "big" if length.endian == "big" else "little")
@@ -147,8 +147,10 @@ def frames(choice: Choice) -> Frames:
     return frame
 
 
-def _framed(layout: Layout | Choice) -> tuple[Any, int, Any, Any] | None:
-    """Return a layout with the minimum and the rule of its length, or None if it has no length at a fixed place."""
+def _framing_of(layout: Layout | Choice) -> tuple[Any, int, Any, Any] | None:
+    """Return a layout with the minimum and the rule of its length; None if it has no length at a
+    fixed place.
+    """
     if layout.length is None or not hasattr(layout, "layout_name"):
         return None
     f = layout.length.field

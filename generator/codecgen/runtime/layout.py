@@ -124,7 +124,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     # ------------------------------------------------------------ places
 
     def offset_of(self, name: str) -> int:
-        """Return the offset of a field at a fixed place; raise KeyError for other fields."""
+        """Return the byte offset of a field from the start of the structure; raise KeyError if it
+        varies.
+        """
         if name not in self._offsets:
             raise KeyError(f"{name} does not lie at a fixed place in {self.layout_name}")
         return self._offsets[name]
@@ -317,7 +319,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return f"<Choice {self.choice_name} by {self.by}: {cases}>"
 
     def offset_of(self, name: str) -> int:
-        """Return the offset of a field; raise KeyError if it varies, also between the cases."""
+        """Return the byte offset of a field from the start of the structure; raise KeyError if it
+        varies, also between the cases.
+        """
         places = {layout.offset_of(name) for layout in self.cases.values()}
         if len(places) > 1:
             raise KeyError(f"{name} does not lie at one place in all of {self.choice_name}")
@@ -375,7 +379,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
             del source.session.findings[noticed:]  # whoever reads it notices it again
 
     def case(self, source: Source) -> Layout:
-        """Return the layout of the bytes at the head of ``source``; raise ValueRefused if no case has its value."""
+        """Return the layout of the bytes at the head of ``source``. Raise ValueRefused if no case
+        has its value; CodecError if the bytes end before it.
+        """
         value = self.peek(source)
         layout = self.cases.get(value)
         if layout is None:
@@ -387,7 +393,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return layout.case(source)
 
     def frame(self, source: Source) -> int | None:
-        """Return the length of the layout as :meth:`Layout.frame` does; None also if the deciding value is cut off."""
+        """Return the length in bytes of the layout at the head of ``source``; None if too few bytes
+        are there to know it. Raise LengthError if the length is smaller than any such layout.
+        """
         if source.left < self.offset + (self.codec.size or 1):
             return None
         try:
@@ -407,7 +415,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return layout.parse_whole(data, position, session)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a mapping of fields; raise BuildError if the deciding field names no case."""
+        """Return the bytes of a mapping of fields. Raise BuildError if the deciding field names no
+        case, or a value cannot be written.
+        """
         layout = self.case_of(value.get(self.by)) if isinstance(value, dict) else None
         if layout is None:
             known = ", ".join(str(case) for case in self.cases)

@@ -349,7 +349,9 @@ def _value_texts(f: EachLine, item: Any) -> Iterator[str]:
 
 
 def _value_text(f: TextLine | LineValue, values: Any) -> str:
-    """Return the text of a given value or of its default; raise BuildError if a rule forbids it."""
+    """Return the text of a given value or of its default. Raise BuildError if there is neither, the
+    value has no text, or a rule forbids it.
+    """
     if f.name not in values:
         if f.default is None:
             raise BuildError("a value is needed")

@@ -91,7 +91,9 @@ class RowView(Declared):
         return f"<RowView {self.name}: {', '.join(self.columns)}>"
 
     def case(self, layout: Layout, fields: Any) -> Case | None:
-        """Return the case of an entry by its fields, or None if it has no rows."""
+        """Return the case that gives the rows of an entry, by its fields; None if it has no
+        rows.
+        """
         for case in self._of_layout.get(id(layout), ()):
             if case.when is None or case.when(fields):
                 return case

@@ -66,7 +66,9 @@ class Flexible:
 
 
 def flexible_of(r: Record) -> Flexible | None:
-    """Return what a layout says under ``flexible``, or None if it lacks the key."""
+    """Return which versions of a layout are flexible; None if its record has no key
+    ``flexible``.
+    """
     said = r["flexible"]
     if said is None:
         return None

@@ -218,7 +218,7 @@ def rule(name: str, r: Record, span: Span) -> Rule:
 
 
 def fills(value: object) -> Iterator[Fill]:
-    """Yield the values that builders write into the elements of arrays."""
+    """Yield the ``Fill`` of each value that builders write into the elements of arrays."""
     for array, fields in entries(value):
         for name, r in entries(fields):
             yield Fill(
@@ -268,7 +268,7 @@ def _list_element(c: Record) -> Column | None:
 
 
 def rows(r: Record) -> Rows:
-    """Return the rows of a view from one layout or from payload parts."""
+    """Return the rows of a view, made of one layout or of the parts of a payload."""
     return Rows(
         layout="" if isinstance(r["of"], dict) else str(r["of"]),
         each=cast(str | None, r["each"]),

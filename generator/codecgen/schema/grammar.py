@@ -44,7 +44,7 @@ from codecgen.schema.scalars import INTEGERS, LENGTHS, SCALARS, VARINTS
 from codecgen.schema.types import ZERO_TERMINATED
 
 
-def _versioned(*kinds: Kind) -> Either:
+def _one_or_by_version(*kinds: Kind) -> Either:
     """Return the grammar of a value of one of ``kinds``, or of a mapping with one for each range of
     versions.
     """
@@ -280,11 +280,11 @@ FORMS: Mapping[str, Form] = {
             "tag": Key(Integer(), "The number of a tagged field."),
             "bits": Key(OneOf(INTEGERS), "An integer whose bits have meanings of their own."),
             "bytes": Key(
-                _versioned(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
+                _one_or_by_version(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
                 "Bytes, by the type of their length, a number, the rest, or a zero byte that ends them.",
             ),
             "string": Key(
-                _versioned(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
+                _one_or_by_version(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
                 "Text in UTF-8, likewise.",
             ),
             "padded": _PADDED,
@@ -301,11 +301,11 @@ FORMS: Mapping[str, Form] = {
             **FIELD_OF_CHOICE,
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
             "count": Key(
-                _versioned(OneOf(LENGTHS), Integer()),
+                _one_or_by_version(OneOf(LENGTHS), Integer()),
                 "Type of the number of elements before an array; or the number, if it is always the same.",
             ),
             "length": Key(
-                _versioned(OneOf(BYTE_LENGTHS)),
+                _one_or_by_version(OneOf(BYTE_LENGTHS)),
                 "Type of the length in bytes before an array or a choice.",
             ),
             "until": Key(
@@ -316,11 +316,11 @@ FORMS: Mapping[str, Form] = {
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
             "at_least": Key(Integer(), "The fewest elements."),
             "present": Key(
-                _versioned(OneOf(BYTE_LENGTHS)),
+                _one_or_by_version(OneOf(BYTE_LENGTHS)),
                 "Type of the number before a layout that says whether it is there: 1, or that of `null`.",
             ),
             "null": Key(
-                _versioned(Integer()),
+                _one_or_by_version(Integer()),
                 "The length or the count that means null; beside `present` the number.",
             ),
             "nullable": Key(
@@ -395,15 +395,15 @@ FORMS: Mapping[str, Form] = {
         "What an array holds, where that is no number and no layout with a name.",
         {
             "bytes": Key(
-                _versioned(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
+                _one_or_by_version(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
                 "Bytes, by the type of their length, a number, or a zero byte that ends them.",
             ),
             "string": Key(
-                _versioned(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
+                _one_or_by_version(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
                 "Text in UTF-8, likewise.",
             ),
             "padded": _PADDED,
-            "null": Key(_versioned(Integer()), "The length that means null."),
+            "null": Key(_one_or_by_version(Integer()), "The length that means null."),
             "fields": _FIELDS,
             **ELEMENT_OF_CHOICE,
         },

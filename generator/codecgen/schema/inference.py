@@ -52,7 +52,9 @@ def find_enum_number(word: str, enum: str | None, enums: Mapping[str, Enum]) -> 
 
 
 def _with_codecs(layout: Layout) -> Layout:
-    """Return the layout with the enum of each codec: that of the field that names the codec."""
+    """Return the layout with the enum of each compression filled in: that of the field that names
+    the codec.
+    """
     fields = []
     for f in layout.fields:
         if isinstance(f.type, ArrayType) and f.type.compression is not None:
@@ -182,7 +184,9 @@ def local_layout(
 def drop_needless_versions(
     layouts: Mapping[str, Layout], names: Iterable[str]
 ) -> dict[str, Layout]:
-    """Return the layouts. Those in ``names`` lose their versions if they are equal in all of them."""
+    """Return the layouts; the layouts in ``names`` lose their versions if they are equal in all of
+    them.
+    """
     out = dict(layouts)
     for name in names:
         if not any(_has_versions(f, out) for f in out[name].fields):
@@ -201,7 +205,9 @@ def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
 
 
 def with_counts(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """Return the fields. Arrays know which field counts them."""
+    """Return the fields, with the name of the counting field set in each array that a field
+    counts.
+    """
     counted = {f.counts: f.name for f in fields if f.counts}
     return tuple(
         f.with_types(counted_by=counted[f.name])

@@ -228,7 +228,9 @@ def element_layout(layout: Layout, array: str | None, model: Model) -> Layout | 
 
 
 def null_as_read(type_: ArrayType | BytesType) -> int | None:
-    """Return the length or count that means null after decoding, or None if null is not allowed."""
+    """Return the length or count that means null, as it is after decoding; None if null is not
+    allowed.
+    """
     if type_.null is None:
         return None
     prefix = type_.count if isinstance(type_, ArrayType) else type_.length

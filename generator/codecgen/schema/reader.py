@@ -417,9 +417,8 @@ def _with_article(word: str) -> str:
 def find_field_mistake(
     name: str, field: Mapping, fields: Collection[str]
 ) -> tuple[str, str, Node, str] | None:
-    """Return the mistake of a field that states its length or count as another language would.
-
-    Returns (id, message, node, help), or None if there is no such mistake. ``fields`` are the names of all
+    """Return the mistake of a field that states its length or count as another language would, as
+    (diagnostic id, message, node, help); None if there is none. ``fields`` are the names of all
     fields of the layout.
     """
     given = {key.text: value for key, value in field.entries}

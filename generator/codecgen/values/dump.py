@@ -34,7 +34,9 @@ def dump(plan: Plan, reading: Reading, given: Input, end: int, width: int | None
 def list_streams(
     plan: Plan, reading: Reading, given: Input, end: int
 ) -> Iterator[tuple[Stream, int, int]]:
-    """Yield the input and each decompressed section with all their bytes: (stream, first byte, end)."""
+    """Yield the input and each decompressed section with all their bytes, as (stream, first byte,
+    byte after the last).
+    """
     left = "not read" if reading.error is not None else "passed over"
     if reading.plan is None:
         found = [Stream("", "", given.data, ())]

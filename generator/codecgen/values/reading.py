@@ -84,7 +84,8 @@ def check_progress(reading: Reading, given: Input) -> Reading:
 
 
 def assemble_partial(begun: dict[str, Any]) -> Any:
-    """Return the value that was parsed before an error.
+    """Return the mapping of the values that were parsed before an error, from ``begun``: the values
+    by path.
 
     ``begun`` has the unfinished layouts and arrays by path; each one is put into its parent.
     """

@@ -152,7 +152,9 @@ def one_line(part: Json) -> str:
 # ---------------------------------------------------------------- coordinators
 
 
-def _coordinator(name: str, key: Choice, values: Mapping[Any, Layout | Choice]) -> InternalTopic:
+def _make_coordinator_topic(
+    name: str, key: Choice, values: Mapping[Any, Layout | Choice]
+) -> InternalTopic:
     """Return the decoder of a topic whose keys state the type of the record, and whose values state their version."""
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
@@ -226,7 +228,7 @@ def _in_newest(codec: Choice, content: bytes) -> Json | None:
 # ---------------------------------------------------------------- frames
 
 
-def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> InternalTopic:
+def _make_framed_topic(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> InternalTopic:
     """Return the decoder of a topic with null keys, whose values begin with a frame: type and version of the record."""
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
@@ -263,35 +265,41 @@ def _consumer_offsets() -> InternalTopic:
     """Return the decoder of ``__consumer_offsets``."""
     from kafka_codecs import CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE
 
-    return _coordinator(CONSUMER_OFFSETS, CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE)
+    return _make_coordinator_topic(CONSUMER_OFFSETS, CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE)
 
 
 def _transaction_state() -> InternalTopic:
     """Return the decoder of ``__transaction_state``."""
     from kafka_codecs import TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE
 
-    return _coordinator(TRANSACTION_STATE, TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE)
+    return _make_coordinator_topic(
+        TRANSACTION_STATE, TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE
+    )
 
 
 def _share_group_state() -> InternalTopic:
     """Return the decoder of ``__share_group_state``."""
     from kafka_codecs import SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE
 
-    return _coordinator(SHARE_GROUP_STATE, SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE)
+    return _make_coordinator_topic(
+        SHARE_GROUP_STATE, SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE
+    )
 
 
 def _cluster_metadata() -> InternalTopic:
     """Return the decoder of ``__cluster_metadata``."""
     from kafka_codecs import METADATA_BODY, METADATA_RECORD
 
-    return _framed(CLUSTER_METADATA, METADATA_RECORD, METADATA_BODY)
+    return _make_framed_topic(CLUSTER_METADATA, METADATA_RECORD, METADATA_BODY)
 
 
 def _remote_log_metadata() -> InternalTopic:
     """Return the decoder of ``__remote_log_metadata``."""
     from kafka_codecs import REMOTE_LOG_METADATA_BODY, REMOTE_LOG_METADATA_RECORD
 
-    return _framed(REMOTE_LOG_METADATA, REMOTE_LOG_METADATA_RECORD, REMOTE_LOG_METADATA_BODY)
+    return _make_framed_topic(
+        REMOTE_LOG_METADATA, REMOTE_LOG_METADATA_RECORD, REMOTE_LOG_METADATA_BODY
+    )
 
 
 _TOPICS: Mapping[str, Callable[[], InternalTopic]] = {

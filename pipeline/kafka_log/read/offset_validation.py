@@ -158,12 +158,12 @@ class OffsetValidator:
         given = self._reader.options
         options = {"rescue": given.rescue, "next_base": given.next_base, **self._options()}
         scanner = BlockScanner(given.path, COUNTED, given.policy, records=False, **options)
-        parts = [(_NONE,) * 3, *_undamaged(scanner.items())]
+        parts = [(_NONE,) * 3, *_iterate_undamaged(scanner.items())]
         position, first, last = map(np.concatenate, zip(*parts, strict=True))
         return position, first, last
 
 
-def _undamaged(items: Iterator[Any]) -> Iterator[tuple[Any, Any, Any]]:
+def _iterate_undamaged(items: Iterator[Any]) -> Iterator[tuple[Any, Any, Any]]:
     """Yield arrays with the positions, first and last offsets of undamaged batches."""
     from kafka_log.segment.blocks import Block
 

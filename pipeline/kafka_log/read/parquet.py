@@ -100,7 +100,7 @@ class GroupedWriter:
         if self._held:
             table = pa.Table.from_batches(self._held, self._schema)
             with self._abandoned_on_error():
-                self._opened(table).write_table(table, row_group_size=ROW_GROUP)
+                self._open_writer(table).write_table(table, row_group_size=ROW_GROUP)
         size, self._held, self.bytes_held, self.rows_held = self.bytes_held, [], 0, 0
         return size
 
@@ -108,7 +108,7 @@ class GroupedWriter:
         """Write the buffered rows and the footer. Return the file's metadata."""
         self.flush()
         with self._abandoned_on_error():
-            self._opened(None).close()
+            self._open_writer(None).close()
         (found,) = self._metadata
         return found
 
@@ -132,7 +132,7 @@ class GroupedWriter:
             self.abandon()
             raise
 
-    def _opened(self, sample: pa.Table | None) -> pq.ParquetWriter:
+    def _open_writer(self, sample: pa.Table | None) -> pq.ParquetWriter:
         """Return the Parquet writer, opened at the first call. ``sample`` are first rows by which encodings are chosen."""
         if self._writer is None:
             self._writer = parquet_writer(

@@ -80,7 +80,7 @@ def segment_table(partitions: Sequence[Partition]) -> pa.Table:
             "partition": segment.partition,
             "base_offset": segment.base_offset,
             "bytes": segment.size,
-            "modified": _modified(segment.path),
+            "modified": _modified_ms(segment.path),
             "state": segment.state,
             "path": utf8(os.fspath(segment.path)),
         }
@@ -90,5 +90,5 @@ def segment_table(partitions: Sequence[Partition]) -> pa.Table:
     return pa.Table.from_pylist(rows, SEGMENTS)
 
 
-def _modified(path: Path) -> int:
+def _modified_ms(path: Path) -> int:
     return path.stat().st_mtime_ns // 1_000_000

@@ -44,7 +44,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         character = pattern[at]
         at += 1
         if character == "\\":
-            out.append(re.escape(_escaped(pattern, at)))
+            out.append(re.escape(_read_escaped(pattern, at)))
             at += 1
         elif character == "*":
             out.append(".*")
@@ -68,7 +68,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(out), re.DOTALL)
 
 
-def _escaped(pattern: str, at: int) -> str:
+def _read_escaped(pattern: str, at: int) -> str:
     """Return the character after a backslash, which is at ``at``. Raises PatternError at the end of the pattern."""
     if at == len(pattern):
         raise PatternError(f"{pattern}: nothing follows the last \\")
@@ -102,7 +102,7 @@ def _bracket_character(pattern: str, at: int) -> tuple[str, int]:
     if at >= len(pattern):
         raise PatternError(f"{pattern}: a [ has no ]")
     if pattern[at] == "\\":
-        return _escaped(pattern, at + 1), at + 2
+        return _read_escaped(pattern, at + 1), at + 2
     return pattern[at], at + 1
 
 

@@ -56,7 +56,8 @@ def find_messages(
 ) -> tuple[list[Found], CodecError | None]:
     """Return the messages of a wrapper, and the error that ended the search (None, or an error if
     the session accepts torn entries). Store the header fields of the messages in the fields of the
-    wrapper. Raise CodecError if no message is found, or at any error otherwise.
+    wrapper. Raise CodecError if no message is found, or at any error unless the
+    session accepts torn entries.
 
     Returns:
         The messages, and the error that ended the search: always None unless the session accepts torn entries (``session.torn``).

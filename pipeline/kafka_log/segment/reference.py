@@ -231,7 +231,7 @@ def _read_records(
     if case is None:
         return problems
     entry = opened.fields
-    items: Iterable[tuple[Any, CodecError | None]] = _verified(opened.items, session)
+    items: Iterable[tuple[Any, CodecError | None]] = _with_checksum_errors(opened.items, session)
     lost: CodecError | None = None
     try:
         if case.each is None:
@@ -247,7 +247,9 @@ def _read_records(
                 batch.base_offset = case.columns["base_offset"].value(entry, first, place)
             if lost is not None and inner_messages.has_relative_offsets(case, entry):
                 problems = [*problems, Problem("offsets", lost)]
-            items = _verified(inner_messages.read_messages(case, opened, found, session), session)
+            items = _with_checksum_errors(
+                inner_messages.read_messages(case, opened, found, session), session
+            )
         _add_records(batch, case, entry, items, session, place)
         if lost is not None:
             raise lost
@@ -301,7 +303,9 @@ def _with_control(record: Record, session: Session, place: Place) -> Record:
     return record._replace(control=control)
 
 
-def _verified(items: Iterator[Any], session: Session) -> Iterator[tuple[Any, CodecError | None]]:
+def _with_checksum_errors(
+    items: Iterator[Any], session: Session
+) -> Iterator[tuple[Any, CodecError | None]]:
     """Yield each element with the error of its own checksum, None if that is valid. Raise what the
     iterator raises.
     """

@@ -47,10 +47,10 @@ def open_regular(path: Path, buffering: int = 0) -> Any:
     """Open a file for reading. Raises OSError without blocking if the path is a directory, a FIFO, a socket or a device."""
     if is_url(path):
         return path.open("rb", buffering=buffering)
-    return open(path, "rb", buffering=buffering, opener=_opened)
+    return open(path, "rb", buffering=buffering, opener=_open_descriptor)
 
 
-def _opened(name: str, flags: int) -> int:
+def _open_descriptor(name: str, flags: int) -> int:
     """Return a file descriptor of a regular file or directory. Raises OSError for other kinds."""
     number = os.open(name, flags | _AT_ONCE)
     mode = os.fstat(number).st_mode

@@ -185,7 +185,7 @@ class RemotePath(os.PathLike[str]):
 
     def iterdir(self) -> Iterator[RemotePath]:
         """Yield the entries of the directory, by one listing."""
-        for name in self._listed():
+        for name in self._list_entries():
             yield self / name
 
     def scandir(self) -> AbstractContextManager[Iterator[RemotePath]]:
@@ -277,7 +277,7 @@ class RemotePath(os.PathLike[str]):
                 raise as_os_error(error, self._url, self.storage_options) from error
         return self._info
 
-    def _listed(self) -> dict[str, Info]:
+    def _list_entries(self) -> dict[str, Info]:
         """Return the entries of the directory by name, sorted. The store is asked once. Raise
         OSError if the store cannot be asked.
         """

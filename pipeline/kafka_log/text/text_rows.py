@@ -131,7 +131,7 @@ class TextRowWriter:
         begins = not self.is_first
         for block in encode_text_lines(batch, Layout(tuple(cells), self.max_bytes)):
             lines = str(block, "utf-8").split("\n")
-            fitted = (_fitted(line, indent, self.width, folds) for line in lines[:-1])
+            fitted = (_fit_line(line, indent, self.width, folds) for line in lines[:-1])
             text = "\n".join(fitted) + "\n"
             yield (text if begins else text.removeprefix("\n")).encode("utf-8")
             begins = True
@@ -165,7 +165,7 @@ def _width(column: pa.Array) -> int:
     return _TIME if pa.types.is_timestamp(kind) else len("false")
 
 
-def _fitted(line: str, indent: int, width: int, folds: set[str]) -> str:
+def _fit_line(line: str, indent: int, width: int, folds: set[str]) -> str:
     """Return a line of a paragraph in at most ``width`` terminal cells a line: folded if its column
     is in ``folds``, else truncated.
     """

@@ -75,7 +75,7 @@ def lay_out(columns: Sequence[TextColumn], width: int | None = None, keys: int =
     """
     widths = [column.width for column in columns]
     if width is not None:
-        fitted = _fitted(columns, width)
+        fitted = _fit_widths(columns, width)
         if fitted is None:
             blocks = _blocks(columns, width, keys) if keys else None
             if blocks is None:
@@ -98,15 +98,15 @@ def _blocks(columns: Sequence[TextColumn], width: int, keys: int) -> list[list[T
     first = list(columns[:keys])
     blocks = [first]
     for column in columns[keys:]:
-        if _fitted([*blocks[-1], column], width) is None:
+        if _fit_widths([*blocks[-1], column], width) is None:
             blocks.append(first)
         blocks[-1] = [*blocks[-1], column]
-        if _fitted(blocks[-1], width) is None:
+        if _fit_widths(blocks[-1], width) is None:
             return None
     return blocks
 
 
-def _fitted(columns: Sequence[TextColumn], width: int) -> list[int] | None:
+def _fit_widths(columns: Sequence[TextColumn], width: int) -> list[int] | None:
     """Return widths with which a line fits `width`: the widest columns shrink first. Return None if none can shrink enough."""
     out = [column.width for column in columns]
     least = [column.least for column in columns]

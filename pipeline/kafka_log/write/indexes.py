@@ -309,7 +309,7 @@ def write_indexes(
                 batch = ProducerBatch(*values)
                 rule.add(position, size, batch.last_offset, batch.max_timestamp)
                 if count and None in (bound, latest):
-                    understated = _understated(segment.path, position)
+                    understated = _find_understated(segment.path, position)
                     if understated is not None:
                         on_understated(segment.path, understated)
                 next_offset = max(next_offset, batch.last_offset + 1)
@@ -337,7 +337,7 @@ def write_indexes(
     return rest
 
 
-def _understated(path: Path, position: int) -> UnderstatedBatch | None:
+def _find_understated(path: Path, position: int) -> UnderstatedBatch | None:
     """Return the batch at a byte position if its records have a larger offset or timestamp than its
     header says; None if they do not.
     """

@@ -191,7 +191,9 @@ def refuse_nulls(array: Any, column: Column, row: int) -> None:
 
 
 def _elements(array: Any) -> tuple[int, int]:
-    """Return the range of its values that a list array uses, end excluded. A slice does not use all of them."""
+    """Return the range of indexes into its values that a list array uses, end excluded; a slice
+    does not use all.
+    """
     if not len(array):
         return 0, 0
     offsets = array.offsets

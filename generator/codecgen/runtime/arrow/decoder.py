@@ -206,7 +206,9 @@ class Decoder:
                 return
 
     def _kind(self, chunk: Chunk, start: int) -> int | None:
-        """Return the number that tells what the entry at an address is, None if the bytes end before it."""
+        """Return the discriminator of the entry at the address ``start``; None if the bytes end
+        before it.
+        """
         kind, at = self.view.kind, start - chunk.address
         if kind is None:
             return next(iter(self.kernels.KERNELS)) if at < chunk.size else None
@@ -219,7 +221,9 @@ class Decoder:
     def _entries(
         self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Rejected]:
-        """Decode the first ``count`` entries of the index. Skipped ranges yield a batch without rows."""
+        """Yield the rows of the first ``count`` entries of the index, and the rejected ones. Ranges
+        of skipped entries yield a batch without rows.
+        """
         if self.sizes:
             self.stored = self.table[:count, SECTION_END] - self.table[:count, SECTION]
             self.plain = self.stored.copy()
@@ -230,7 +234,7 @@ class Decoder:
                 end = int(self.table[last - 1, END])
                 yield Rows(batch, start + bias, at + bias, end + bias, last - first)
             else:
-                yield from self._decoded(chunk, first, last, bias, kernels)
+                yield from self._decode_entries(chunk, first, last, bias, kernels)
 
     def _split_skipped(self, count: int) -> Iterator[tuple[int, int, bool]]:
         """Yield (first, end, skipped) for ranges of index rows.
@@ -244,10 +248,12 @@ class Decoder:
         passed = (part[:, STATUS] == 0) & (part[:, CODEC] != 0) & (part[:, COUNT] >= 0)
         yield from split_by_flag(passed)
 
-    def _decoded(
+    def _decode_entries(
         self, chunk: Chunk, first: int, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Rejected]:
-        """Decode entries ``first`` to ``count`` (excluded), and yield the rejected ones as well."""
+        """Yield the rows of the entries ``first`` to ``count`` (excluded) of the index, and the
+        rejected ones.
+        """
         while first < count:
             last = count
             if self.rows < 0:
@@ -267,7 +273,7 @@ class Decoder:
                         yield Rows(batch, start + bias, at, end, int(state[_ENTRIES]), sizes)
                     if batch is not None or first > before:
                         continue
-                yield self._rejected(first, bias)
+                yield self._make_rejected(first, bias)
                 first = self._past(first)
 
     def _sizes(self, first: int, last: int, bias: int) -> SectionSizes:
@@ -294,7 +300,7 @@ class Decoder:
         row = self.table[i]
         return bool(row[SECTION] < row[SECTION_END]) and self.view.cases[row[CASE]].each_entry
 
-    def _rejected(self, i: int, bias: int) -> Rejected:
+    def _make_rejected(self, i: int, bias: int) -> Rejected:
         """Return the rejection of the entry in index row ``i``, with the place in YAML of the failed check."""
         row = self.table[i]
         start, end = self._begin(i) + bias, int(row[END]) + bias
@@ -325,7 +331,7 @@ class Decoder:
             some = min(last, first + 1 + int(np.searchsorted(ends, PROBE)))
             self._measure(decode, first, some, PROBE)
         whole = self._section_bytes(first, last)
-        room = self._expected(first, last, whole)
+        room = self._estimate_buffers(first, last, whole)
         after, batch = self._attempt(decode, first, last, bias, room, whole)
         if batch is None and after == first and self.table[first, STATUS] == 0:
             # The first entry alone takes more than was expected of all of them.
@@ -353,7 +359,7 @@ class Decoder:
         part = self.table[first:last]
         return int((part[:, SECTION_END] - part[:, SECTION]).sum())
 
-    def _expected(self, first: int, last: int, whole: int) -> Any:
+    def _estimate_buffers(self, first: int, last: int, whole: int) -> Any:
         """Return the buffer sizes to allocate, estimated from earlier entries; ``whole`` bytes of input limit them."""
         room = (self.shares * (whole * MARGIN)).astype(np.int64) + SPARE
         room = np.minimum(room, min(whole, MAX_BYTES))
@@ -374,7 +380,8 @@ class Decoder:
         return min(most, expected)
 
     def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:
-        """Return the rows and buffer sizes that entries need, found by a pass that writes nothing.
+        """Return the number of rows and the buffer sizes that entries ``first`` to ``last``
+        (excluded) need, found by a pass that writes nothing.
 
         ``most`` limits the pass to that many bytes of the last section, if its entries are rows themselves.
         """
@@ -411,7 +418,9 @@ class Decoder:
     def _attempt(
         self, decode: Any, first: int, last: int, bias: int, room: Any, whole: int
     ) -> tuple[int, pa.RecordBatch | None]:
-        """Decode entries into buffers of the sizes ``room``. Return the next entry, and their batch or None."""
+        """Decode entries into buffers of the sizes ``room``. Return the index row of the next
+        entry, and the batch of the decoded ones (None if the first entry did not fit).
+        """
         sizes = room.tolist()
         parts = [
             ColumnBuffers(column, sizes[_ROWS], sizes, self.allocate) for column in self.columns

@@ -137,8 +137,9 @@ class Encoder:
     def _bridge(
         self, rest: pa.RecordBatch, batch: pa.RecordBatch
     ) -> Generator[memoryview, None, tuple[pa.RecordBatch | None, int]]:
-        """Write the entry that begins in ``rest`` and ends in ``batch``, and copy no more of ``batch`` than that takes. Return the rows
-        that are left if no entry ends, otherwise None, and the first row of ``batch`` that is neither written nor left.
+        """Yield the bytes of the entry that begins in ``rest`` and ends in ``batch``. Return the
+        rows that are left if no entry ends (else None), and the first row of ``batch`` that is
+        neither written nor left.
         """
         more = max(256, rest.num_rows)
         while True:
@@ -155,7 +156,9 @@ class Encoder:
             more *= 2
 
     def _emit_pieces(self, source: Source, final: bool) -> Generator[memoryview, None, int]:
-        """Write entries, the last one only if the rows are ``final``. Return the number of rows that were written."""
+        """Yield the bytes of entries with the rows of ``source``; the last entry only if the rows
+        are ``final``. Return the number of rows that were written.
+        """
         row = 0
         while row < source.rows:
             found = self._plan(source, row, final, self.piece_bytes)
@@ -166,7 +169,9 @@ class Encoder:
         return row
 
     def _plan(self, source: Source, row: int, final: bool, enough: int) -> _Found:
-        """Plan entries from the row ``row`` on, into the table. Raise RowRefused if no entry can hold the first row."""
+        """Plan entries from the row ``row`` on into the entry table, and return what was planned.
+        Raise RowRefused if no entry can hold the first row.
+        """
         last = min(source.rows, row + len(self.sizes))
         count, after, blamed, size, compressed_entries = self.plan(
             source.address,
@@ -181,7 +186,7 @@ class Encoder:
             self.most,
         )
         if blamed >= 0 and not count:
-            raise self._refused(source, int(after), int(blamed))
+            raise self._refusal_error(source, int(after), int(blamed))
         return _Found(int(count), int(after), int(size), int(compressed_entries))
 
     def _emit(self, source: Source, found: _Found) -> Iterator[memoryview]:
@@ -193,7 +198,7 @@ class Encoder:
         while first < found.count:
             sizes = np.cumsum(self.table[first : found.count, _SIZE])
             last = first + max(1, int(np.searchsorted(sizes, self.piece_bytes, "right")))
-            sections = self._compressed(source, first, last)
+            sections = self._compress_sections(source, first, last)
             yield self._entry_bytes(
                 source, first, last, int(self.table[first:last, _SECTION_SIZE].sum())
             )
@@ -206,7 +211,7 @@ class Encoder:
         end = self.write_entries(source.address, self.table_address, first, last, out.address)
         return memoryview(out)[: int(end) - out.address]
 
-    def _compressed(self, source: Source, first: int, last: int) -> list[bytes]:
+    def _compress_sections(self, source: Source, first: int, last: int) -> list[bytes]:
         """Compress the sections of entries. Return them, as they must live until they are written.
         Raise BuildError if a codec is not known for the entry; RowRefused if the rows or the
         compressed bytes of an entry are too large.
@@ -251,7 +256,7 @@ class Encoder:
             row[_SECTION_SIZE] = len(section)
         return sections
 
-    def _refused(self, source: Source, row: int, blamed: int) -> BuildError:
+    def _refusal_error(self, source: Source, row: int, blamed: int) -> BuildError:
         """Return the error for a row that no entry can hold. ``blamed`` is the number of the check that failed."""
         check = self.writer.checks[blamed]
         if check.column is None:

@@ -71,7 +71,7 @@ def follow(
     lanes, stop = start, end
     first: Vector = np.arange(len(start))
     if 2 * len(start) < LANES:
-        guessed = _guessed(prefix, memory, start, end, read)
+        guessed = _guess_starts(prefix, memory, start, end, read)
         if len(guessed):
             lanes = np.sort(np.concatenate([start, guessed]))
             first = np.searchsorted(lanes, start)
@@ -168,7 +168,7 @@ def _steps(kind: str) -> Vector:
 # ---------------------------------------------------------------- guesses
 
 
-def _guessed(
+def _guess_starts(
     prefix: LengthPrefix, memory: Memory, start: Vector, end: Vector, read: Read | None
 ) -> Vector:
     """Return guessed start positions of structures, spread over the sections; empty if guessing does not pay."""

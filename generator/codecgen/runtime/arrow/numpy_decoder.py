@@ -233,7 +233,7 @@ class NumpyDecoder:
             passed[:] = False
         for at, after, is_passed in split_by_flag(passed):
             if not is_passed:
-                yield from self._opened(
+                yield from self._decode_opened(
                     number, memory, start, end, whole, walk.bad, bias, at, after
                 )
                 continue
@@ -241,7 +241,7 @@ class NumpyDecoder:
             first, last = int(start[at]) + bias, int(start[after - 1]) + bias
             yield Rows(batch, first, last, int(end[after - 1]) + bias, after - at)
 
-    def _opened(
+    def _decode_opened(
         self,
         number: int,
         memory: Memory,
@@ -253,7 +253,9 @@ class NumpyDecoder:
         at: int,
         after: int,
     ) -> Iterator[Rows | Rejected]:
-        """Decode entries ``at`` to ``after`` (excluded), whose sections were found."""
+        """Yield the rows of entries ``at`` to ``after`` (excluded), whose sections were found, and
+        a Rejected for each invalid entry.
+        """
         case = self.cases[number]
         codecs = self.view.cases[number].codecs
         while at < after:
@@ -277,7 +279,8 @@ class NumpyDecoder:
     def _decompress_sections(
         self, memory: Memory, codecs: Mapping[int, Codec | None], section: Section, bad: Vector
     ) -> tuple[Memory, Section, Vector]:
-        """Decompress as many sections as fit into the scratch buffer.
+        """Decompress as many sections as fit into the scratch buffer. Return the memory, the
+        sections in it, and a mask of sections that cannot be decoded.
 
         Returns:
             The memory, the sections in it, and a mask of sections that cannot be decoded.
@@ -295,7 +298,7 @@ class NumpyDecoder:
             if not bad[i]:
                 data = memory.view[start:end]
                 if codec:
-                    data = self._decompressed(codecs.get(codec), data)
+                    data = self._decompress_section(codecs.get(codec), data)
             if data is None:
                 bad[i] = True
                 data = b""
@@ -313,7 +316,7 @@ class NumpyDecoder:
         section = Section(places[:-1], places[1:], part.codec, part.count, part.fields)
         return Memory(self.scratch.array), section, bad[:done]
 
-    def _decompressed(self, codec: Codec | None, section: memoryview) -> bytes | None:
+    def _decompress_section(self, codec: Codec | None, section: memoryview) -> bytes | None:
         """Return a section decompressed, None if it is damaged, has notes, or its codec is not available."""
         if codec is None:
             return None
@@ -360,14 +363,15 @@ class NumpyDecoder:
             at = after
 
     def _batch(self, entries: _Entries) -> tuple[pa.RecordBatch | None, Vector]:
-        """Return the rows of entries as a batch and the row count of each entry.
+        """Return the rows of entries as a batch, and the row count of each entry; None and a mask
+        of the invalid entries if any is invalid.
 
         If an entry is invalid, return None and a mask of the invalid entries.
         A single entry may have more rows than are read at once.
         """
         case, counts = entries.case, np.diff(entries.first)
         ends = self._ends(entries, counts) if case.ends else Fields()
-        refused = self._refused(entries, ends, counts)
+        refused = self._find_refused(entries, ends, counts)
         if refused.any():
             return None, refused
         owners = np.repeat(np.arange(len(counts)), counts)
@@ -411,7 +415,7 @@ class NumpyDecoder:
             found[name] = entries.case.read(walk)
         return Fields(**found)
 
-    def _refused(self, entries: _Entries, ends: Fields, counts: Vector) -> Vector:
+    def _find_refused(self, entries: _Entries, ends: Fields, counts: Vector) -> Vector:
         """Return the mask of entries whose elements violate the case's rule about the first and last element."""
         bad = np.zeros(len(counts), np.bool_)
         some = counts > 0

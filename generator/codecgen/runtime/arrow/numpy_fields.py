@@ -69,7 +69,9 @@ class Walk:
         return self._load(kind, self.p + offset)
 
     def fixed(self, kind: str) -> Vector:
-        """Read a number of fixed size. Adjacent numbers are read as one block."""
+        """Return the numbers of the fixed-size type ``kind`` at the positions, one per structure,
+        and move behind them.
+        """
         size = np.dtype(kind).itemsize
         block, at, p = self._block or (None, 0, None)
         if p is not self.p or at + size > BLOCK:
@@ -179,7 +181,9 @@ class Walk:
         return size
 
     def checksum(self, name: str, stored: Vector, start: Vector, end: Vector) -> None:
-        """Compare checksums of bytes ``start`` to ``end`` with ``stored``. Structures that differ become bad."""
+        """Mark structures as bad whose checksum of the bytes ``start`` to ``end`` (excluded)
+        differs from ``stored``. Raise UnsupportedCodec for an unknown checksum.
+        """
         found = np.fromiter(
             map(checksum(name), self.memory.iterate_ranges(start, end)), np.int64, len(start)
         )
@@ -192,7 +196,9 @@ class Walk:
         return self.end - self.p - after
 
     def bytes(self, size: Vector | int, *, null: int | None = None, text: bool = False) -> Bytes:
-        """Read ``size`` bytes per structure; ``null`` is the size that means null."""
+        """Return ``size`` bytes per structure as Bytes, and move behind them; ``null`` is the size
+        that means null. Structures that end before become bad.
+        """
         if isinstance(size, int):
             size = np.full(len(self.p), size, np.int64)
         wrong = size < 0
@@ -231,7 +237,9 @@ class Walk:
         self.bad[rows] |= some.bad
 
     def when(self, condition: Vector, read: Callable[[Walk], Any]) -> Any:
-        """Read a field only in structures where ``condition`` holds; elsewhere it is 0 or null."""
+        """Return a field read only in structures where ``condition`` holds; elsewhere it is 0 or
+        null.
+        """
         condition = np.broadcast_to(np.asarray(condition, np.bool_), len(self.p))
         if condition.all():
             return read(self)
@@ -272,7 +280,8 @@ class Walk:
         at_least: int = 0,
         null: int | None = None,
     ) -> List:
-        """Read the elements of an array, all that fill the window if ``count`` is None.
+        """Return the elements of an array as a List, all that fill the window if ``count`` is None.
+        Structures with invalid elements become bad.
 
         ``null`` is the count of a null array.
         """
@@ -296,7 +305,7 @@ class Walk:
         if not found:
             return List(offsets, NoFields(self.memory), nulls)
         places = [offsets[rows] + k for k, (rows, _) in enumerate(found)]
-        fields = _gathered([fields for _, fields in found], places, int(offsets[-1]))
+        fields = _merge_fields([fields for _, fields in found], places, int(offsets[-1]))
         self._look(fields, _owners(offsets))
         return List(offsets, fields, nulls)
 
@@ -330,7 +339,7 @@ def _concatenate(parts: list[Vector]) -> Vector:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def _gathered(found: list[Fields], places: list[Vector], total: int) -> Fields:
+def _merge_fields(found: list[Fields], places: list[Vector], total: int) -> Fields:
     """Merge the fields of elements from several rounds, each value at its index in ``places``."""
     out: dict[str, Any] = {}
     for name, sample in vars(found[0]).items():

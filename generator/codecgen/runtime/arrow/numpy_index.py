@@ -46,7 +46,9 @@ def find(
 def _alike(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[Vector, int]:
-    """Find entries of constant size. Return the same as :func:`find`."""
+    """Find entries of constant size. Return the start of each entry and the end of the last one,
+    and the reason why the search stopped.
+    """
     count = min(most, (size - at) // layout.size)
     edges = at + layout.size * np.arange(count + 1)
     if kind is not None:
@@ -96,7 +98,9 @@ def _at_once(
 def _one_by_one(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[list[int], int]:
-    """Find entries by a plain loop. Return the same as :func:`find`, but refused lengths may be among the entries."""
+    """Find entries by a plain loop. Return the start of each entry and the end of the last one, and
+    the reason why the search stopped; refused lengths may be among the entries.
+    """
     assert layout.prefix is not None
     prefix = layout.prefix
     numbers = [(prefix.offset, prefix.head - prefix.offset, prefix.format())]

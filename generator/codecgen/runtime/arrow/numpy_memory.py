@@ -227,7 +227,7 @@ def to_arrow(column: Column, kind: Any, value: Any, count: int, repeats: Vector 
     if isinstance(value, List):
         members = [getattr(value.fields, m.name).array() for m in column.members]
         members = [array.cast(kind.value_type.field(i).type) for i, array in enumerate(members)]
-        return _listed(kind, count, value.offsets, members, value.null)
+        return _make_list_array(kind, count, value.offsets, members, value.null)
     null: Any = None
     if isinstance(value, Nullable):
         value, null = value.value, _repeat_values(np.asarray(value.null), count, repeats)
@@ -260,10 +260,10 @@ def missing(column: Column, kind: Any, rows: int) -> Any:
     if column.type != "list" or column.nullable:
         return pa.nulls(rows, kind)
     none = [pa.array([], field.type) for field in kind.value_type]
-    return _listed(kind, rows, np.zeros(rows + 1, np.int64), none)
+    return _make_list_array(kind, rows, np.zeros(rows + 1, np.int64), none)
 
 
-def _listed(
+def _make_list_array(
     kind: Any, rows: int, offsets: Vector, members: list[Any], null: Vector | None = None
 ) -> Any:
     """Return an Arrow list array of structs from offsets and member arrays. ``null`` masks null lists."""

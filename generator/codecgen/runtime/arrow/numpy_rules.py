@@ -33,7 +33,7 @@ class RowRules:
         self._items.append(item)
 
     def find_breaches(self, case: Case) -> Vector:
-        """Return which entries break a rule."""
+        """Return a mask of the entries that break a rule of ``case``."""
         bad = np.zeros(len(self._some), np.bool_)
         if not len(self._first):
             return bad

@@ -181,9 +181,9 @@ def decode(
     first_row: int = 0,
     compiled: bool = True,
 ) -> Iterator[Payloads]:
-    """Decode payloads into the rows of a view, in the order of the input. Raise ValueError if
-    ``parts`` are not those of the view, their lengths differ, or a column is unknown or named
-    twice; TypeError if a part is not binary.
+    """Yield the rows of payloads as batches of a view, in the order of the input, with the rejected
+    payloads. Raise ValueError if ``parts`` are not those of the view, their lengths differ, or a
+    column is unknown or named twice; TypeError if a part is not binary.
 
     Args:
         view: Description of the view, from the generated package ``columns``.
@@ -277,7 +277,9 @@ class _Decoder:
     def _by_kernel(
         self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
-        """Decode ``count`` payloads with the compiled kernel; payloads it rejects go to the reference codecs."""
+        """Yield the rows of ``count`` payloads, decoded with the compiled kernel; the reference
+        codecs decode payloads that it rejects.
+        """
         assert self.kernels is not None
         table = np.array([n for array in arrays.values() for n in array.table()], np.int64)
         most = min(count, self.max_rows)
@@ -300,7 +302,7 @@ class _Decoder:
                 self._unbounded()
                 some = min(last, first + PROBE)
                 self._learn(arrays, first, run_kernel(first, some))
-            parts, numbers = self._outputs(self._expected(arrays, first, last))
+            parts, numbers = self._outputs(self._estimate_buffers(arrays, first, last))
             stop = run_kernel(first, last)
             if stop == first:  # one payload takes more than was expected of all
                 self._unbounded()
@@ -319,7 +321,7 @@ class _Decoder:
             batch, rows = self._finish_batch(parts, numbers)
             left = rejected[: self.state[_REJECTED]].copy()
             nobodys = unknown[: self.state[_UNKNOWN]].copy()
-            yield from self._merged(arrays, batch, rows, left, nobodys, first, stop, bias)
+            yield from self._merge_rejected(arrays, batch, rows, left, nobodys, first, stop, bias)
             first = stop
 
     def _unbounded(self) -> None:
@@ -340,7 +342,7 @@ class _Decoder:
         share[_ROWS] = used[_ROWS] / max(1, last - first)
         self.shares = share if self.shares is None else np.maximum(share, self.shares * 0.9)
 
-    def _expected(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> Any:
+    def _estimate_buffers(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> Any:
         """Return the buffer sizes to allocate for payloads, estimated from earlier ones."""
         room = self.shares * (self._bytes_of(arrays, first, last) * MARGIN) + SPARE
         room[_ROWS] = min(self.shares[_ROWS] * (last - first) * MARGIN + SPARE, self.max_rows)
@@ -378,14 +380,16 @@ class _Decoder:
     def _by_codecs(
         self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
-        """Decode ``count`` payloads with the reference codecs."""
+        """Yield the rows of ``count`` payloads, decoded with the reference codecs, and the payloads
+        that these reject.
+        """
         for first in range(0, count, self.max_rows):
             last = min(count, first + self.max_rows)
             every, none = np.arange(first + bias, last + bias), np.empty(0, np.int64)
             nothing = self._batch([])
-            yield from self._merged(arrays, nothing, none, every, none, first, last, bias)
+            yield from self._merge_rejected(arrays, nothing, none, every, none, first, last, bias)
 
-    def _merged(
+    def _merge_rejected(
         self,
         arrays: Mapping[str, _PartBytes],
         batch: pa.RecordBatch,
@@ -396,7 +400,9 @@ class _Decoder:
         last: int,
         bias: int,
     ) -> Iterator[Payloads]:
-        """Yield the rows of the kernel, with those of the payloads that the kernel ``left`` to the reference codecs in between."""
+        """Yield the rows of a kernel's ``batch``, with the rows of the payloads that the kernel
+        ``left`` to the reference codecs in between.
+        """
         start = first + bias
         found = _Gathered()
         for number in left.tolist():
@@ -440,7 +446,9 @@ class _Decoder:
     def _rows_of(
         self, arrays: Mapping[str, _PartBytes], number: int, bias: int, found: _Gathered
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of one payload by the reference codecs. Return ``[]`` if it is noted in ``found`` as rejected or unknown."""
+        """Return the rows of one payload by the reference codecs; ``[]`` if it is rejected or
+        unknown, which is recorded in ``found``.
+        """
         payload = {name: array.get(number - bias) for name, array in arrays.items()}
         try:
             made = self.reference.rows(

@@ -179,7 +179,8 @@ def _inflate(
     crc: int = 0,
     size: int = 0,
 ) -> tuple[int, CompressionError | LimitError | None]:
-    """Inflate the rest of a member from ``at`` on, and return where the next one may begin and the error, if any.
+    """Inflate the rest of a member from index ``at`` of ``data`` into ``out``. Return the index at
+    which the next member may begin, and the error, or None.
 
     ``crc`` and ``size`` are those of the part that was inflated already.
     """
@@ -217,7 +218,8 @@ def _inflate(
 
 
 def _salvage(inflater: Any, piece: bytes, out: BytesIO, limit: int) -> int:
-    """Write what inflates before the damage; return how much of ``piece`` is left.
+    """Write what inflates before the damage in ``piece`` to ``out``. Return the number of bytes of
+    ``piece`` that are left.
 
     A call that fails loses its output, so the last byte that can be fed is found by halving, and then
     how much comes out of the byte after it.

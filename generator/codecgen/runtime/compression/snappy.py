@@ -148,7 +148,7 @@ def _block(
 ) -> CompressionError | LimitError | None:
     """Decompress one raw block to the end of ``out``; if it fails, leave ``out`` unchanged and return the error."""
     done = out.tell()
-    size, after = _declared(data, start, end)
+    size, after = _read_declared_size(data, start, end)
     if size < 0:
         return damage_error(_NAME, "a block does not begin with its length", start, done)
     if size > limit - done:
@@ -212,7 +212,7 @@ def _decode_elements(block: bytes, size: int) -> bytes | None:
     return bytes(out) if len(out) == size else None
 
 
-def _declared(data: memoryview, start: int, end: int) -> tuple[int, int]:
+def _read_declared_size(data: memoryview, start: int, end: int) -> tuple[int, int]:
     """Return the length at the start of a block (-1 if there is none) and the position after it.
 
     It is a varint of 32 bits, least significant bits first.

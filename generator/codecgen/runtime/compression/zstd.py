@@ -227,7 +227,8 @@ def _by_blocks(
     one_step: bool,
     notes: list[str],
 ) -> tuple[int, CompressionError | LimitError | None]:
-    """Decompress a frame block by block; return where it ends and, if it ended early, why.
+    """Decompress a frame block by block into ``out``. Return the position after it and None; the
+    position and the error if it ended early.
 
     The window of a frame of ``one_step`` takes no more memory than its declared content.
     """

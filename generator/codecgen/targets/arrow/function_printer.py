@@ -96,7 +96,7 @@ def _vars(value: Expr) -> Iterable[Var]:
     return (part for part in iterate_expressions(value) if isinstance(part, Var))
 
 
-def _merged(arms: Arms) -> Arms:
+def _merge_arms(arms: Arms) -> Arms:
     """Return the arms of a branch; one branch instead of two if the only arm has only a branch with one arm."""
     match arms:
         case [(Expr() as outer, [Branch([(Expr() as inner, block)])])]:
@@ -119,7 +119,7 @@ def _prune_once(body: list[Statement], used: set[Var]) -> list[Statement]:
                     arms.pop()
                 if not arms:
                     continue
-                out.append(Branch(_merged(arms)))
+                out.append(Branch(_merge_arms(arms)))
             case While(condition, block):
                 out.append(While(condition, _prune_once(block, used)))
             case For(variable, bounds, block):

@@ -113,7 +113,9 @@ class PayloadModule:
         return tuple_of([str(combination.number), tuple_of(layouts)])
 
     def _items(self, case: PayloadCase, combination: Combination) -> list[tuple[str, Code]]:
-        """Return the arguments of a case after its combinations."""
+        """Return the named arguments of the call that makes a case, except its combinations:
+        columns, array, condition.
+        """
         scope = ViewExpressions(self.module, _PayloadOwners(combination, case))
         values: list[tuple[str, Code]] = []
         for column in () if case.empty else self.payloads.view.columns:

@@ -72,7 +72,7 @@ def value(node: Node) -> Phrase:
 
 
 def cases(expression: Expression) -> list[Phrase]:
-    """Return the cases of a derived value in words, each with its condition."""
+    """Return the cases of a derived value in words, each with its condition, in order."""
     out = []
     node = expression.node
     while isinstance(node, If):

@@ -62,12 +62,12 @@ class _Linker:
 
     def section(self, thing: LayoutSection) -> LayoutSection:
         """Return the section with its field names linked."""
-        said = _mapped(replace(thing, derived=()), self._link_value)
+        said = _map_values(replace(thing, derived=()), self._link_value)
         return replace(said, derived=tuple(self._derived(part) for part in thing.derived))
 
     def _derived(self, part: DerivedSection) -> DerivedSection:
         """Return the part about derived values with its field names linked."""
-        return _mapped(part, replace(self, array=part.array)._link_value)
+        return _map_values(part, replace(self, array=part.array)._link_value)
 
     def _link_value(self, value: Any) -> Any:
         """Return a row or a phrase with links, or None for another value. Names in a row count as uses of the fields."""
@@ -75,7 +75,7 @@ class _Linker:
             use = Use(self.page, value.anchor, self.layout, self._label(value.anchor))
             if isinstance(value, FieldRow):  # that it comes after another is no use of that
                 value = replace(value, byte=self._link_phrase(value.byte, None))
-            return _mapped(value, lambda inner: self._link_phrase(inner, use), inside=True)
+            return _map_values(value, lambda inner: self._link_phrase(inner, use), inside=True)
         return self._link_phrase(value, None)
 
     def _label(self, anchor: str) -> str:
@@ -141,13 +141,13 @@ def held_layout(layout: Layout, name: str) -> str | None:
     return None
 
 
-def _mapped(value: T, change: Callable[[Any], Any], *, inside: bool = False) -> T:
+def _map_values(value: T, change: Callable[[Any], Any], *, inside: bool = False) -> T:
     """Return a copy of a dataclass or tuple in which ``change`` has replaced the values for which it returns one."""
     found = None if inside else change(value)
     if found is not None:
         return found  # type: ignore[no-any-return]
     if isinstance(value, tuple):
-        return tuple(_mapped(item, change) for item in value)  # type: ignore[return-value]
+        return tuple(_map_values(item, change) for item in value)  # type: ignore[return-value]
     if is_dataclass(value) and not isinstance(value, type | Stream | Picture):
         return replace(value, **dict(_changes(value, change)))
     return value
@@ -158,6 +158,6 @@ def _changes(value: Any, change: Callable[[Any], Any]) -> Iterator[tuple[str, An
     for field in fields(value):
         before = getattr(value, field.name)
         if isinstance(before, tuple | Phrase) or is_dataclass(before):
-            after = _mapped(before, change)
+            after = _map_values(before, change)
             if after is not before:
                 yield field.name, after

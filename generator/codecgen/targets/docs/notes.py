@@ -338,7 +338,9 @@ def misprint_applies(misprint: Misprint, as_of: str | None) -> bool:
 
 
 def _truth(plan: Plan, f: Field) -> str:
-    """Return what stands where a document shows something else: the numbers of an enum, or the type."""
+    """Return what a field really has where a document is wrong: the numbers of its enum or its
+    type; ``""`` for other fields.
+    """
     match f.type:
         case ScalarType(_, str(enum), only):
             return _numbers(plan, enum, only)

@@ -94,7 +94,7 @@ def _n(x: float) -> str:
 
 def _label(x: float, y: float, width: float, words: list[str], below: str) -> list[str]:
     """Return a name in the middle of a box, in at most two lines, with a smaller line below it."""
-    lines = _broken(words, width - 8, 12)
+    lines = _break_name(words, width - 8, 12)
     height = 14 * len(lines) + (11 if below else 0)
     top = y + (ROW - 4 - height) / 2 + 11
     out = [text(x + width / 2, top + 14 * i, line, room=width - 8) for i, line in enumerate(lines)]
@@ -107,7 +107,7 @@ def _label(x: float, y: float, width: float, words: list[str], below: str) -> li
     return out
 
 
-def _broken(words: list[str], room: float, size: int) -> list[str]:
+def _break_name(words: list[str], room: float, size: int) -> list[str]:
     """Return the words joined by ``_`` as one line, or as two lines if one is wider than ``room``
     at the font size ``size``.
     """

@@ -172,7 +172,7 @@ class _Job:
         rewritten = np.zeros(len(headers), np.bool_)
         emptied = rewritten
         if wanted.flatten:
-            emptied = taken & self._uncommitted(name, found, taken)
+            emptied = taken & self._mark_uncommitted(name, found, taken)
             rewritten = taken & ~emptied & has_producer(headers)
         begins = not taken.any() or wanted.is_all or taken.argmax() == there.argmax()
         anew: list[RewrittenBatch] = []
@@ -216,7 +216,7 @@ class _Job:
             log.write(build_empty_batch(self._version, first, last, epoch))
             self.last = last
 
-    def _uncommitted(self, name: str, found: SegmentContents, taken: Any) -> Any:
+    def _mark_uncommitted(self, name: str, found: SegmentContents, taken: Any) -> Any:
         """Return a mask of the batches without committed data, and report them as left out."""
         control = found.headers.is_control
         hidden = mark_hidden(found.headers, self._hidden)

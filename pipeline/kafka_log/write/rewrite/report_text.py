@@ -18,10 +18,10 @@ def format_report(table: pa.Table, width: int | None) -> str:
     rows = table.to_pylist()
     for (topic, partition), group in groupby(rows, lambda r: (r["topic"], r["partition"])):
         of_partition = list(group)
-        lines += _folded(f"{topic}-{partition}: {_sum(of_partition)}", "", width)
+        lines += _fold_line(f"{topic}-{partition}: {_summarize_partition(of_partition)}", "", width)
         for row in of_partition:
             if row["what"] not in ("kept", "indexed") or row["reason"]:
-                lines += _folded(_line(row), _INDENT, width)
+                lines += _fold_line(_line(row), _INDENT, width)
     lost = sum(row["what"] == "lost" for row in rows)
     lines.append(f"{lost} times something is lost" if lost > 1 else _ONCE[lost])
     return "\n".join(lines) + "\n"
@@ -30,7 +30,7 @@ def format_report(table: pa.Table, width: int | None) -> str:
 _ONCE = ("nothing is lost", "once something is lost")
 
 
-def _sum(rows: list[dict[str, Any]]) -> str:
+def _summarize_partition(rows: list[dict[str, Any]]) -> str:
     """Return the summary of a partition: records, batches and segments that are there, or segments that are indexed."""
     indexed = [row for row in rows if row["what"] == "indexed"]
     if indexed:
@@ -67,7 +67,7 @@ def _are(count: int, one: str, more: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
-def _folded(text: str, indent: str, width: int | None) -> list[str]:
+def _fold_line(text: str, indent: str, width: int | None) -> list[str]:
     """Return a line with unprintable characters escaped, folded at `width` unless it is None."""
     plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     if width is None:

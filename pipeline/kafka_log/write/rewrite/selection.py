@@ -61,10 +61,12 @@ class RewriteSelection:
         unbounded = inside & (headers.offset_bound == UNBOUNDED)
         if low is not None and unbounded.any():
             rows = RowSelection(self.offsets, control_records=True)
-            inside &= ~unbounded | np.isin(headers.position, _positions(found.segment, rows))
+            inside &= ~unbounded | np.isin(
+                headers.position, _find_selected_positions(found.segment, rows)
+            )
         if self.timestamps != EVERYTHING:
             rows = RowSelection(timestamps=self.timestamps)
-            inside &= np.isin(headers.position, _positions(found.segment, rows))
+            inside &= np.isin(headers.position, _find_selected_positions(found.segment, rows))
         return inside
 
     def may_concern(self, lost: Lost) -> bool:
@@ -76,7 +78,7 @@ class RewriteSelection:
         return not (before or after)
 
 
-def _positions(segment: Segment, selection: RowSelection) -> Any:
+def _find_selected_positions(segment: Segment, selection: RowSelection) -> Any:
     """Return an array with the byte positions of the batches of a segment that have a selected
     record, ascending. Damage is skipped.
     """

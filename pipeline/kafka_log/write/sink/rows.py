@@ -146,7 +146,7 @@ class SinkRows:
                 raise SinkError("transaction markers and the like cannot be written", at, name)
         key = _to_binary(given["key"]) if "key" in given else pa.nulls(count, pa.binary())
         value = _to_binary(given["value"])
-        columns = self._encoded(given, first, key, value)
+        columns = self._encode_columns(given, first, key, value)
         topics: list[str] = []
         places = np.empty(count, np.int64)
         for topic, rows in self._topics(given, first, count):
@@ -227,7 +227,7 @@ class SinkRows:
             found[left[null]] = self._sticky.of(sizes, count)
         return found
 
-    def _encoded(
+    def _encode_columns(
         self, given: dict[str, Any], first: int, key: pa.Array, value: pa.Array
     ) -> pa.RecordBatch:
         """Return all rows in the columns that are encoded: key, value, headers, offset, timestamp

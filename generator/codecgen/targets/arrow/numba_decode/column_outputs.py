@@ -102,7 +102,7 @@ class ColumnOutputs:
             self.named = {(ITEM, name): leaf for name, leaf in sources.fields.items()}
 
     def target_of(self, leaf: Leaf) -> Target:
-        """Return the variables of a column. They are always the same ones."""
+        """Return the variables of a column; repeated calls return the same ones."""
         if leaf.index not in self.targets:
             words = ("data", "validity", "offsets", "at", "room", "nulls")
             made = (Var(f"{leaf.name}_{word}") for word in words)
@@ -200,7 +200,9 @@ class ColumnOutputs:
         return place, place + UUID // 2
 
     def write_bytes(self, target: Target, p: Expr, n: Expr) -> None:
-        """Emit code that copies ``n`` bytes at the address ``p``. The kernel returns 0 if they do not fit in."""
+        """Emit code that copies ``n`` bytes at the address ``p`` to the column. The kernel returns
+        0 if the buffer has no room.
+        """
         with self.code.when(target.offsets):
             with self.code.when(n > target.room - target.at):
                 self.code.give(0)

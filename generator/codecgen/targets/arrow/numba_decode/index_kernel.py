@@ -290,7 +290,9 @@ class Index:
     # ------------------------------------------------------------ many entries
 
     def find(self) -> str:
-        """Emit the function that finds entries and fills the index table, and return its name."""
+        """Emit the function that finds entries and fills the index table with their places. Return
+        its name.
+        """
         slots, code = self.kernels.slots, Builder()
         table, capacity, p, end, most, full_check = map(
             Var, ("table", "capacity", "p", "end", "most", "full_check")

@@ -53,7 +53,9 @@ class Cases:
     found: dict[tuple[str, str], dict[str, Case]] = field(default_factory=dict)
 
     def ask(self, part: str, layout: LayoutPlan, read: nodes.FieldValue) -> None:
-        """Add the case, and the field in it, that ``read`` asks for. Raise Unsupported for a field of a layout in a case."""
+        """Add the case, and the field in it, that ``read`` names, so that the kernel reads them.
+        Raise Unsupported if the field lies in a layout inside the case.
+        """
         choice, case = (*read.holders, read.field)[:2]
         if len(read.holders) > 2:
             raise Unsupported("a layout in the place of a field of a case", read.holders[2])

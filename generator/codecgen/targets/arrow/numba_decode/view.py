@@ -47,7 +47,9 @@ def deferred(entry: LayoutPlan) -> list[FieldPlan]:
 
 
 def column_slots(module: KernelModule, leaves: Sequence[Leaf]) -> dict[int, Slots]:
-    """Return, by leaf index, the constants of each column's positions in ``out``, ``state`` and ``room``."""
+    """Return the constants for the positions of each column in the tables ``out``, ``state`` and
+    ``room``, by the index of its leaf.
+    """
     out = {}
     for leaf in leaves:
         places = (
@@ -182,9 +184,9 @@ class Kernels:
 
 
 def kind_of(view: ViewPlan) -> tuple[int, int, bool, str] | None:
-    """Return where the number lies that tells entries apart: byte, size, sign, order of bytes; None
-    if there is one layout. Raise Unsupported if it lies at no fixed place, or is no integer that
-    kernels load.
+    """Return where the discriminator of entries lies: byte offset, size in bytes, whether it is
+    signed, and byte order; None if there is one layout. Raise Unsupported if it lies at no fixed
+    place, or is no integer that kernels load.
     """
     if view.by is None:
         return None

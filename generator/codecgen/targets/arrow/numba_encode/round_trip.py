@@ -141,7 +141,9 @@ class RoundTrip:
             frame.stop(all_of([given, _differs(found.value, n)]), leaf.index)
 
     def compare(self, leaf: Leaf, term: Term, n: Var) -> None:
-        """Emit the comparison of the value that a reader computes with the column's value ``n``."""
+        """Emit a stop unless the value that a reader computes (``term``) equals the column's value
+        ``n``.
+        """
         frame, back = self.frame, self.found
         if not leaf.column.nullable:
             self.code.choose(back, term.value)

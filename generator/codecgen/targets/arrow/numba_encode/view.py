@@ -96,7 +96,9 @@ class Encoders:
 
 
 def stored_values(program: WriteProgram) -> list[Key]:
-    """Return what the entry table stores for the second pass: fields around the rows, columns of the first row."""
+    """Return the values that pass 1 stores in the entry table for pass 2: fields around the rows,
+    and columns of the first row.
+    """
     out = [("entry", op.field.name) for op in program.around if isinstance(op, Number | Bits)]
     for op in program.row if program.around else ():
         for value in columns_of(op):

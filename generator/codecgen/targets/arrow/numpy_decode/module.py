@@ -291,7 +291,9 @@ class Readers(ElementReader):
             raise Unsupported(error.reason, f) from None
 
     def measure(self, layout: LayoutPlan) -> FieldPlan | None:
-        """Return the field that states the size from some field to the end of a layout, None if there is none."""
+        """Return the field that states the size in bytes from some field to the end of a layout;
+        None if there is none.
+        """
         for m in layout.fields:
             whole = m.measures is not None and m.measures.last in (None, layout.fields[-1].name)
             if whole and m.offset is not None and m.when is None:
