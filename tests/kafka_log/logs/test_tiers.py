@@ -171,7 +171,10 @@ def test_verbs_say_which_records_lie_before_the_log_start(
         out = ["--out", str(trimmed.parent / "out")] if command == "export" else ["--format", "csv"]
         assert main([command, str(trimmed), "--include", "remote", *out]) == 0
         shown = capsys.readouterr()
-        assert "below the log start offset were skipped: t-0 before 40; add --deleted-records" in shown.err
+        assert (
+            "below the log start offset were skipped: t-0 before 40; add --deleted-records"
+            in shown.err
+        )
         assert command != "dump" or len(shown.out.splitlines()) == 1 + 90
     for more, said in ((["--include", "remote"], True), ([], False), (["--offsets", "40:"], False)):
         assert main(["stat", str(trimmed), *more]) == 0
