@@ -15,6 +15,7 @@ from codecgen.cli import explain_commands, schema_commands, value_commands
 from codecgen.cli.common import COULD_NOT_RUN, EXIT_CODES, FINDINGS, GOOD, UsageError, say
 from codecgen.runtime import completion
 from codecgen.runtime.version import RELEASE
+from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 from codecgen.template_files import TemplateFilesError
 
 __all__ = ["COULD_NOT_RUN", "FINDINGS", "GOOD", "UsageError", "main"]
@@ -123,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument(
         "--targets",
         metavar="NAME,...",
-        help="targets to generate: construct, docs, arrow, html, kaitai, template (default: construct,docs,arrow)",
+        help=f"targets to generate: {', '.join((*TARGETS, *ON_REQUEST))} (default: {','.join(TARGETS)})",
     )
     generate.add_argument(
         "--as-of",
@@ -134,7 +135,8 @@ def _parser() -> argparse.ArgumentParser:
         "--templates",
         metavar="DIR",
         type=Path,
-        help="directory with templates (*.j2) that replace the target's own of the same name; for one target of docs, html, kaitai, template",
+        help="directory with templates (*.j2) that replace the target's own of the same name; "
+        f"for one target of {', '.join(TEMPLATED)}",
     )
     generate.add_argument(
         "--check",

@@ -100,10 +100,11 @@ def _emit(
     """Run the targets ``names`` and print their diagnostics. Return the output of each target; None
     after an error.
     """
-    from codecgen.targets.registry import TARGETS, TEMPLATED
+    from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 
+    targets = {**TARGETS, **ON_REQUEST}
     emitted = {
-        name: TEMPLATED[name](plan, templates) if name in TEMPLATED else TARGETS[name](plan)
+        name: targets[name](plan, templates) if name in TEMPLATED else targets[name](plan)
         for name in names
     }
     texts = {**directories.texts_of(plan.model), **templates}

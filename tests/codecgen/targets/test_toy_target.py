@@ -12,12 +12,13 @@ from codecgen.targets import registry
 from tests.codecgen.goldens import MANIFEST
 from tests.codecgen.targets import toy_target
 
+STRUCT = registry.Target("struct", f"{toy_target.__name__}.emit")
 POINTS = "layout: point\nendian: little\nfields: {x: i16, y: i64, colour: u8}\n"
 
 
 @pytest.fixture
 def schemas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(registry, "TARGETS", {**registry.TARGETS, "struct": toy_target.emit})
+    monkeypatch.setattr(registry, "TARGETS", {**registry.TARGETS, "struct": STRUCT})
     directory = tmp_path / "schemas"
     directory.mkdir()
     (directory / "codecgen.yaml").write_text(MANIFEST, encoding="utf-8")
