@@ -270,7 +270,7 @@ def test_policies(spark: SparkSession, directory: Path) -> None:
     """An unfinished batch at the end is what a live broker leaves; strict does not take it."""
     write(directory, "t", 0, 0, numbered(2, 2)[:-3])
     assert load(spark, directory).count() == 2
-    with pytest.raises(PySparkException, match="no whole batch"):
+    with pytest.raises(PySparkException, match="not a complete batch"):
         load(spark, directory, policy="strict").count()
 
 

@@ -332,7 +332,7 @@ def test_garbage_between_batches(directory: Path) -> None:
 def test_an_unfinished_batch_at_the_end_is_no_damage(directory: Path) -> None:
     path = write(directory, "t", 0, 0, numbered(2, 2)[:-5])
     assert values(path) == [b"0", b"1"]
-    with pytest.raises(CodecError, match="no whole batch"):
+    with pytest.raises(CodecError, match="not a complete batch"):
         table(path, policy="strict")
 
 

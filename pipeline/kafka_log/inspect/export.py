@@ -138,11 +138,11 @@ def export(
                 continue
             if is_there and not overwrite:
                 why = (
-                    "nobody knows of what"
+                    "its origin is unknown"
                     if before is None
                     else describe_difference(before["made_of"], now)
                 )
-                reason = f"is there, made of something else ({why}): choose another directory, or --overwrite"
+                reason = f"the file exists and is the result of another export ({why}): choose another --out, or add --overwrite to replace it"
                 raise ExportError(path, reason)
             counts = 0, 0
             lost = [] if partition.error is None else [str(partition.error)]
@@ -177,7 +177,7 @@ def _target_paths(
         path = out / _file_name(partition, kind)
         if path in found:
             both = f"{found[path].directory} and {partition.directory}"
-            reason = f"it would be made of two directories, {both}: export one of them, or each into a directory of its own"
+            reason = f"two directories hold this partition, {both}: export one of them, or each to its own --out"
             raise ExportError(path, reason)
         found[path] = partition
     return found

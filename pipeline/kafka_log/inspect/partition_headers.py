@@ -81,7 +81,7 @@ class PartitionHeaders:
                     continue
                 self.is_cut = self.is_cut or not is_tail
                 name = os.fspath(segment.path)
-                what = f"bytes {lost.start} to {lost.end} are passed over: {lost.reason}"
+                what = f"bytes {lost.start} to {lost.end} were skipped: {lost.reason}"
                 self.on_damage(f"{name}: {what}")
             self.advance(segment.size)
 

@@ -67,7 +67,7 @@ def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:
                 return ValueRefused(reason, place)
             first, last, expected = first or batch, batch, batch.last_offset + 1
         if first is None or last is None:
-            return TruncatedError("it holds no whole batch", place)
+            return TruncatedError("it holds no complete batch", place)
         if reader.end is not None and not reader.end.is_normal:
             place = Where(position=reader.end.iterated_bytes, file=place.file)
             return reader.end.error or TruncatedError("it ends within a batch", place)

@@ -117,7 +117,7 @@ def _states(word: object) -> Iterable[State]:
         return STATES
     found = [state for state in STATES if state == word]
     if not found:
-        raise ValueError(f"no state is called {word!r}; known: {', '.join(STATES)}, {ALL}")
+        raise ValueError(f"{word!r} is not a state of segments; known: {', '.join(STATES)}, {ALL}")
     return found
 
 

@@ -88,6 +88,6 @@ def explain_removal(segment: Segment) -> str | None:
     if start <= segment.base_offset:
         return None
     return (
-        f"its offsets, {segment.base_offset} to {start - 1} at most, lie before the first one in this directory"
-        f" now, which is {start} by retention; no record that is still there is missing"
+        f"its offsets, {segment.base_offset} to at most {start - 1}, are below {start}, where the log begins now"
+        f" because of retention; no record of the log is missing"
     )

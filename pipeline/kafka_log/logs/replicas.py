@@ -197,8 +197,8 @@ def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list
     if (duplicate := find_duplicate(partitions)) is not None:
         first, other = duplicate
         reason = (
-            f"the same partition lies in {first.directory}: its records would come twice. Read one of the two, or choose by"
-            " --replicas (replicas=): newest reads the one whose log goes furthest, keep reads both"
+            f"{first.directory} holds the same partition, so that its records would be read twice. Read one of the two, or add"
+            " --replicas (replicas=): newest reads the copy with the highest leader epoch and offset, keep reads both"
         )
         raise DirectoryError(other.directory, reason)
     return list(partitions)

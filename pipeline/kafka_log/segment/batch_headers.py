@@ -63,7 +63,7 @@ def _check_rest(
 
     ``before`` is the last complete entry.
     """
-    reason = f"{size - position} bytes at the end are no whole batch"
+    reason = f"{size - position} bytes at the end are not a complete batch"
     if tail is Tail.ACTIVE:
         after = (
             None if before is None else int(HeaderColumns(("last_offset",), file).read(before)[0])

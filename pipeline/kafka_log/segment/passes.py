@@ -508,7 +508,7 @@ class SegmentPass:
         """Return the error that the file ends before the entry at this position does. ``more`` is appended to the message."""
         left = self.size - self.position
         where = Where(position=self.position, file=self.name)
-        return TrailingError(f"{left} bytes at the end are no whole batch{more}", where)
+        return TrailingError(f"{left} bytes at the end are not a complete batch{more}", where)
 
     def finish(self, stop: str, error: CodecError | None) -> None:
         """Set ``end``: how the file ended, and what was read of it."""

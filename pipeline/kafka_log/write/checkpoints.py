@@ -50,7 +50,7 @@ def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
             shutil.copyfile(snapshot.path, out / snapshot.path.name)
             said.append(ReportRow(name, "copied", bytes=size, last_offset=snapshot.end_offset - 1))
         else:
-            reason = f"this snapshot of the metadata is not whole: {why}"
+            reason = f"the metadata snapshot is incomplete: {why}"
             said.append(ReportRow(name, "lost", bytes=size, reason=utf8(reason)))
     votes = source / QUORUM_STATE
     if votes.is_file():

@@ -84,7 +84,7 @@ def _encode(
             raise ValueError(f"{name} is no constant")
     if codec is not None:
         if codec not in CODECS:
-            raise ValueError(f"no codec is called {codec!r}; known: {', '.join(CODECS)}")
+            raise ValueError(f"{codec!r} is not a codec; known: {', '.join(CODECS)}")
         given["codec"] = int(Compression[codec.upper()])
     if magic is not None and magic not in VERSIONS:
         *before, last = VERSIONS
@@ -284,4 +284,4 @@ def write_segment(
 def _refuse_existing(target: Path, overwrite: bool) -> None:
     """Raise FileExistsError if `target` exists, unless `overwrite`."""
     if not overwrite and target.exists():
-        raise FileExistsError(f"{target} is there already; overwrite=True takes its place")
+        raise FileExistsError(f"{target} exists: pass overwrite=True to replace it")

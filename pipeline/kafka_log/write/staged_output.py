@@ -113,7 +113,7 @@ class OutputDirectory:
                 continue
             raise OutputError(
                 out,
-                f"{child.name!r} is in it, and not of this job: choose a directory that is empty",
+                f"{child.name!r} is in the directory and was not written by this command: choose an empty directory",
             )
 
     def finished(
@@ -135,7 +135,7 @@ class OutputDirectory:
             why = describe_difference(before["made_of"], now)
             raise OutputError(
                 self.path / name,
-                f"it is there, made of something else ({why}): choose another directory",
+                f"the directory is the result of another command ({why}): choose another --out",
             )
         said: list[dict[str, Any]] = before["rows"]
         return said
@@ -247,7 +247,7 @@ def is_same_source(before: Any, now: Mapping[str, Any]) -> bool:
 def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
     """Return in words how the source of a written partition differs from the source that is given now."""
     if not (isinstance(before, dict) and before.keys() >= {"directory", "log", "segments"}):
-        return "nobody knows of what"
+        return "its origin is unknown"
     if before["log"] != now["log"]:
         return f"of the log in {before['directory']}; {now['directory']} {_describe_identity_difference(before['log'], now['log'])}"
     if before["segments"] != now["segments"]:
@@ -260,7 +260,7 @@ def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
     was, wanted = before.get("options") or {}, now["options"]
     names = sorted(n for n in {*was, *wanted} if was.get(n) != wanted.get(n))
     if names:
-        return f"it was asked for with another choice: {', '.join(names)}"
+        return f"it was written with other options: {', '.join(names)}"
     return f"its log started elsewhere: {before.get('log_start')}, and now {now.get('log_start')}"
 
 
@@ -289,5 +289,5 @@ def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
                 continue  # a file by itself: it may lie anywhere
         if place == path or path in place.parents:
             raise OutputError(
-                out, f"it is inside of {given}, which is read: choose another directory"
+                out, f"it lies inside {given}, which is read: choose a directory outside of it"
             )

@@ -90,11 +90,11 @@ def export_by_spark(
         return COULD_NOT_RUN
     except DataLossError as error:
         print_message(error)
-        print_message("--ignore-data-loss goes on with what is there")
+        print_message("nothing was added; add --ignore-data-loss to export the records that remain")
         return PROBLEMS
     except TaskError as error:
         print_message(error)
-        print_message("nothing was added; --policy salvage goes on after damage")
+        print_message("nothing was added; add --policy salvage to continue after damage")
         return PROBLEMS
     except OptionError as error:
         print(escape_unprintable(str(error)), file=sys.stderr)  # it says kafka-log itself
@@ -115,7 +115,7 @@ def _print_result(done: Exported) -> int:
         )
     if done.damaged:
         print_message(
-            f"{done.damaged:,} of the rows are of damaged batches: add problem to --columns to see which"
+            f"{done.damaged:,} of the rows come from damaged batches: add problem to --columns to see which"
         )
     since = f", since the last time {len(done.first):,} partitions" if done.first else ""
     print(

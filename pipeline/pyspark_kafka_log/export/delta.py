@@ -49,7 +49,10 @@ class DeltaTarget:
         """
         if not self._is_there():
             if not self._out.is_free():
-                raise ExportError(self.name, "the directory is not empty and no Delta table")
+                raise ExportError(
+                    self.name,
+                    "the directory is not empty and is not a Delta table: choose another one",
+                )
             return None
         self._table = self._open()
         number = self._table.transaction_version(APPLICATION)

@@ -185,7 +185,10 @@ def path(name: str, value: str) -> tuple[str, ...]:
             "it is empty; say what to read: a log directory, a partition directory or a segment file, a pattern or a URL of them",
         )
     if has_password(value):
-        raise OptionError(name, "no password may be in a URL: it is shown wherever the path is")
+        raise OptionError(
+            name,
+            "a URL must not contain a password, because the path is shown in plans and messages",
+        )
     return (value,)
 
 
@@ -207,7 +210,7 @@ def read_json(name: str, value: str, example: str) -> object:
     def reject_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
         """Return the pairs of an object as a dict. Raises OptionError if a key repeats."""
         if len(dict(pairs)) < len(pairs):
-            raise OptionError(name, f"a key stands there twice in {value!r}")
+            raise OptionError(name, f"a key occurs twice in {value!r}")
         return dict(pairs)
 
     try:

@@ -144,8 +144,8 @@ def test_what_retention_removes_is_noted_and_no_error(
     start = int(min(path.stem for path in (partitions / PLAIN).glob("*.log")))
     for base in (FIRST, SECOND):
         (note,) = [note for note in removed if f"{base}.log" in note]
-        assert f"its offsets, {int(base)} to {start - 1} at most" in note
-        assert "no record that is still there is missing" in note
+        assert f"its offsets, {int(base)} to at most {start - 1}, are below {start}" in note
+        assert "no record of the log is missing" in note
     assert len(removed) == 2
     assert [note for note in notes if note not in removed] == again[2]
     assert code == again[0] == 0

@@ -108,7 +108,7 @@ def test_what_is_whole_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert {path: path.stat().st_mtime_ns for path in whole} == before
     with (partitions[0].segments[-1].path).open("ab") as file:  # the log has grown since
         file.write(partitions[0].segments[0].path.read_bytes())
-    with pytest.raises(ExportError, match="made of something else"):
+    with pytest.raises(ExportError, match="the result of another export"):
         list(export(discover(broker), out))
     assert [e.made for e in export(discover(broker), out, overwrite=True)].count(True) == 1
 
@@ -122,7 +122,7 @@ def test_what_is_whole_is_kept_when_others_are_asked_for(
     assert main([*command, "--topic", "codecs"]) == 0
     assert "4 written, 1 already complete" in capsys.readouterr().err
     assert main([*command, "--topic", "codecs", "--producer", "7"]) == 2
-    assert "made of something else" in capsys.readouterr().err
+    assert "the result of another export" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"codecs-1.parquet": 5}'])
@@ -265,11 +265,11 @@ def test_nothing_is_written_inside_of_what_is_read(
     shutil.copytree(BROKER / "codecs-1", tmp_path / "codecs-1")
     before = sorted(tmp_path.rglob("*"))
     assert main(["export", str(tmp_path), "--out", str(tmp_path / inner)]) == 2
-    assert "inside of" in capsys.readouterr().err
-    with pytest.raises(OutputError, match="inside of"):
+    assert "it lies inside" in capsys.readouterr().err
+    with pytest.raises(OutputError, match="it lies inside"):
         LogDirectory(tmp_path).export(tmp_path / inner)
     if inner.startswith("codecs-1"):
-        with pytest.raises(OutputError, match="inside of"):
+        with pytest.raises(OutputError, match="it lies inside"):
             next(export(discover(tmp_path), tmp_path / inner))
     assert sorted(tmp_path.rglob("*")) == before
 

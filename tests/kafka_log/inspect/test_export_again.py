@@ -74,8 +74,8 @@ def test_two_logs_are_not_taken_for_one(
     assert main(["export", str(a), "--out", str(out)]) == 0
     assert main(["export", str(b), "--out", str(out)]) == 2
     said = capsys.readouterr().err
-    assert "t-0.parquet: is there, made of something else" in said
-    assert "choose another directory, or --overwrite" in said
+    assert "t-0.parquet: the file exists and is the result of another export" in said
+    assert "choose another --out, or add --overwrite" in said
     if "copy" not in pair:
         assert f"of the log in {a / 't-0'}" in said and str(b / "t-0") in said
     assert values(out) == {b"one"}
@@ -171,16 +171,16 @@ def test_what_writes_logs_tells_them_apart_too(
     more = {"cut": ["--offsets", "0:5"], "convert": ["--codec", "zstd"]}.get(verb, [])
     assert main([verb, str(a), "--out", str(tmp_path / "out"), *more]) == 0
     assert main([verb, str(b), "--out", str(tmp_path / "out"), *more]) == 2
-    assert f"made of something else (of the log in {a / 't-0'}" in capsys.readouterr().err
+    assert f"(of the log in {a / 't-0'}" in capsys.readouterr().err
     assert main([verb, str(a), "--out", str(tmp_path / "out"), *more]) == 0
 
 
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        (["--offsets", "0:5"], "another choice: offsets"),
-        (["--columns", "offset"], "another choice: columns"),
-        (["--isolation", "read_committed"], "another choice: isolation"),
+        (["--offsets", "0:5"], "other options: offsets"),
+        (["--columns", "offset"], "other options: columns"),
+        (["--isolation", "read_committed"], "other options: isolation"),
     ],
 )
 def test_what_was_asked_for_is_told(
@@ -242,7 +242,7 @@ def test_an_overwritten_file_is_never_taken_for_the_one_before(tmp_path: Path) -
         list(export(discover(b), out, overwrite=True))
     assert values(out) == {b"two"}
     for logs in (a, b):
-        with pytest.raises(ExportError, match="nobody knows of what"):
+        with pytest.raises(ExportError, match="its origin is unknown"):
             list(export(discover(logs), out))
     assert [f.made for f in export(discover(b), out, overwrite=True)] == [True]
     assert [f.made for f in export(discover(b), out)] == [False]
@@ -329,7 +329,7 @@ def test_a_finished_one_is_not_begun_anew_over_its_files(
     clock(30)
     assert main(command) == 2
     said = capsys.readouterr().err
-    assert "another choice: timestamps" in said and "--overwrite" in said
+    assert "other options: timestamps" in said and "--overwrite" in said
     assert "continues the export" not in said
     assert not (out / NOTES).exists()
     assert pq.read_table(out / "a-0.parquet").num_rows == before

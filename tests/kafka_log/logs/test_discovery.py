@@ -120,7 +120,7 @@ def test_what_is_not_live_is_taken_in_under_its_own_name(tmp_path: Path) -> None
         ("t", 0, "live", [(0, "live")]),
     ]
     assert survey(tmp_path, STATES)[1] == []
-    with pytest.raises(ValueError, match="no state is called 'gone'; known: live, deleted"):
+    with pytest.raises(ValueError, match="'gone' is not a state of segments; known: live, deleted"):
         discover(tmp_path, ["gone"])
 
 

@@ -149,7 +149,7 @@ def test_what_is_no_state_is_refused_by_all(broker: Path, include: Any) -> None:
         lambda: discover(broker, include),
         lambda: read_table(broker, include=include),
     ):
-        with pytest.raises(ValueError, match="no state is called"):
+        with pytest.raises(ValueError, match="is not a state of segments"):
             ask()
 
 
@@ -180,7 +180,10 @@ def test_an_unknown_state(broker: Path, capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit) as caught:
         main(["ls", str(broker), "--include", "deleted,gone"])
     assert caught.value.code == 2
-    assert "no state is called 'gone'; known: live, deleted, cleaned, " in capsys.readouterr().err
+    assert (
+        "'gone' is not a state of segments; known: live, deleted, cleaned, "
+        in capsys.readouterr().err
+    )
 
 
 def test_tables_name_states(broker: Path) -> None:

@@ -193,7 +193,10 @@ def test_stat_says_what_it_counts_twice(tmp_path: Path, capsys: pytest.CaptureFi
     remote(tmp_path, 1, 50, 80)
     assert main([*command, "--include", "remote"]) == 0
     err = capsys.readouterr().err
-    assert "counted twice, in tiered storage and in live segments: t-0 from 50" in err
+    assert (
+        "records that are in tiered storage and in live segments are counted twice: t-0 from 50"
+        in err
+    )
     assert main(command) == 0
     assert "counted twice" not in capsys.readouterr().err
 

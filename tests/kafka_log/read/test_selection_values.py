@@ -51,7 +51,7 @@ SEEDS = st.integers(0, 1 << 20)
         ({"producers": 1.5}, "producers is 1.5: producer ids are expected"),
         ({"producers": [1 << 63]}, "producers is 9223372036854775808"),
         ({"isolation": "committed"}, "isolation is 'committed'; known: read_uncommitted"),
-        ({"include": "dead"}, "include: no state is called 'dead'; known: live, deleted"),
+        ({"include": "dead"}, "include: 'dead' is not a state of segments; known: live, deleted"),
         ({"policy": "lax"}, "policy is 'lax'; known: strict, kafka, salvage"),
         ({"on_damage": "lose"}, "on_damage is 'lose'; known: raise, keep, drop"),
     ],
@@ -115,7 +115,7 @@ def test_one_value_and_several() -> None:
         (["--key", "base64:?"], "argument --key: 'base64:?' is not Base64"),
         (["--header", "a=hex:0"], "argument --header: 'hex:0' is not hexadecimal"),
         (["--isolation", "none"], "argument --isolation: invalid choice: 'none'"),
-        (["--include", "dead"], "argument --include: no state is called 'dead'"),
+        (["--include", "dead"], "argument --include: 'dead' is not a state of segments"),
     ],
 )
 def test_commands_refuse_by_the_name_of_the_argument(

@@ -85,7 +85,7 @@ def test_what_is_there_is_of_these_bytes(
         path.write_bytes(good)
         capsys.readouterr()
         assert main(command) == 2
-        reason = "it is there, made of something else (its segments had other bytes, or were written at another time)"
+        reason = "the directory is the result of another command (its segments had other bytes, or were written at another time)"
         assert reason in capsys.readouterr().err
         assert files(out, "") == made
         shutil.rmtree(out)
@@ -100,12 +100,12 @@ def test_other_jobs_do_not_write_there(tmp_path: Path) -> None:
     log = LogDirectory(BROKER, topics="transactions")
     log.salvage(tmp_path / "out")
     before = files(tmp_path, "")
-    with pytest.raises(OutputError, match="not of this job"):
+    with pytest.raises(OutputError, match="was not written by this command"):
         log.reindex(tmp_path / "out")
-    with pytest.raises(OutputError, match="made of something else"):
+    with pytest.raises(OutputError, match="the result of another command"):
         log.salvage(tmp_path / "out", flatten=True)
     grown = put(tmp_path / "transactions-0", (0, batch(0)))
-    with pytest.raises(OutputError, match="made of something else"):
+    with pytest.raises(OutputError, match="the result of another command"):
         LogDirectory(grown).salvage(tmp_path / "out")
     shutil.rmtree(grown)
     assert files(tmp_path, "") == before
@@ -138,7 +138,7 @@ def test_nothing_is_written_inside_of_what_is_read(
         (source, tmp_path / "elsewhere" / ".." / "logs" / "t-0" / "x"),
     ):
         assert main([verb, str(given), *COMMANDS[verb], "--out", str(out)]) == 2
-        assert "inside of" in capsys.readouterr().err
+        assert "it lies inside" in capsys.readouterr().err
     assert files(tmp_path, "") == before
 
 

@@ -150,7 +150,7 @@ def test_inside_of_what_is_read(session: SparkSession, directory: Path, tmp_path
     before = sorted(directory.rglob("*"))
     for kind in ("parquet", "delta"):
         for place in (directory, directory / "out", directory / "t-0", f"file:{directory}/out"):
-            with pytest.raises(OutputError, match=r"is inside of .*, which is read"):
+            with pytest.raises(OutputError, match=r"it lies inside .*, which is read"):
                 export(session, directory, place, kind)
     assert sorted(directory.rglob("*")) == before
     assert export(session, directory, tmp_path / "beside").rows == 10

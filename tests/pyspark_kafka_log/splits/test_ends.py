@@ -57,7 +57,7 @@ def test_what_has_no_ends(directory: Path) -> None:
     with pytest.raises(OptionError, match="no topic u"):
         ending_offsets(directory, {"subscribe": "u"})
     path.write_bytes(flipped(path.read_bytes(), 8))
-    with pytest.raises(CodecError, match="are no whole batch, but one begins at byte 79"):
+    with pytest.raises(CodecError, match="are not a complete batch, but one begins at byte 79"):
         ending_offsets(directory)
     with pytest.raises(DirectoryError):
         ending_offsets(directory / "nowhere")

@@ -39,19 +39,21 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object as a dict. Raise ValueError if a name occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name is there twice")
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the JSON object has the name {repeated!r} more than once")
     return found
 
 
 def _reject_constant(constant: str) -> Any:
     """Raise ValueError for a constant that is not JSON, such as NaN."""
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not a JSON value")
 
 
 def _decode_int(data: bytes) -> Any:
     """Decode a signed big-endian integer of 1, 2, 4 or 8 bytes. Raise ValueError for other lengths."""
     if len(data) not in _LENGTHS:
-        raise ValueError(f"{len(data)} bytes are no integer")
+        raise ValueError(f"an integer has 1, 2, 4 or 8 bytes, not {len(data)}")
     return int.from_bytes(data, "big", signed=True)
 
 
@@ -96,13 +98,15 @@ class KeyValueFormats:
         for part in text.split(",") if "=" in text else ():
             name, _, what = part.partition("=")
             if name not in parts or "=" in what:
-                raise ValueError(f"{part!r} is not key=FORMAT or value=FORMAT")
+                raise ValueError(
+                    f"{part!r} is not a format of keys or values: write key=FORMAT or value=FORMAT"
+                )
             parts[name] = what
         for what in parts.values():
             own = what in INTERNAL_TOPICS and "=" not in text
             if not (own or what in FORMATS or what in (AUTO, NONE)):
                 known = ", ".join([*FORMATS, AUTO, NONE, *INTERNAL_TOPICS])
-                raise ValueError(f"{what!r} is no format; known: {known}")
+                raise ValueError(f"{what!r} is not a format of keys and values; known: {known}")
         return KeyValueFormats(**parts)
 
     def internal_topic(self, named: str) -> InternalTopic | None:
@@ -116,15 +120,15 @@ class KeyValueFormats:
 
 @dataclass
 class KeyValueDecoder:
-    """Decoder of the keys and values of rows. ``failures`` counts what could not be decoded, by description, with the first
-    reason.
+    """Decoder of the keys and values of rows. ``failures`` counts what could not be decoded, by noun (such as "key") and
+    problem, with the first reason.
     """
 
     formats: KeyValueFormats
     render_bytes: Render
     format_value: Callable[[Any], str] = format_json
     show_secrets: bool = False
-    failures: dict[str, tuple[int, str]] = field(default_factory=dict)
+    failures: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
 
     def is_decoded(self, topic: str, name: str) -> bool:
         """Return whether the column ``name`` (``key`` or ``value``) of records of a topic is decoded."""
@@ -169,7 +173,7 @@ class KeyValueDecoder:
         try:
             return self.format_value(read(data))
         except (ValueError, CodecError, RecursionError) as error:
-            self._count_failure(f"{name}s are no {what}", str(error))
+            self._count_failure(name, f"cannot be decoded as {what}", str(error))
             return self.render_bytes(data)
 
     def _decode_internal(
@@ -182,13 +186,13 @@ class KeyValueDecoder:
             key, value, file=file, position=position, show_secrets=self.show_secrets
         )
         shown: Any = decoded.value
-        how = "shown as they are"
+        how = "shown as bytes"
         if shown is None and value is not None and own.has_secrets and not self.show_secrets:
             shown = REDACTED  # any byte of an undecoded value may be a secret
-            how = "hidden, as they may hold secrets (--show-secrets shows them)"
+            how = "hidden, because it may contain secrets: add --show-secrets to see it"
         if decoded.error is not None:
             self._count_failure(
-                f"records are none of {own.name} that is known", str(decoded.error), how
+                "record", f"cannot be decoded as a record of {own.name}", str(decoded.error), how
             )
         return self._format(decoded.key, key), self._format(shown, value)
 
@@ -200,7 +204,7 @@ class KeyValueDecoder:
         """
         decoded = read_control(key, value, strict=False, file=file, position=position)
         if decoded.error is not None:
-            self._count_failure("control records cannot be read", str(decoded.error))
+            self._count_failure("control record", "cannot be decoded", str(decoded.error))
         named = None if decoded.type is None else {"control": decoded.type}
         return self._format(named, key), self._format(decoded.value, value)
 
@@ -210,15 +214,17 @@ class KeyValueDecoder:
             return self.format_value(decoded)
         return None if data is None else self.render_bytes(data)
 
-    def _count_failure(self, what: str, reason: str, how: str = "shown as they are") -> None:
+    def _count_failure(
+        self, noun: str, problem: str, reason: str, how: str = "shown as bytes"
+    ) -> None:
         """Count a failure, and keep the reason of the first one."""
-        what = f"{what}, and {how}"
-        count, first = self.failures.get(what, (0, reason))
-        self.failures[what] = count + 1, first
+        kind = noun, f"{problem} ({how})"
+        count, first = self.failures.get(kind, (0, reason))
+        self.failures[kind] = count + 1, first
 
     def failure_messages(self) -> list[str]:
         """Return one line per kind of failure, with its count and first reason."""
         return [
-            f"{count:,} {what}; the first: {first}"
-            for what, (count, first) in self.failures.items()
+            f"{count:,} {noun if count == 1 else f'{noun}s'} {problem}; the first: {first}"
+            for (noun, problem), (count, first) in self.failures.items()
         ]

@@ -118,7 +118,7 @@ def _find_segment(directory: Path, offset: int | None) -> Path:
         )
     before = [s for s in partitions[0].segments if s.has_canonical_name and s.base_offset <= offset]
     if not before:
-        raise NoSuchPlace(f"{directory}: no segment begins at or before offset {offset}")
+        raise NoSuchPlace(f"{directory} has no segment that begins at or before offset {offset}")
     return before[-1].path
 
 
@@ -146,5 +146,7 @@ def _read_parts(options: argparse.Namespace) -> Iterator[Part]:
         )
         return
     if options.offset is not None:
-        raise NoSuchPlace(f"--offset is for segments: {path} is none")
+        raise NoSuchPlace(
+            f"--offset applies to segments only, and {path} is not a segment: use --byte or leave it out"
+        )
     yield hexdump_file(path, kind, options.byte, options.records, Limits())

@@ -51,7 +51,7 @@ def file_kind(path: Path) -> str:
         if known in TEXTS or known in INDEXES or known in (*SEGMENTS, SNAPSHOT):
             return known
     names = ", ".join([*SEGMENTS, *INDEXES, SNAPSHOT, *TEXTS])
-    raise NoSuchPlace(f"the name of {path} does not say what is in it; --as does: {names}")
+    raise NoSuchPlace(f"the name of {path} does not tell its format: add --as with one of {names}")
 
 
 def hexdump_file(path: Path, kind: str, at: int | None, max_entries: int, limits: Limits) -> Part:
@@ -70,7 +70,7 @@ def hexdump_file(path: Path, kind: str, at: int | None, max_entries: int, limits
         return _dump_index(path, *INDEXES[kind], at or 0, max_entries)
     if at is not None:
         raise NoSuchPlace(
-            f"{path} is shown from its first byte on: --byte is for segments, indexes"
+            f"--byte applies to segments and indexes only: {path} is always shown from its first byte"
         )
     try:
         data = read_small_file(path)
@@ -88,7 +88,9 @@ def _dump_index(path: Path, name: str, entry: Any, at: int, max_entries: int) ->
     with open_regular(path, -1) as file:
         size = file.seek(0, os.SEEK_END)
         if at and at >= size:
-            raise NoSuchPlace(f"{path} has {size} bytes: there is no byte {at}")
+            raise NoSuchPlace(
+                f"{path} has {size} bytes, so that it has no byte {at}: positions count from 0"
+            )
         first = at // step
         count = max(min(max_entries, size // step - first), 0)
         file.seek(first * step)
@@ -110,7 +112,7 @@ def _dump_index(path: Path, name: str, entry: Any, at: int, max_entries: int) ->
         pieces.append(_omitted_piece(shown_end, whole_end, first * step, "entries", more))
     if size > whole_end:
         pieces.append(_omitted_piece(whole_end, size, first * step, "", "not read"))
-        reason = f"{size - whole_end} bytes at the end are no whole entry"
+        reason = f"{size - whole_end} bytes at the end are not a complete entry"
         where = Where(position=whole_end, file=os.fspath(path))
         damage.append(str(TrailingError(reason, where)))
     heading = f"{name}, {size} bytes, {size // step} entries"

@@ -91,7 +91,9 @@ def hexdump_batches(
         places = _find_entries(read, size, os.fspath(path))
         if at is not None:
             if not (0 <= at <= size and size):
-                raise NoSuchPlace(f"{path} has {size} bytes: there is no byte {at}")
+                raise NoSuchPlace(
+                    f"{path} has {size} bytes, so that it has no byte {at}: positions count from 0"
+                )
             # A truncation error names the byte after the last one.
             places = _skip_to_byte(places, min(at, size - 1))
         elif offset is not None:
@@ -131,8 +133,8 @@ def _find_entries(read: Any, size: int, file: str) -> Iterator[EntryRange]:
 
 def _truncation_error(position: int, size: int, file: str, wanted: int | None = None) -> CodecError:
     """Return the error about an entry that ends after the file; ``wanted`` is the size that its header states."""
-    says = "" if wanted is None else f": it says that it has {wanted}"
-    reason = f"{size - position} bytes at the end are no whole batch{says}"
+    says = "" if wanted is None else f", whose header states {wanted} bytes"
+    reason = f"{size - position} bytes at the end are not a complete batch{says}"
     return TrailingError(reason, Where(position=position, file=file))
 
 
@@ -158,7 +160,7 @@ def _skip_to_offset(
             frame = framing.frame_of(head[: framing.HEADER_START], place.start, file)
             first, last = columns.read(Entry(place.start, frame, head))
         except CodecError:
-            around = f"; bytes {place.start} to {place.end} before it are no batch"
+            around = f"; bytes {place.start} to {place.end} before it are not a batch"
             continue
         if last < offset:
             around = ""
@@ -198,7 +200,9 @@ def _dump_entry(
     if batch is not None and offset is not None:
         begin = _find_record(batch, offset)
         if begin == len(batch.records) or batch.records[begin].offset != offset:
-            notes.append(f"no record of it has offset {offset}: it is gone, as after compaction")
+            notes.append(
+                f"the batch has no record with offset {offset}; compaction may have removed it"
+            )
     found, error = read_streams(
         layout, data, place.start, limits, records, _delta_note(layout), begin
     )

@@ -51,13 +51,13 @@ class Answer:
         for path, why in self.log.passed:
             snapshot = self.log.snapshot
             source = "the log" if snapshot is None else f"{snapshot.path.name} and the log after it"
-            lines.append(f"{path} is left out, the answer is from {source}: {why}")
+            lines.append(f"{path} was skipped, so that the answer comes from {source}: {why}")
         if self.log.salvage:
-            lines.append(f"what cannot be read is passed over, and what it said is missing: {self.reason}")  # fmt: skip
+            lines.append(f"unreadable records were skipped, so that their changes are missing: {self.reason}")  # fmt: skip
         elif self.reason is not None:
             asked = "the end of the log" if self.asked is None else self.asked
             lines.append(
-                f"the answer is as of offset {self.as_of}, not {asked}: {self.reason}; salvage goes on after it"
+                f"the answer is as of offset {self.as_of}, not {asked}: {self.reason}; add --policy salvage (salvage=True) to continue after it"
             )
         return lines
 

@@ -103,7 +103,7 @@ def find_last_offset(partition: Partition) -> int:
         return MAX_OFFSET - 1
     there = _snapshots(partition, None if end is None else end.offset)
     if not segments and not there:
-        raise DirectoryError(partition.directory, "there is neither a segment nor a snapshot in it")
+        raise DirectoryError(partition.directory, "it holds neither a segment nor a snapshot")
     return max([s.end_offset for s in there] + ([] if end is None else [end.offset]), default=0) - 1
 
 
@@ -322,8 +322,8 @@ def _batch_at(segment: Segment, position: int) -> tuple[int, int]:
 
 def _gap_error(path: Path, first: int, last: int, start: int) -> DirectoryError:
     """Build the error for missing records ``first`` to ``last``."""
-    more = ", nor is a whole snapshot that has them" if first == start else ""
-    return DirectoryError(path, f"the records from offset {first} to {last} are not there{more}")
+    more = ", and no complete snapshot has them" if first == start else ""
+    return DirectoryError(path, f"the records from offset {first} to {last} are missing{more}")
 
 
 def find_ineffective_ranges(events: Iterator[tuple[int, dict[str, Any]]]) -> list[tuple[int, int]]:

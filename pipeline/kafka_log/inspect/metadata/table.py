@@ -105,7 +105,7 @@ def make_table(
 def find_kind(what: str) -> Kind:
     """Return the kind with a name. Raise ValueError if there is none."""
     if not isinstance(what, str) or what not in KINDS:
-        raise ValueError(f"no kind is called {what!r}; known: {', '.join(KINDS)}")
+        raise ValueError(f"{what!r} is not a kind of metadata; known: {', '.join(KINDS)}")
     return KINDS[what]
 
 

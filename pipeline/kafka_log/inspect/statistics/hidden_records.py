@@ -18,7 +18,7 @@ def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection
     """Warn about batches below the log start offset, and about batches in both tiered storage and live segments."""
     if places := list_before_log_start(partitions, selection):
         warnings.warn(
-            f"kafka-log: counted too, though consumers do not get what lies before the start of a log: {places}",
+            f"kafka-log: records below the log start offset are counted too, although consumers do not get them: {places}",
             stacklevel=2,
         )
     copied = (
@@ -27,7 +27,7 @@ def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection
     )
     if places := _join_first(copied):
         warnings.warn(
-            f"kafka-log: counted twice, in tiered storage and in live segments: {places}",
+            f"kafka-log: records that are in tiered storage and in live segments are counted twice: {places}",
             stacklevel=2,
         )
 

@@ -131,7 +131,7 @@ def describe_end(end: End, file: str) -> Iterator[str]:
     if end.error is not None:
         yield str(end.error)
     elif end.trailing_bytes and end.note is None:
-        yield f"{file}: {end.trailing_bytes} bytes at the end are no whole batch"
+        yield f"{file}: {end.trailing_bytes} bytes at the end are not a complete batch"
 
 
 def _describe_batch(batch: Batch) -> Iterator[str]:

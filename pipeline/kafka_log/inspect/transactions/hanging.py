@@ -76,11 +76,11 @@ def _has_marker_to_write(state: IdState, one: ObservedTransaction, place: tuple[
 
 def _without_coordinator(known: Coordinators, clock: Clock, limit: int, *, is_old: bool) -> Verdict:
     """Judge by age a transaction whose producer is not in ``__transaction_state``; without a given clock it does not hang."""
-    here = "what is here of __transaction_state does not know the producer"
-    reason = here if known.is_there else "__transaction_state is not here"
+    here = "the readable part of __transaction_state has no entry of the producer"
+    reason = here if known.is_there else "__transaction_state was not read"
     if clock.is_given and is_old:
         return Verdict(True, f"its last batch is older than {limit} ms; {reason}")
-    return Verdict(False, f"cannot be told: {reason}")
+    return Verdict(False, f"unknown whether it hangs: {reason}")
 
 
 def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
@@ -88,8 +88,8 @@ def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
     begun = state.start_time
     is_over = begun is not None and clock.now - begun > limit
     if clock.is_given and state.is_ongoing and is_over:
-        return Verdict(True, f"Ongoing for more than {limit} ms: the coordinator has not ended it")
-    return Verdict(False, f"the coordinator has to end it: {state.status_name}")
+        return Verdict(True, f"ongoing for more than {limit} ms: the coordinator has not ended it")
+    return Verdict(False, f"the coordinator will end it (state {state.status_name})")
 
 
 def _no_marker_reason(
@@ -97,11 +97,11 @@ def _no_marker_reason(
 ) -> str:
     """Return the reason why the coordinator will not write a marker for the transaction."""
     if state is None:
-        return "no transactional id has the producer"
+        return "no transactional id uses the producer"
     if state.status is None:
         return "the coordinator has forgotten the transactional id"
     if state.is_unfinished and state.producer_id == one.producer_id:
-        return f"the coordinator's transaction ({state.status_name}) is without the partition"
+        return f"the coordinator's transaction (state {state.status_name}) does not contain the partition"
     if state.producer_id != one.producer_id:
-        return f"the transactional id has producer {state.producer_id} now"
-    return f"the coordinator has no transaction that goes on: {state.status_name}"
+        return f"the transactional id uses producer {state.producer_id} now"
+    return f"the coordinator has no ongoing transaction (state {state.status_name})"

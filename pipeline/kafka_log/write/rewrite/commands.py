@@ -249,7 +249,9 @@ def _reindex_partition(
     named = [s for s in partition.segments if s.has_canonical_name]
     for segment in partition.segments:
         if not segment.has_canonical_name:
-            reason = "the name does not say the first offset in 20 digits: no index can be made"
+            reason = (
+                "the file name is not a base offset of 20 digits, so that no index can be rebuilt"
+            )
             report.entries.append(ReportRow(_name(segment), "lost", reason=reason))
     understated: dict[Path, list[UnderstatedBatch]] = {}
     rest = write_indexes(

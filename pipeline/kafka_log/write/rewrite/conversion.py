@@ -96,7 +96,7 @@ def target(codec: str | None, level: int | None, magic: int | None = None) -> Ta
             raise ValueError("a level needs a codec")
         return Target(magic=magic)
     if codec not in CODECS:
-        raise ValueError(f"no codec is called {codec!r}; known: {', '.join(CODECS)}")
+        raise ValueError(f"{codec!r} is not a codec; known: {', '.join(CODECS)}")
     if magic is not None and codec not in codecs_of(magic):
         raise ValueError(f"version {magic} does not use {codec}")
     try:

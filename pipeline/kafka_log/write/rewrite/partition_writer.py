@@ -92,7 +92,7 @@ def finish(
         if producers:
             _copy_first_snapshot(source, segments[0], out)
         if write_indexes(segments, out):
-            raise OSError(f"{out}: what was written there cannot be read again")
+            raise OSError(f"{out}: the file that was written cannot be read back")
         write_leader_epochs(source.directory, out, epochs, segments[0].base_offset, end)
     copy_partition_metadata(source.directory, out)
     return segments

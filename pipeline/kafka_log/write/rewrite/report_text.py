@@ -23,11 +23,13 @@ def format_report(table: pa.Table, width: int | None) -> str:
             if row["what"] not in ("kept", "indexed") or row["reason"]:
                 lines += _fold_line(_line(row), _INDENT, width)
     lost = sum(row["what"] == "lost" for row in rows)
-    lines.append(f"{lost} times something is lost" if lost > 1 else _ONCE[lost])
+    lines.append(
+        f"{lost} ranges or records are lost: see the lines with lost" if lost > 1 else _ONCE[lost]
+    )
     return "\n".join(lines) + "\n"
 
 
-_ONCE = ("nothing is lost", "once something is lost")
+_ONCE = ("nothing is lost", "1 range or record is lost: see the line with lost")
 
 
 def _summarize_partition(rows: list[dict[str, Any]]) -> str:

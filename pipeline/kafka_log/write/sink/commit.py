@@ -87,7 +87,9 @@ def find_append_position(directory: Path, start: int) -> AppendPosition:
         epoch = epoch if of_batch is None or of_batch < 0 else of_batch
     if rows.lost:
         at = rows.lost[0].start
-        reason = f"from byte {at} on it holds no whole batches: salvage the log before something is added to it"
+        reason = (
+            f"from byte {at} on it holds no complete batch: salvage the log before you add to it"
+        )
         raise DirectoryError(last.path, reason)
     said = read_leader_epochs(directory / LEADER_EPOCHS)
     if said:
@@ -177,7 +179,7 @@ def _rewrite(path: Path, shift: int, written: LogFormat) -> None:
     base = int(path.stem) + shift
     moved_segment = Segment(path, "", 0, base, path.stat().st_size, rolled=True)
     if write_indexes([moved_segment], path.parent):
-        raise OSError(f"{path}: what was written there cannot be read again")
+        raise OSError(f"{path}: the file that was written cannot be read back")
     for end in (".index", ".timeindex"):  # under the names that the segment still has
         (path.parent / f"{base:020d}{end}").replace(path.with_suffix(end))
     for snapshot in path.parent.glob("*.snapshot"):

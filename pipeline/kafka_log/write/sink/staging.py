@@ -271,7 +271,7 @@ class _Partition:
             for path, base in paths
         ]
         if write_indexes(segments, self._directory):
-            raise OSError(f"{self._directory}: what was written there cannot be read again")
+            raise OSError(f"{self._directory}: the file that was written cannot be read back")
         for path in self._directory.glob("*.snapshot"):
             path.unlink()  # what they say depends on the log that these are added to
         return Staged(

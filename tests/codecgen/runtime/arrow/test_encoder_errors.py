@@ -156,7 +156,7 @@ def test_versions_that_do_not_exist(value: int) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"codec": "brotli"}, "no codec is called 'brotli'; known: none, gzip"),
+        ({"codec": "brotli"}, "'brotli' is not a codec; known: none, gzip"),
         ({"batch_bytes": 0}, "batch_bytes is 0: it must be in 1.."),
         ({"batch_bytes": 1 << 29}, "it must be in 1.."),
         ({"producer": 5}, "no column is called 'producer'"),

@@ -141,5 +141,5 @@ def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
     assert not next(parts).damage
     path.write_bytes(WHOLE[0][:900])
     second, *_ = parts
-    assert "no whole batch" in second.damage[0]
+    assert "not a complete batch" in second.damage[0]
     assert second.streams[0].pieces[-1].end == 900 - 103

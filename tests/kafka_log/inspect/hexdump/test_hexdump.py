@@ -158,7 +158,7 @@ def test_the_record_with_an_offset_is_shown(topic: str) -> None:
                     assert shown == [i for i in (begin, begin + 1) if i < len(offsets)]
                     before = [p.value for p in pieces if p.value.endswith(" before")]
                     assert before == ([f"{begin} before"] if begin else [])
-                gone = [note for note in part.notes if f"has offset {offset}:" in note]
+                gone = [note for note in part.notes if f"with offset {offset};" in note]
                 assert len(gone) == (offset not in offsets)
     two = found(PLAIN, offset=31, count=2, records=1)
     assert two[1].streams[0].pieces[-1].path.startswith("records")
@@ -242,7 +242,7 @@ def test_the_directory_of_a_partition_leads_to_the_segment(
     [
         ("segments.small-0", [], "or add --offset to find the segment of a partition directory"),
         (".", ["--offset", "3"], "name the directory of one partition, or a file"),
-        ("trimmed-0", ["--offset", "-5"], "no segment begins at or before offset -5"),
+        ("trimmed-0", ["--offset", "-5"], "has no segment that begins at or before offset -5"),
         ("segments.small-0", ["--offset", "9999"], "9999"),
     ],
 )

@@ -101,7 +101,7 @@ def test_a_newest_snapshot_that_is_damaged(
         code, rows, err = told(sample, capsys, "--what", "partitions", *options)
         assert (code, rows, len(err)) == (1, whole, 1)
         assert NEWEST.path.name in err[0]
-        assert f"the answer is from {OLDEST.path.name} and the log after it" in err[0]
+        assert f"the answer comes from {OLDEST.path.name} and the log after it" in err[0]
     assert LogDirectory(sample).metadata("partitions") == LogDirectory(SAMPLE).metadata("partitions")  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def test_all_snapshots_are_damaged(sample: Path, capsys: pytest.CaptureFixture[s
     assert LogDirectory(sample).metadata("configs") == expected
     code, rows, err = told(sample, capsys, "--what", "configs")
     assert (code, len(rows), len(err)) == (1, expected.num_rows, 2)
-    assert all("the answer is from the log" in line for line in err)
+    assert all("the answer comes from the log" in line for line in err)
 
 
 @pytest.mark.share(2)
@@ -130,8 +130,8 @@ def test_the_log_begins_at_the_damaged_snapshot(
         assert (code, rows) == (1, before[1])
         asked = options[1] if options else "the end of the log"
         assert [f"the answer is as of offset {older}, not {asked}" in line for line in err] == [False, True]  # fmt: skip
-        assert f"the records from offset {OLDEST.end_offset} to {NEWEST.end_offset - 1} are not there" in err[1]  # fmt: skip
-    with pytest.raises(DirectoryError, match="are not there"):
+        assert f"the records from offset {OLDEST.end_offset} to {NEWEST.end_offset - 1} are missing" in err[1]  # fmt: skip
+    with pytest.raises(DirectoryError, match="are missing"):
         LogDirectory(sample).metadata("features")
     (sample / OLDEST.path.name).unlink()
     code, rows, err = told(sample, capsys)
@@ -146,7 +146,7 @@ def test_salvage_of_a_snapshot(sample: Path, capsys: pytest.CaptureFixture[str])
     flipped(sample / NEWEST.path.name)
     code, rows, err = told(sample, capsys, "--policy", "salvage")
     assert (code, len(rows)) == (1, expected.num_rows)
-    assert any("what it said is missing" in line for line in err)
+    assert any("their changes are missing" in line for line in err)
 
 
 def topic(offset: int) -> bytes:
@@ -193,7 +193,7 @@ def test_a_damaged_stretch_of_the_log(
     code, rows, err = told(path, capsys, "--policy", "salvage")
     names = [json.loads(row)["topic"] for row in rows]
     assert (code, names[:2], names[-1]) == (1, ["t0", "t1"], "t3")
-    assert "what it said is missing" in err[0]
+    assert "their changes are missing" in err[0]
 
 
 def test_changes_beside_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

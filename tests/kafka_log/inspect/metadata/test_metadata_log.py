@@ -45,11 +45,11 @@ def test_a_log_that_begins_at_a_snapshot(sample: Path) -> None:
     (sample / f"{0:020}.index").unlink()
     assert LogDirectory(sample).metadata("partitions") == expected
     with pytest.raises(
-        DirectoryError, match=r"offset 0 to .* are not there, nor is a whole snapshot"
+        DirectoryError, match=r"offset 0 to .* are missing, and no complete snapshot"
     ):
         names(sample, NEWEST.end_offset - 2)
     (sample / NEWEST.path.name).unlink()
-    with pytest.raises(DirectoryError, match="the records from offset 0 to 59 are not there"):
+    with pytest.raises(DirectoryError, match="the records from offset 0 to 59 are missing"):
         names(sample)
 
 
@@ -73,7 +73,7 @@ def test_a_snapshot_that_was_not_written_to_its_end(sample: Path) -> None:
         assert LogDirectory(sample).metadata("partitions") == expected
     (sample / NEWEST.path.name).write_bytes(b"\xff" * 200)
     assert find_snapshot_damage(list_snapshots(sample)[0]) is not None
-    with pytest.raises(DirectoryError, match="not there"):
+    with pytest.raises(DirectoryError, match="are missing"):
         names(sample / NEWEST.path.name)
 
 
@@ -85,7 +85,7 @@ def test_a_segment_that_is_missing(tmp_path: Path) -> None:
     assert names(path / f"{0:020}.log") == ["t0", "t1"]
     (path / f"{2:020}.log").unlink()
     assert names(path, 1) == ["t0", "t1"]
-    with pytest.raises(DirectoryError, match="the records from offset 2 to 3 are not there"):
+    with pytest.raises(DirectoryError, match="the records from offset 2 to 3 are missing"):
         names(path)
 
 
