@@ -109,17 +109,17 @@ class _Diff:
         """Yield lines about removed fields, then about added and changed ones in the new order. Fields match by name."""
         for fp in old.fields:
             if new.field(fp.name) is None:
-                yield f"- {fp.name}: {self.words(0, fp)} is removed"
+                yield f"- {fp.name}: {self.words(fp)} is removed"
         for fp in new.fields:
             match = old.field(fp.name)
             if match is None:
-                yield f"+ {fp.name}: {self.words(1, fp)} is added"
+                yield f"+ {fp.name}: {self.words(fp)} is added"
             else:
                 yield from self.field(match, fp)
 
-    def words(self, side: int, fp: FieldPlan) -> str:
+    def words(self, fp: FieldPlan) -> str:
         """Return the type of a field in words, with its tag or, if it is fixed, its byte offset."""
-        words = self.type(side, fp)
+        words = self.type(fp)
         if fp.field.tag is not None:
             return f"{words}, tag {fp.field.tag}"
         return words if fp.offset is None else f"{words}, at byte {fp.offset}"
@@ -133,7 +133,7 @@ class _Diff:
         ]
         if shown[0] != shown[1]:
             yield f"~ {name}: {shown[0]} is renamed to {shown[1]}"
-        types = [self.type(side, fp) for side, fp in enumerate((old, new))]
+        types = [self.type(fp) for fp in (old, new)]
         if types[0] != types[1]:
             yield f"~ {name}: {types[0]} becomes {types[1]}"
         if old.offset != new.offset:
@@ -150,8 +150,8 @@ class _Diff:
         yield from _diff_cases(name, choice_of(old.field), choice_of(new.field))
         yield from _diff_bits(name, members(old.field), members(new.field))
 
-    def type(self, side: int, fp: FieldPlan) -> str:
-        """Return the type of a field in words."""
+    def type(self, fp: FieldPlan) -> str:
+        """Return the type of a field in words, with its enum if it has one."""
         words = type_words(fp.field.type)
         if isinstance(fp.field.type, ScalarType) and fp.field.type.enum is not None:
             words += f", a value of {fp.field.type.enum}"

@@ -150,7 +150,10 @@ def _has_module(executable: Path) -> bool:
 
 
 def _write_shim(home: Path, shims: Path) -> Path:
-    """Write a home whose ``java`` drops the argument for the missing module and calls the real one. Return the home. Raise _UnsuitableJava on Windows."""
+    """Write a Java home below ``shims`` whose ``java`` drops the argument for the missing module
+    and calls the ``java`` of ``home``; return the new home. Raise _UnsuitableJava on Windows;
+    OSError if it cannot be written.
+    """
     if os.name == "nt":
         raise _UnsuitableJava(f"{home} has no module {MODULE}")
     shim = shims / "java-for-spark"

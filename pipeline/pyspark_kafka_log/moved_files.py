@@ -50,7 +50,9 @@ def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> 
 
 
 def make_locator(options: Options) -> Located:
-    """Return a function that locates a split when its turn comes; it returns None for a missing file if ``ignoreMissingFiles`` is set."""
+    """Return a function that returns a split with the present path of its file. For a missing file
+    it returns None if ``ignoreMissingFiles`` is set, and the unchanged split otherwise.
+    """
 
     def locate(part: Split) -> Split | None:
         """Return the split with the present path of its file, None if the file is missing and may be ignored."""

@@ -113,7 +113,9 @@ def _check_complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
 
 
 def check_uses(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about choices and versions that fields of layouts use."""
+    """Yield diagnostics if a field of a layout lacks the discriminator of its choice, gives an
+    unsuitable one, or gives ``version`` wrongly.
+    """
     for layout in model.layouts.values():
         found: list[Diagnostic] = []
         for i, f in enumerate(layout.fields):
@@ -201,7 +203,9 @@ def _resolve_type(expression: Expression, scope: Scope, found: list[Diagnostic])
 
 
 def check_nested(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about cases that are choices themselves."""
+    """Yield diagnostics if a case is a choice that contains itself or that the outer choice does
+    not decide, and if a choice has more than MAX_CASES cases.
+    """
     for choice in model.choices.values():
         reported: set[Span] = set()
         for key, ref in choice.named:

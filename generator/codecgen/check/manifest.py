@@ -11,7 +11,9 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the manifest."""
+    """Yield diagnostics if the title of the manifest is empty, a link has a taken name or a bad
+    address, or the schema directory declares nothing.
+    """
     manifest = model.manifest
     if not manifest.title:
         yield Diagnostic("C017", "the title is empty", place(manifest, "title"))

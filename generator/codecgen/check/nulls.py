@@ -19,7 +19,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the null of a field, for each of its types."""
+    """Yield diagnostics if the number that means null does not fit the count, length or presence
+    number of a field, in any version.
+    """
     for version in versions_of(layout, f.versions):
         one = f.in_versions((version,))
         match one.type:
@@ -64,7 +66,9 @@ def check_container_default(
 
 
 def _check_bytes(f: Field, type_: BytesType, key: str = "null") -> Iterator[Diagnostic]:
-    """Yield diagnostics about the null of bytes or text."""
+    """Yield a diagnostic if bytes or text state a null without a length in front, or one that is
+    out of range or a possible length.
+    """
     if type_.null is None:
         return
     if type_.prefix is None:
@@ -76,7 +80,9 @@ def _check_bytes(f: Field, type_: BytesType, key: str = "null") -> Iterator[Diag
 
 
 def _check_choice(f: Field, type_: ChoiceType, key: str = "null") -> Iterator[Diagnostic]:
-    """Yield diagnostics about the null of a choice."""
+    """Yield a diagnostic if the null of a choice is out of range for its length number, or a
+    possible length.
+    """
     if type_.null is not None and type_.length is not None:
         yield from _check_number(type_.null, "length", type_.length, place(f, key))
 
@@ -84,7 +90,9 @@ def _check_choice(f: Field, type_: ChoiceType, key: str = "null") -> Iterator[Di
 def _check_array(
     f: Field, type_: ArrayType, layout: Layout, version: int | None
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the null of an array in one version."""
+    """Yield a diagnostic if an array states a null without a count or length, or one that is out of
+    range or a possible count, in one version.
+    """
     if type_.null is None:
         return
     counter = field_of(layout, type_.counted_by) if type_.counted_by is not None else None
@@ -102,7 +110,9 @@ def _check_array(
 
 
 def _check_struct(f: Field, type_: StructType) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the null of an optional layout."""
+    """Yield a diagnostic if an optional layout states no null, 1 as null, or a null that its
+    presence number cannot hold.
+    """
     present, null = type_.present, type_.null
     if present is None:
         return

@@ -24,7 +24,9 @@ from codecgen.spans import hint, place, unknown
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about undeclared names."""
+    """Yield diagnostics about names of enums, layouts, choices, counted arrays and codecs that are
+    not declared.
+    """
     for layout in model.layouts.values():
         yield from _check_enums(layout, model)
         for f in layout.fields:

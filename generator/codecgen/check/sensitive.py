@@ -19,7 +19,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_naming_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the naming field and the endings of a secret."""
+    """Yield diagnostics if the field that names a secret does not exist or is no text, or if the
+    endings of secret names are missing, empty or not in lower case.
+    """
     secret = f.sensitive
     if secret is None or secret.named_by is None:
         return

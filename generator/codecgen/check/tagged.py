@@ -53,7 +53,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_flexible(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the versions that a layout declares as flexible."""
+    """Yield a diagnostic if the range ``flexible`` has an upper end, is given without versions, or
+    begins after all versions of the layout.
+    """
     said, versions = layout.flexible, layout.versions
     if not isinstance(said, Versions):
         return

@@ -60,7 +60,7 @@ def _check_text(text: Text, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_names(text: Text) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the names of lines and values."""
+    """Yield diagnostics if names of lines and values are not allowed or taken by generated code."""
     taken = CONTAINER | EXPRESSION
     for line in text.lines:
         yield from check_word(line.name, line.span, taken)
@@ -71,7 +71,9 @@ def _check_names(text: Text) -> Iterator[Diagnostic]:
 
 
 def _check_lines(text: Text) -> Iterator[Diagnostic]:
-    """Yield diagnostics about labels, separators and counts of lines."""
+    """Yield diagnostics if a label or a separator is invalid, or if a line counts lines that do not
+    exist, do not repeat, come earlier, or are counted by another line already.
+    """
     spans = {line.name: line.span for line in text.lines}
     counted: dict[str, str] = {}
     for i, line in enumerate(text.lines):
@@ -104,7 +106,9 @@ def _check_lines(text: Text) -> Iterator[Diagnostic]:
 
 
 def _check_repeated_lines(line: EachLine, index: int, text: Text) -> Iterator[Diagnostic]:
-    """Yield diagnostics about repeated lines: their end, and the separator of their values."""
+    """Yield diagnostics if nothing tells where repeated lines end, if they have no values, or if
+    the separator of their values is missing or ambiguous.
+    """
     if line.counted_by is None and index + 1 < len(text.lines):
         message = f'nothing says where "{line.name}" ends: lines follow, and none before counts it'
         yield Diagnostic("C031", message, line.span, help=f"add a line with `counts: {line.name}`")
@@ -201,7 +205,9 @@ def _applies(freedom: str, line: TextValue | EachLine) -> bool:
 
 
 def _check_numbers(value: TextValue) -> Iterator[Diagnostic]:
-    """Yield diagnostics about constants, counts and defaults of a value."""
+    """Yield diagnostics if a constant does not fit the type of a value, or if a value has a
+    constant together with ``default`` or ``counts``, or ``counts`` together with ``default``.
+    """
     low, high = integer_range(value.of) or (0, 0)
     if value.const is not None and not low <= value.const <= high:
         message = f'{value.const} does not fit "{value.name}": {value.of} is {low}..{high}'
@@ -216,7 +222,9 @@ def _check_numbers(value: TextValue) -> Iterator[Diagnostic]:
 
 
 def _check_rules(text: Text, path: str, value: TextValue, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the rules and the default of a value."""
+    """Yield diagnostics unless ``valid`` and ``refuse`` of a value are conditions and its default
+    is an integer.
+    """
     ruled, built = value_scopes(text, path, model)
     for key, rule in (("valid", value.valid), ("refuse", value.refuse)):
         if rule is not None:

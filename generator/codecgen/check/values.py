@@ -148,7 +148,9 @@ def _check_boolean(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_word(f: Field, const: str | bytes, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about a constant of bytes or text, or the name of an enum value."""
+    """Yield a diagnostic if a constant does not fit its field of bytes or text, or is not the name
+    of a value of its enum.
+    """
     where = place(f, "const")
     if isinstance(f.type, BytesType):
         yield from _check_data(f.type, const, where)
@@ -267,7 +269,9 @@ def _check_bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_lengths(f: Field) -> Iterator[Diagnostic]:
-    """Yield diagnostics about fixed lengths and minimum counts."""
+    """Yield diagnostics if a fixed length is not 1 to MAX_BYTES, or a minimum count not 0 to
+    MAX_BYTES.
+    """
     if isinstance(f.type, ArrayType) and not 0 <= f.type.at_least <= MAX_BYTES:
         message = f"{f.type.at_least} is not a number of elements"
         yield Diagnostic("C017", message, place(f, "at_least"))
@@ -283,7 +287,9 @@ def _check_lengths(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_limits(f: Field) -> Iterator[Diagnostic]:
-    """Yield diagnostics about limits of nesting and decompressed size."""
+    """Yield diagnostics if the nesting limit of an array is not 1 to DEEPEST, or its limit of
+    decompressed bytes not 1 to 2^40.
+    """
     if not isinstance(f.type, ArrayType):
         return
     if f.type.nesting is not None and not 1 <= f.type.nesting <= DEEPEST:
@@ -296,7 +302,9 @@ def _check_limits(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_overhead(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the sizes in an overhead table."""
+    """Yield diagnostics if an overhead table has a number of messages that is not 1 to 2^20, or a
+    size in bytes that is not 0 to MAX_BYTES.
+    """
     if layout.overhead is None:
         return
     for size in layout.overhead.batch_sizes:

@@ -128,7 +128,9 @@ def _is_within(part: Versions, whole: Versions) -> bool:
 
 
 def _check_bits(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about members in versions that their field does not have."""
+    """Yield a diagnostic for each bit that is in versions only in which its field does not
+    exist.
+    """
     for f in layout.fields:
         for m in members(f):
             if f.versions is None or m.versions is None:
@@ -142,7 +144,9 @@ def _check_bits(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_version_field(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the field that holds the version."""
+    """Yield diagnostics if several fields hold the version, if the layout has no versions, or if
+    the type of the field does not suit them.
+    """
     marked = [f for f in layout.fields if f.is_version]
     for f in marked[1:]:
         message = f'"{f.name}" says that it holds the version, and so does "{marked[0].name}"'

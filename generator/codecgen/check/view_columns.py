@@ -58,7 +58,7 @@ def _iterate_names(column: Column, name: str) -> Iterator[tuple[str, Column]]:
 
 
 def check_content(column: Column, value: Value | None, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the content of a column of structs or lists, whose value is a field."""
+    """Yield diagnostics if a column of structs or lists cannot hold what its field contains."""
     if isinstance(value, Conditional):
         for part in (value.then, value.otherwise):
             yield from check_content(column, part, model)
@@ -68,7 +68,9 @@ def check_content(column: Column, value: Value | None, model: Model) -> Iterator
 
 
 def _check_parts(column: Column, type_: FieldType, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the members of structs in a column."""
+    """Yield diagnostics if the members of structs in a column do not match the fields of the layout
+    in the field, or if there is no single layout.
+    """
     ref: object = None
     if column.type == "struct" and isinstance(type_, StructType):
         ref = type_.layout
@@ -93,7 +95,9 @@ def _check_parts(column: Column, type_: FieldType, model: Model) -> Iterator[Dia
 
 
 def _check_element(column: Column, element: Element, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the elements of lists of plain values."""
+    """Yield a diagnostic if a list of plain values cannot hold the elements of an array: layouts,
+    other types, or bytes that may be null.
+    """
     if isinstance(element, Reference):
         message = f'the elements are of "{element}": lists of these are lists of structs'
         help = "write `list:` with names of its fields and their columns"

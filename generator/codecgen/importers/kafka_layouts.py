@@ -307,7 +307,9 @@ class _Writer:
     def add_type(
         self, out: Mapped, one: Field, here: Range, nullable: Range, made: _Layout
     ) -> None:
-        """Add the key that tells the type."""
+        """Add the key for the type of a field (``type``, ``array``, ``layout`` or ``fields``) to
+        ``out``.
+        """
         if one.type.name == "string":
             made.freedoms.add("invalid_utf8")
         if one.type.is_struct:

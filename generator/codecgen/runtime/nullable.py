@@ -45,7 +45,10 @@ class Nullable(Codec):
         return None if number == self.null else self.layout.read(source, this)
 
     def read_other_number(self, number: int, error: ParseError, source: Source, this: Any) -> Any:
-        """Return what a lenient reader takes for another number; raise ``error`` if it is not tolerated."""
+        """Return what a lenient reader takes for a number that is neither 1 nor ``null``: None for
+        a negative one, the layout for others. Raise ``error`` if the session or the declaration
+        does not tolerate it.
+        """
         null = self.any_negative and number < 0
         if not null and not self.any_present:
             raise error

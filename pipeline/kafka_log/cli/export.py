@@ -123,7 +123,9 @@ def _parse_target(text: str) -> Path | str:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
+    """Write one file per partition in the format of ``--format``, by Spark if ``--spark`` is given.
+    Return the exit code: 1 if rows were lost or damaged, 2 if the export could not run.
+    """
     if options.spark:
         return _export_by_spark(options)
     with describe_on_interrupt(lambda: "no file is complete yet; run the same command again"):

@@ -30,7 +30,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 when something cannot be read, which is named."""
+    """Print the table of partitions or segments. Return the exit code: 1 if a partition cannot be
+    read, which is named.
+    """
     bad = 0
 
     def answer(log: LogDirectory) -> pa.Table:

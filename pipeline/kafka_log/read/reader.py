@@ -118,7 +118,9 @@ class PlanReader:
         yield SplitEnd(split, scanner.end)
 
     def _open(self, split: Split, columns: list[str]) -> Scanner:
-        """Return the scanner of a split. What the last scanner has read is added to the totals."""
+        """Return a new scanner of a split, and add what the last scanner has read to the totals.
+        Raise ValueError for columns or options that a scanner refuses.
+        """
         segment = split.segment
         self._bytes_read, self._batches_skipped = self.bytes_read, self.batches_skipped
         self._scanner = scanner = Scanner(

@@ -37,7 +37,9 @@ def matches(name: str, pattern: str) -> bool:
 
 @lru_cache(maxsize=64)
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a regular expression for a pattern of names. Raises PatternError if the pattern is incomplete."""
+    """Return a regular expression for a pattern of names. Raise PatternError if the pattern is
+    incomplete.
+    """
     out: list[str] = []
     depth = at = 0
     while at < len(pattern):

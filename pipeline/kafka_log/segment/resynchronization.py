@@ -131,7 +131,8 @@ def _base_offset(
     after: int | None,
     budget: list[int],
 ) -> int | None:
-    """Return the first offset of the entry that begins with ``head``, None if it is not valid.
+    """Return the first offset of the entry that begins with ``head``; None if the entry is invalid,
+    its offset is not above ``after``, or it is larger than the ``budget`` of bytes left to verify.
 
     The size of an entry whose checksum is verified is taken from ``budget``.
     """

@@ -197,7 +197,7 @@ def _is_text(values: Any) -> Any:
 
 
 def _is_utf8(values: Any) -> bool:
-    """Return whether all values of bytes are UTF-8."""
+    """Return whether all byte strings of an array are valid UTF-8."""
     try:
         values.cast(TEXT)
     except pa.ArrowInvalid:

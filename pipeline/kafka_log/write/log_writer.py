@@ -58,7 +58,9 @@ class SegmentRoller:
         return self.log.size + size <= self.most and last - base <= MAX_RELATIVE
 
     def write(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> None:
-        """Write the bytes of whole batches with the offsets from `first` to `last` (included)."""
+        """Write the bytes of whole batches with the offsets from `first` to `last` (included).
+        Raise OSError if writing fails.
+        """
         if self.log.size and not self.has_room(len(data), last):
             self.log.begin(first)
         self.log.write(data)
@@ -92,7 +94,9 @@ class SegmentRoller:
 
 
 def _entries(piece: memoryview) -> Iterator[Entry]:
-    """Yield the batches in a piece of whole batches."""
+    """Yield the batches in ``piece``, which holds whole batches, with their byte positions in it.
+    Raise CodecError for an invalid header.
+    """
     position = 0
     while position < len(piece):
         data = bytes(piece[position : position + HEADER_BYTES])

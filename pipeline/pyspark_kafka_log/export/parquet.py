@@ -44,7 +44,10 @@ class ParquetTarget:
         return locked_output(self._out)
 
     def state(self) -> State | None:
-        """Finish an interrupted commit, remove leftovers, and return the state; None for an empty directory. Raise ExportError for other files."""
+        """Finish an interrupted commit, remove leftovers, and return the state of earlier exports;
+        None if nothing was exported yet. Raise ExportError if the directory has files that no
+        export wrote, or an invalid state file.
+        """
         if not self._own.is_dir():
             if any(child.name != OUTPUT_LOCK for child in self._out.iterdir()):
                 raise ExportError(
@@ -112,7 +115,9 @@ class ParquetTarget:
         shutil.rmtree(root, ignore_errors=True)
 
     def _sweep(self) -> None:
-        """Remove what killed exports have left."""
+        """Remove the staged files that killed exports have left in the private directory. Raise
+        OSError if a file cannot be removed.
+        """
         for child in self._own.iterdir():
             if child.is_dir():
                 shutil.rmtree(child, ignore_errors=True)

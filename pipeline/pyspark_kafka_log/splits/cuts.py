@@ -25,7 +25,9 @@ def split_segment(
     by_index: bool = False,
     records: int | None = None,
 ) -> list[Split]:
-    """Cut a segment where batches begin, into splits of about equal size with at most about ``split_bytes`` bytes each.
+    """Cut a segment where batches begin, into splits of about equal size with at most about
+    ``split_bytes`` bytes each. An invalid header ends the cutting: the last split reaches the end
+    of the file.
 
     Args:
         segment: The segment.
@@ -111,7 +113,9 @@ def _may_have_any(headers: Any, offsets: Any) -> Any:
 
 
 def intersect_runs(part: Split, runs: Iterable[tuple[int, int]]) -> Iterator[Split]:
-    """Yield the parts of a split that lie in runs of batches."""
+    """Yield the parts of a split that lie in ``runs``: byte ranges of the file, each from its start
+    to its end (excluded).
+    """
     stop = part.segment.size if part.stop is None else part.stop
     for begin, end in runs:
         begin, end = max(begin, part.start), min(end, stop)
@@ -147,7 +151,8 @@ class Cut:
 
 
 def find_boundaries(segment: Segment, split_bytes: int, *, by_index: bool = False) -> list[Cut]:
-    """Return the positions of batches that are at least ``split_bytes`` bytes apart, in file order, without the start of the file.
+    """Return the byte positions of batches that are at least ``split_bytes`` bytes apart, in file
+    order, without the start of the file. An invalid header ends the list without an error.
 
     Only lengths are read, and the headers at these positions. The search stops at the first invalid header; the reader of the last split reports it.
 

@@ -59,7 +59,8 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return self._made
 
     def initialOffset(self) -> dict[str, Any]:
-        """Return the offsets at which a new query begins. An option that does not fit the partitions is raised later.
+        """Return the offsets at which a new query begins. If an option does not fit the partitions,
+        return ``{}`` and keep the OptionError to raise it later.
 
         Spark also calls this when it repeats the first micro-batch. Then the logged end of that micro-batch contains the start offsets, and
         options that no longer fit do not matter.

@@ -381,7 +381,7 @@ class _Decoder:
         self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
         """Yield the rows of ``count`` payloads, decoded with the reference codecs, and the payloads
-        that these reject.
+        that these reject, whose numbers are counted from ``bias``.
         """
         for first in range(0, count, self.max_rows):
             last = min(count, first + self.max_rows)

@@ -45,7 +45,7 @@ class Stub:
         return "\n\n".join(parts) + "\n"
 
     def add(self, thing: Declared) -> None:
-        """Add the types of a declaration."""
+        """Add the types of an enum, layout, text or choice to the parts of the stub."""
         if isinstance(thing, Enum):
             self.add_enum(thing)
         elif isinstance(thing, Layout):

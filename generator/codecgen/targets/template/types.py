@@ -89,7 +89,7 @@ def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> vie
 
 
 def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view.Type:
-    """Return the description of an array."""
+    """Return an array type as templates see it: a :class:`view.Type` of kind ``array``."""
     element = array.element
     return replace(
         _NOTHING,

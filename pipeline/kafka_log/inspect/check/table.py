@@ -323,7 +323,8 @@ def is_selected(finding: Finding, wanted: Selection) -> bool:
 
 
 def is_selected_in_segment(finding: Finding, wanted: Selection, scanned: ScannedSegment) -> bool:
-    """Return whether a finding in a segment may be about selected batches, by their headers too.
+    """Return whether a finding in a segment may be about selected batches, judged by its offsets
+    and by the headers of the batches that it concerns.
 
     A batch with the offsets of the finding must be able to have a record of the selected times and producers. Lost and
     missing batches, and those of an earlier segment, count as selected. A contradictory header excludes nothing.

@@ -80,7 +80,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
+    """Print records, batches or test vectors. Return the exit code: 1 for damage, 2 if an option or
+    filter is not possible.
+    """
     try:
         if options.format == "vectors":
             _reject_filters(options)

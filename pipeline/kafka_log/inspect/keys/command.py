@@ -33,7 +33,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
+    """Print the number of keys per partition, or the records of the given keys. Return the exit
+    code: 1 if a log is damaged.
+    """
     problems: list[str] = []
     # LogDirectory applies the removed states (include) and replicas itself.
     selection = selection_of(options).but(include=(), replicas=Selection().replicas)

@@ -245,12 +245,11 @@ def _plan_from_snapshot(
 def _find_parts(
     partition: Partition, segments: Sequence[Segment], start: int, as_of: int, parts: list[Part]
 ) -> tuple[int, Reason | None]:
-    """Append to ``parts`` the parts of segments with the records from ``start`` to ``as_of``, as far as they are contiguous.
+    """Append to ``parts`` the parts of segments with the records from ``start`` to ``as_of``, as
+    far as they are contiguous. Return the last contiguous offset, and the error that ends it; None
+    if that is ``as_of`` or the end of the log.
 
     Kafka never removes records from the middle of this log, so a gap is an error.
-
-    Returns:
-        The last contiguous offset, and the error that ends it (None: it is ``as_of`` or the end of the log).
     """
     expected = start
     for segment in segments:

@@ -70,7 +70,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
+    """Print statistics of the selected records, or the largest records. Return the exit code: 1 if
+    a log is damaged or cannot be read, 2 if ``--top`` is given with ``--largest``.
+    """
     if options.largest is not None and options.top is not None:
         reason = "--top does not go with --largest: --largest N lists N rows, and --largest N --by KEY lists N for each key"
         print_message(reason)

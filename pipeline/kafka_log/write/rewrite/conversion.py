@@ -415,8 +415,9 @@ def _write(
     target: Target,
     base: int,
 ) -> Converted:
-    """Write the batches of a segment in the ways of `kinds`, and return the report row of the
-    segment. Raise OSError, and CodecError for a batch that cannot be converted.
+    """Copy, recompress or upgrade the batches of a segment, as the code of each batch in ``kinds``
+    says, and return the report row of the segment. Raise OSError, and CodecError for a batch that
+    cannot be converted.
     """
     name = os.fspath(segment.path)
     columns = HeaderColumns(BOUNDS, name)

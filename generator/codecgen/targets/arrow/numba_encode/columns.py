@@ -60,7 +60,9 @@ class Columns:
         self.leaf_variable = variables.leaf_variable
 
     def addresses(self, columns: Var) -> None:
-        """Load what is known of all columns. What turns out not to be used is not printed."""
+        """Emit the loads of the buffer addresses of all columns from the table at ``columns`` into
+        variables. Variables that turn out not to be used are not printed.
+        """
         for leaf in self.encoders.view.leaves:
             for name in BUFFERS:
                 place = columns + self.encoders.columns[leaf.index, name]

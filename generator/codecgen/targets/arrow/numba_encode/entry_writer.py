@@ -269,7 +269,9 @@ class EntryWriter:
         code.add(self.p, n)
 
     def elements(self, op: Elements) -> None:
-        """Emit the write of a list: its count and its elements."""
+        """Emit code that writes the count of a list, if declared, and its elements. A list without
+        a column is written empty.
+        """
         f, leaf, variables = op.field.field, op.column, self.frame.variables
         many: Expr = Num(0) if leaf is None else variables.value(leaf)
         if op.type.count is not None:
@@ -288,7 +290,9 @@ class EntryWriter:
                 self.bytes(inner)
 
     def rows_of(self, op: Rows) -> None:
-        """Emit the write of the rows with their count and length, compressed if the entry has a codec."""
+        """Emit code that writes the count and the length of the rows, as far as declared, and the
+        rows, compressed if the entry has a codec.
+        """
         code, f = self.code, op.field.field
         if op.type.count is not None:
             self.number(op.type.count, self.rows, f, f"{f.name}, how many")
