@@ -82,7 +82,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | Non
         return None
     from xdist.scheduler import LoadFileScheduling
 
-    class Groups(LoadFileScheduling):  # type: ignore[misc]
+    class Groups(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return group(nodeid)
 

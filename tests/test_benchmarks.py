@@ -32,7 +32,14 @@ def test_a_small_run(name: str, tmp_path: Path) -> None:
     pytest.importorskip("kafka")
     roots = [ROOT, *(ROOT / part for part in ("generator", "generated", "pipeline"))]
     page = tmp_path / f"{name}.md"
-    command = [sys.executable, "-m", f"benchmarks.{name}", *RUNS[name].split(), "--output", page]
+    command = [
+        sys.executable,
+        "-m",
+        f"benchmarks.{name}",
+        *RUNS[name].split(),
+        "--output",
+        str(page),
+    ]
     done = subprocess.run(
         command,
         env=dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, roots))),

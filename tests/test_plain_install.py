@@ -32,7 +32,15 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("plain") / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(root)], check=True)
     there = root / ("Scripts" if os.name == "nt" else "bin")
-    install = [there / "python", "-m", "pip", "install", "--quiet", "--no-cache-dir", str(ROOT)]
+    install = [
+        str(there / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-cache-dir",
+        str(ROOT),
+    ]
     subprocess.run(install, check=True)
     return there
 

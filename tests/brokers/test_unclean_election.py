@@ -177,7 +177,7 @@ def test_diff_says_what_happened(election: Election) -> None:
             LogDirectory(election.left[one], topics=TOPIC).diff(election.left[other]).to_pylist()
         )
         row["findings"] = [f for f in row["findings"] if f not in ("batches", "segments")]
-        return row  # type: ignore[no-any-return]
+        return row
 
     behind = difference("behind", "ahead")
     assert behind["findings"] == ["behind_a"]

@@ -134,7 +134,7 @@ def test_text_that_is_no_utf_8(found: LayoutPlan) -> None:
 def test_varints_with_more_bytes_than_they_need(found: LayoutPlan) -> None:
     """The number of tagged fields ends every flexible layout."""
     layout = codec(found)
-    plain = {n: v for n, v in value(found).items() if found.field(n).field.tag is None}  # type: ignore[union-attr]
+    plain = {n: v for n, v in value(found).items() if found.field(n).field.tag is None}
     data = layout.build(plain)
     if is_flexible(found):
         assert data.endswith(b"\0")
@@ -146,7 +146,7 @@ def test_varints_with_more_bytes_than_they_need(found: LayoutPlan) -> None:
 @every_layout
 def test_tagged_fields_in_any_order(found: LayoutPlan) -> None:
     layout = codec(found)
-    plain = {n: v for n, v in value(found).items() if found.field(n).field.tag is None}  # type: ignore[union-attr]
+    plain = {n: v for n, v in value(found).items() if found.field(n).field.tag is None}
     if is_flexible(found):
         data = layout.build(plain)[:-1]
         in_order = layout.parse(data + bytes.fromhex("02 e907 00 ea07 01 78"))

@@ -34,8 +34,8 @@ def run(path: Path) -> None:
     for policy in ("strict", "kafka"):
         scanned(path, policy)
     scanned(path, "salvage", chunk_bytes=300)
-    for columns in (("offset",), ("headers", "delete_horizon", "sequence")):
-        scanned(path, "kafka", columns=columns)
+    for some in (("offset",), ("headers", "delete_horizon", "sequence")):
+        scanned(path, "kafka", columns=some)
     columns = [column.name for column in BATCHES.columns]
     list(header_scanner(path, columns, engine="arrow", on_damage="keep"))
 

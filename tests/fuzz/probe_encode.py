@@ -74,7 +74,7 @@ class GuardedEncoder(Encoder):
             probe.source = found
             return found
 
-        self.columns.source = noted  # type: ignore[method-assign]
+        self.columns.source = noted
         probe.encoder = self
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -134,8 +134,8 @@ class EncoderProbe:
         before = encoding.Encoder, encoding.pa
         check = log_encoding._check_control_records
         log_encoding._check_control_records = lambda rows, *_: iter(rows)  # keys are random here
-        encoding.Encoder = GuardedEncoder  # type: ignore[misc]
-        encoding.pa = _Arrow(self.outputs)  # type: ignore[assignment]
+        encoding.Encoder = GuardedEncoder
+        encoding.pa = _Arrow(self.outputs)
         try:
             for piece in encode(
                 data,
@@ -151,7 +151,7 @@ class EncoderProbe:
         except (RowRefused, ValueError) as error:
             written.error = error
         finally:
-            encoding.Encoder, encoding.pa = before  # type: ignore[misc]
+            encoding.Encoder, encoding.pa = before
             log_encoding._check_control_records = check
         return written
 

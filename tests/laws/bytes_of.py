@@ -225,7 +225,7 @@ def number(type_: str, value: int, endian: str) -> bytes:
         raise Unfit(f"{value} in {type_}")
     if type_ in INTEGERS:
         size, signed = INTEGERS[type_]
-        return value.to_bytes(size, endian, signed=signed)  # type: ignore[arg-type]
+        return value.to_bytes(size, endian, signed=signed)
     _, signed = VARINTS[type_]
     raw = (2 * value if value >= 0 else -2 * value - 1) if signed else value
     out = bytearray()
@@ -372,7 +372,7 @@ def codec_of(
     facts: Facts, layout: str, compressed: Tree, values: Any, version: int | None
 ) -> tuple[str, str | None] | None:
     """The codec that values name, and its variant for writing; None for none. Raises Unfit."""
-    path = parsed(compressed["by"]).names  # type: ignore[union-attr]
+    path = parsed(compressed["by"]).names
     number = look_in(values, version)(path)
     known = words_of(facts, layout)[path]
     name = next((n for n, v in known.items() if v == number), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from codecgen.schema import grammar
+from codecgen.schema import grammar, key_types
 from codecgen.schema.expression import (
     Binary,
     EndOf,
@@ -60,16 +60,16 @@ def constructs() -> frozenset[str]:
     return frozenset(out - NOT_ASKED)
 
 
-def _words(kind: grammar.Kind) -> Iterator[str]:
+def _words(kind: key_types.Kind) -> Iterator[str]:
     match kind:
-        case grammar.OneOf(words):
+        case key_types.OneOf(words):
             yield from words
-        case grammar.Either(kinds):
+        case key_types.Either(kinds):
             for one in kinds:
                 yield from _words(one)
-        case grammar.ByVersion(_):
+        case key_types.ByVersion(_):
             yield "by version"
-        case grammar.ListOf(item) | grammar.MapOf(item):
+        case key_types.ListOf(item) | key_types.MapOf(item):
             yield from _words(item)
         case _:
             return
@@ -97,29 +97,29 @@ def _form(form: str, tree: Any, out: set[str]) -> None:
                 _form("derived", derived, out)
 
 
-def _value(place: str, kind: grammar.Kind, value: Any, out: set[str]) -> None:
+def _value(place: str, kind: key_types.Kind, value: Any, out: set[str]) -> None:
     match kind:
-        case grammar.OneOf(words):
+        case key_types.OneOf(words):
             if value in words:
                 out.add(f"{place}: {value}")
-        case grammar.Use(form):
+        case key_types.Use(form):
             if isinstance(value, dict):
                 _form(form, value, out)
-        case grammar.ListOf(item):
+        case key_types.ListOf(item):
             for part in value if isinstance(value, list) else [value]:
                 _value(place, item, part, out)
-        case grammar.MapOf(item):
+        case key_types.MapOf(item):
             for part in value.values() if isinstance(value, dict) else ():
                 _value(place, item, part, out)
-        case grammar.ByVersion(item):
+        case key_types.ByVersion(item):
             if isinstance(value, dict):
                 out.add(f"{place}: by version")
                 for part in value.values():
                     _value(place, item, part, out)
-        case grammar.Either(kinds):
+        case key_types.Either(kinds):
             for one in kinds:
                 _value(place, one, value, out)
-        case grammar.Code() | grammar.Default():
+        case key_types.Code() | key_types.Default():
             if isinstance(value, str):
                 try:
                     _expression(parse_expression(value).node, out)

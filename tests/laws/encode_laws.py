@@ -147,7 +147,7 @@ class _Encoder(Encoder):
                             memory.buffer(buffer, writable=False)
             return found
 
-        self.columns.source = noted  # type: ignore[method-assign]
+        self.columns.source = noted
 
     def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, np.ndarray):
@@ -165,7 +165,7 @@ def _arrow(memory: Memory) -> Iterator[None]:
     """What encoders allocate meanwhile is noted."""
     names = vars(pa) | {"allocate_buffer": memory.allocate}
     before = encoding.pa
-    encoding.pa = SimpleNamespace(**names)  # type: ignore[assignment]
+    encoding.pa = SimpleNamespace(**names)
     try:
         yield
     finally:

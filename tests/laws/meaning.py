@@ -97,7 +97,7 @@ def _applied(operator: str, a: Any, b: Any) -> Any:
 
 def words_of(facts: Facts, layout: str) -> dict[tuple[str, ...], dict[str, int]]:
     """The enum values of each path of a layout that has an enum."""
-    out = {}
+    out: dict[tuple[str, ...], dict[str, int]] = {}
     tree = facts.layouts[layout]
     for name, spec in {**tree["fields"], **tree.get("tagged", {})}.items():
         if isinstance(spec, str):

@@ -435,7 +435,7 @@ class ViewMaker:
             )
             if not source.part or source.part in done:
                 continue
-            tree = (element if where == "item" else entry).tree  # type: ignore[union-attr]
+            tree = (element if where == "item" else entry).tree
             field_, _, member = name.partition(".")
             spec = tree["fields"][field_]
             settled = {"const", "measures", "counts", "checksum", "is"}

@@ -249,7 +249,7 @@ def listed(value: Any) -> list[Any]:
 
 
 def span(versions: Any) -> tuple[int, int | None]:
-    low, plus, rest = re.fullmatch(r"(\d+)(\+|-)?(\d*)", str(versions)).groups()  # type: ignore[union-attr]
+    low, plus, rest = re.fullmatch(r"(\d+)(\+|-)?(\d*)", str(versions)).groups()
     return int(low), None if plus == "+" else int(rest or low)
 
 

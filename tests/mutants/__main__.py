@@ -91,7 +91,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def _chosen(every: Sequence[Mutant], arguments: argparse.Namespace) -> list[Mutant]:
     wanted = (arguments.only or "").removeprefix("schemas/")
-    chosen = [m for m in every if wanted in f"{m.kind}: {m.name}"]
+    chosen: Sequence[Mutant] = [m for m in every if wanted in f"{m.kind}: {m.name}"]
     if arguments.changed:
         chosen = of_changed_files(chosen, changed_files())
     if arguments.sample is not None and arguments.sample < len(chosen):

@@ -24,7 +24,8 @@ TYPES: Mapping[str, Sequence[str]] = {
     "string": ("bytes",),
     "bytes": ("string",),
 }
-LENGTHS: Mapping[str, Sequence[str]] = TYPES | {
+LENGTHS: Mapping[str, Sequence[str]] = {
+    **TYPES,
     "uvarint": ("varint", "compact"),
     "compact": ("uvarint", "varint"),
 }
@@ -56,7 +57,7 @@ def numbers(text: str) -> list[str]:
 
 def versions(text: str) -> list[str]:
     """Ranges of versions near one."""
-    low, sign, high = re.fullmatch(r"(\d+)([-+]?)(\d*)", text).groups()  # type: ignore[union-attr]
+    low, sign, high = re.fullmatch(r"(\d+)([-+]?)(\d*)", text).groups()
     first = int(low)
     last = int(high) if high else first
     if sign == "+":

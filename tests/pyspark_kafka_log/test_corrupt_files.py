@@ -201,7 +201,7 @@ def test_exports_go_on_where_the_last_one_ended() -> None:
 
     options = parse({"path": "/x", "ignoreCorruptFiles": "true"})
     with pytest.raises(ExportError, match="use mode, not ignoreCorruptFiles"):
-        run_export(None, options, Target(), ("topic",), parallelism=1)  # type: ignore[arg-type]
+        run_export(None, options, Target(), ("topic",), parallelism=1)
 
 
 # ---------------------------------------------------------------- in Spark

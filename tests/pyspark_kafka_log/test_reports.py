@@ -185,7 +185,7 @@ def test_damage_is_an_error_or_a_warning(spark: SparkSession, directory: Path) -
         assert load(spark, directory, view=view, mode="DROPMALFORMED").count() > 0
     salvaged = load(spark, directory, view="stat", policy="salvage")
     assert of(salvaged) == rows(LogDirectory(directory).stat(policy="salvage"))
-    assert salvaged.first()["problems"] > 0  # type: ignore[index]
+    assert salvaged.first()["problems"] > 0
 
 
 @pytest.mark.slow

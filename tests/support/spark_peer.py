@@ -115,8 +115,8 @@ class Peer:
             reader = reader.option(name, json.dumps(value) if isinstance(value, dict) else value)
         if source == THEIRS:
             reader = reader.option("kafka.bootstrap.servers", self.broker.bootstrap_servers)
-            return reader.load()  # type: ignore[no-any-return]
-        return reader.load(str(self.broker.log_dir))  # type: ignore[no-any-return]
+            return reader.load()
+        return reader.load(str(self.broker.log_dir))
 
     def same(self, **options: Any) -> int:
         """Both sources, ours on both lanes, give one DataFrame. How many rows it has."""

@@ -56,7 +56,7 @@ def rows(path: Path, *columns: str) -> list[dict[str, Any]]:
     if "timestamp" in names:
         at = table.schema.get_field_index("timestamp")
         table = table.set_column(at, "timestamp", table["timestamp"].cast(pa.int64()))
-    return table.to_pylist()  # type: ignore[no-any-return]
+    return table.to_pylist()
 
 
 def files(path: Path) -> dict[str, bytes]:

@@ -314,7 +314,7 @@ def test_the_types_are_those_that_the_language_has() -> None:
     assert [(o.present, o.null) for o in owners if isinstance(o, StructType)] == [
         (None, None), ("i8", -1), ("i8", -1), ("i8", -1)
     ]  # fmt: skip
-    assert types[2]["who"] == StructType(types[2]["who"].layout, "uvarint", 0)  # type: ignore[union-attr]
+    assert types[2]["who"] == StructType(types[2]["who"].layout, "uvarint", 0)
 
 
 def test_people_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

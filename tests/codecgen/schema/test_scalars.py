@@ -95,7 +95,7 @@ def renamed(thing: Any, before: str, after: str) -> Any:
 
 def model_with(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> Model:
     before, record, _ = UNKNOWN[name]
-    monkeypatch.setitem(scalars.SCALARS, name, record)  # type: ignore[arg-type]
+    monkeypatch.setitem(scalars.SCALARS, name, record)
     model: Model = renamed(model_of(text.replace("TYPE", before)), before, name)
     assert f"'{name}'" in repr(model)
     return model
@@ -157,7 +157,7 @@ def test_construct_reads_and_writes_integers_of_any_size(
     assert run(model) == []
     found, refused = live.load(make_plan(model))
     assert found is not None and not refused
-    codec: Any = found.module("case.yaml").ENTRY  # type: ignore[attr-defined]
+    codec: Any = found.module("case.yaml").ENTRY
     size, signed = SCALARS[name].width, SCALARS[name].signed
     high = (1 << 8 * size - signed) - 1
     numbers = [0, 1, high, -high - 1 if signed else 0x0102030405]

@@ -209,7 +209,7 @@ _SHOWN = {
 
 def _columns(view: str) -> Sequence[Column]:
     module = __import__(f"kafka_codecs.columns.{view}", fromlist=[view.upper()])
-    return getattr(module, view.upper()).columns  # type: ignore[no-any-return]
+    return getattr(module, view.upper()).columns
 
 
 def test_python_api(cluster: Path) -> None:

@@ -102,7 +102,7 @@ def test_no_checksum_is_verified() -> None:
     whole = [batch.position for batch in reader]
     assert reader.end is not None and reader.end.lost
     for engine in ("construct", "arrow"):
-        rows = scan_batches(path, ["position"], "salvage", engine=engine)  # type: ignore[arg-type]
+        rows = scan_batches(path, ["position"], "salvage", engine=engine)
         assert set(rows.read_all()[0].to_pylist()) > set(whole)
         assert found(path, "salvage", engine).lost == []
 

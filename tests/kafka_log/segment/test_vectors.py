@@ -37,7 +37,7 @@ def comparable(item: dict[str, Any]) -> dict[str, Any]:
 
 def read(file: str, mode: str, policy: str = "kafka") -> list[dict[str, Any]]:
     reader = SegmentReader(VECTORS / file, policy=policy)
-    return json.loads(json.dumps(list(segment_objects(reader, records=mode == "deep"))))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(list(segment_objects(reader, records=mode == "deep"))))
 
 
 def test_every_vector_is_here() -> None:

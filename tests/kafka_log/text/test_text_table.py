@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from kafka_log.text.text_table import fold_cell, format_table, lay_out, make_column
+from kafka_log.text.folding import fold_cell
+from kafka_log.text.text_table import format_table, lay_out, make_column
 from tests.support.random_tables import NUMBERS, TEXT, iso, tables
 
 

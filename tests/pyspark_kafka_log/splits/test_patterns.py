@@ -19,7 +19,7 @@ NAMES = [*"abc*{}.,!^$-", "", "ab", "abc", "a.b", "{a}", "a,b", "aa", "ca", "a*"
 
 def test_random_patterns_are_those_of_hadoop(session: SparkSession) -> None:
     """Hadoop's own matcher, on the same patterns and names."""
-    of_hadoop = session._jvm.org.apache.hadoop.fs.GlobPattern  # type: ignore[union-attr]
+    of_hadoop = session._jvm.org.apache.hadoop.fs.GlobPattern
     draw = random.Random(11)
     refused = 0
     for _ in range(150):

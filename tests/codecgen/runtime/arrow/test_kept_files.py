@@ -75,7 +75,7 @@ def start(tree: Tree, program: str) -> subprocess.Popen[str]:
     environment["PYTHONPATH"] = str(tree.folder)
     command = [sys.executable, "-c", program]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, env=environment, cwd=tree.folder, text=True, **pipes)  # type: ignore[call-overload, no-any-return]
+    return subprocess.Popen(command, env=environment, cwd=tree.folder, text=True, **pipes)
 
 
 @needs_compiler

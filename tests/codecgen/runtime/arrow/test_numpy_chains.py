@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def varint(number: int) -> bytes:
 def structure(prefix: LengthPrefix, content: bytes, r: random.Random) -> bytes:
     if prefix.is_varint:
         return varint(len(content) << (prefix.kind == "zigzag")) + content
-    order = "little" if prefix.order == "<" else "big"
+    order: Literal["little", "big"] = "little" if prefix.order == "<" else "big"
     width = prefix.head - prefix.offset
     return r.randbytes(prefix.offset) + len(content).to_bytes(width, order) + content
 

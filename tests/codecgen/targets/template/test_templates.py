@@ -92,7 +92,7 @@ def plain(value: object) -> None:
     """All that can be reached is frozen data: numbers, text, words, tuples, dataclasses."""
     if dataclasses.is_dataclass(value):
         assert type(value) in REFERENCE
-        assert type(value).__dataclass_params__.frozen  # type: ignore[attr-defined]
+        assert type(value).__dataclass_params__.frozen
         for field in dataclasses.fields(value):
             plain(getattr(value, field.name))
     elif isinstance(value, tuple):

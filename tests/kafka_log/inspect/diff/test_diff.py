@@ -60,7 +60,7 @@ def difference(a: Path, b: Path) -> dict[str, Any]:
     )
     assert turned["first_offset"] == row["first_offset"]
     assert turned["same"] == row["same"]
-    return row  # type: ignore[no-any-return]
+    return row
 
 
 @given(logs(), ROLLS)

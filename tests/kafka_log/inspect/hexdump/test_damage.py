@@ -109,7 +109,7 @@ def test_the_byte_that_an_error_names(capsys: pytest.CaptureFixture[str]) -> Non
             code = main(["hexdump", str(path), "--byte", at])
             out, err = capsys.readouterr()
             assert out, (path.name, at, err)
-            first, size = re.search(r"at byte (\d+), (\d+) bytes", out).groups()  # type: ignore[union-attr]
+            first, size = re.search(r"at byte (\d+), (\d+) bytes", out).groups()
             assert int(first) <= int(at) < int(first) + int(size)
             assert code in (0, 1)
             assert ("\n!! " in out) == (code == 1)

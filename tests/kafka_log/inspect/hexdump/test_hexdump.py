@@ -184,7 +184,7 @@ def test_lines_hold_the_bytes() -> None:
         if more is not None:
             digits += outer.data[len(digits) :][: int(more[2])]
             continue
-        at, shown = re.match(r" *(\d+)  ((?:[0-9a-f]{2} ?){1,8})(?:  |$)", line).groups()  # type: ignore[union-attr]
+        at, shown = re.match(r" *(\d+)  ((?:[0-9a-f]{2} ?){1,8})(?:  |$)", line).groups()
         assert int(at) == outer.origin + len(digits)
         digits += bytes.fromhex(shown)
     assert bytes(digits) == outer.data

@@ -215,7 +215,7 @@ def test_no_number_is_cut(
     assert main(["stat", str(broker), "--by", by, "--deep"]) == 0
     tables = [table.splitlines() for table in capsys.readouterr().out.split("\n\n")]
     assert all(len(line) <= width for table in tables for line in table)
-    rows = LogDirectory(broker).stat(by=by, deep=True)  # type: ignore[arg-type]
+    rows = LogDirectory(broker).stat(by=by, deep=True)
 
     def shown(name: str) -> list[str]:
         ((header, *lines),) = (table for table in tables if name in table[0].split())
@@ -371,7 +371,7 @@ def test_largest_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None
     assert "there is no sum by 'color'" in capsys.readouterr().err
     assert LogDirectory(SAMPLES / "kafka-4.x").largest(0, by="topic").num_rows == 0
     with pytest.raises(ValueError, match="no sum by 'color'"):
-        LogDirectory(SAMPLES / "kafka-4.x").largest(1, by="color")  # type: ignore[arg-type]
+        LogDirectory(SAMPLES / "kafka-4.x").largest(1, by="color")
 
 
 def _bytes(record: Any) -> int:
@@ -381,7 +381,7 @@ def _bytes(record: Any) -> int:
 
 def test_what_cannot_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="no sum by 'color'; known: topic, partition, "):
-        LogDirectory(SAMPLES / "kafka-4.x").stat(by="color")  # type: ignore[arg-type]
+        LogDirectory(SAMPLES / "kafka-4.x").stat(by="color")
     assert main(["stat", str(SAMPLES / "kafka-4.x"), "--by", "topic,color"]) == 2
     assert "there is no sum by 'color'" in capsys.readouterr().err
 
