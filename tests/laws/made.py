@@ -122,26 +122,30 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def imported(made: Generated) -> Iterator[ModuleType]:
     """The package, while it can be imported. It has what the package that it uses has, too."""
     packages = (made.package, apart.PACKAGE)
+    names = packages if "uses" in made.world.manifest else packages[:1]
     finder = _Finder(packages, made.files)
     sys.meta_path.insert(0, finder)
     try:
-        package = importlib.import_module(made.package)
-        if "uses" in made.world.manifest:
-            package = _Both(package, importlib.import_module(apart.PACKAGE))
-        yield package
+        yield _Everything(made, [importlib.import_module(name) for name in names])
     finally:
         sys.meta_path.remove(finder)
         for name in [n for n in sys.modules if n.partition(".")[0] in packages]:
             del sys.modules[name]
 
 
-class _Both(ModuleType):
-    """What two packages declare."""
+class _Everything(ModuleType):
+    """What packages declare, and what modules of them do that packages leave out: drafts."""
 
-    def __init__(self, package: ModuleType, used: ModuleType) -> None:
-        super().__init__(package.__name__)
-        self._packages = (package, used)
+    def __init__(self, made: Generated, packages: Sequence[ModuleType]) -> None:
+        super().__init__(made.package)
+        self._made = made
+        self._packages = packages
 
     def __getattr__(self, name: str) -> Any:
-        package, used = self._packages
-        return getattr(package if hasattr(package, name) else used, name)
+        for package in self._packages:
+            if hasattr(package, name):
+                return getattr(package, name)
+        for path, text in self._made.files.items():
+            if path.endswith(".py") and f"\n{name} = " in text:
+                return getattr(importlib.import_module(path[:-3].replace("/", ".")), name)
+        raise AttributeError(name)

@@ -9,11 +9,19 @@ from codecgen.check import view_columns
 from codecgen.check.open_ended import Ends
 from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan import LayoutPlan, make_plan
-from codecgen.plan.nodes import FieldValue, Value, fields_read, iterate_nodes
+from codecgen.plan.nodes import (
+    Conditional,
+    FieldValue,
+    NullValue,
+    Sum,
+    Value,
+    fields_read,
+    iterate_nodes,
+)
 from codecgen.plan.resolve_views import NUMBERS, ViewResolver, rows_scope
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
-from codecgen.plan.value_ranges import column_range, exact_range, range_of
+from codecgen.plan.value_ranges import Range, column_range, exact_range, range_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of
 from codecgen.schema.model import Column, Layout, Model, Rows, View
@@ -204,11 +212,29 @@ def _check_width(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]
         yield from _check_float_width(column, value, span)
     if not view_columns.is_integer_column(column):
         return
-    known = exact_range if isinstance(value, FieldValue) else range_of
-    (low, high), (least, most) = known(value), column_range(column.type)
-    if low < least or high > most:
-        message = f'"{column.name}" is {column.type}, but its value can be from {low} to {high}'
-        yield Diagnostic("C032", message, span)
+    branches = [_printed_range(branch) for branch in _branches(value)] or [(0, 0)]
+    known = [(min(low for low, _ in branches), max(high for _, high in branches))]
+    known += [] if isinstance(value, FieldValue) else [range_of(value)]
+    least, most = column_range(column.type)
+    for low, high in known:
+        if low < least or high > most:
+            message = f'"{column.name}" is {column.type}, but its value can be from {low} to {high}'
+            yield Diagnostic("C032", message, span)
+            return
+
+
+def _branches(value: Value) -> Iterator[Value]:
+    """Yield the values of all branches of a conditional but null, or the value itself."""
+    if isinstance(value, Conditional):
+        yield from _branches(value.then)
+        yield from _branches(value.otherwise)
+    elif not isinstance(value, NullValue):
+        yield value
+
+
+def _printed_range(value: Value) -> Range:
+    """Return the range of a value in a column. Only sums wrap in 64 bits there."""
+    return range_of(value) if isinstance(value, Sum) else exact_range(value)
 
 
 def _check_float_width(column: Column, value: Value, span: Span) -> Iterator[Diagnostic]:

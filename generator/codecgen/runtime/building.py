@@ -60,7 +60,8 @@ class Build:
         for rule in self.fields.rules:
             reason = rule.find_breach(self.obj)
             if reason is not None:
-                default = self.fields.by_name[rule.about].default
+                about = self.fields.by_name.get(rule.about)  # another version has it, perhaps
+                default = None if about is None else about.default
                 value = None if default is None else default(self.obj)
                 other = construct.Container(self.obj, **{rule.about: value})
                 if value is not None and rule.find_breach(other) is None:

@@ -48,8 +48,8 @@ class Case:
     """Rows of one layout if ``when`` holds: one for each element of the array ``each``, or one for the entry if that
     is None.
 
-    With ``header_only`` the fields at fixed places are enough. With ``whole`` a column takes the first or last
-    element, so all elements must be parsed before the first row.
+    With ``header_only`` the fields at fixed places are enough. With ``whole`` a column or ``when`` takes the first or
+    last element, so all elements must be parsed before the first row.
     """
 
     layout: Layout
@@ -105,6 +105,9 @@ class RowView(Declared):
         """Yield the rows of an opened entry as tuples. Raise CodecError if an element does not
         parse.
         """
+        cases = self._of_layout.get(id(layout), ())
+        if any(case.when is not None and case.whole for case in cases):
+            parse_rest(opened)
         case = self.case(layout, opened.fields)
         if case is None:
             return
@@ -189,17 +192,17 @@ def _fixed_fields(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int,
 
 def row_items(case: Case, opened: Opened) -> Iterator[Any]:
     """Return the elements of an opened entry that become rows, or the entry itself once if there is no array."""
-    if case.each is None:
+    if case.each is None or case.whole:
         parse_rest(opened)
+    if case.each is None:
         return iter((opened.fields,))
-    if not case.whole:
-        return opened.items
-    opened.fields[case.each] = construct.ListContainer(opened.items)
-    return iter(opened.fields[case.each])
+    return iter(opened.fields[case.each] or ()) if case.each in opened.fields else opened.items
 
 
 def parse_rest(opened: Opened) -> None:
-    """Parse the rest of an entry that is a row itself, and store its array."""
+    """Parse the rest of an entry, and store the array that ends it, unless that was done before."""
+    if opened.array is not None and opened.array.name in opened.fields:
+        return
     items = construct.ListContainer(opened.items)
     if opened.array is not None:
         opened.fields[opened.array.name] = items if opened.array.there else None

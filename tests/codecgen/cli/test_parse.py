@@ -137,7 +137,7 @@ def test_a_part_of_the_file(tool: Tool, at: str) -> None:
         (["--at", "-1"], "argument --at: '-1' is not a number of bytes"),
         (["--at", "x"], "argument --at: 'x' is not a number of bytes"),
         (["--json", "--yaml"], "not allowed with argument"),
-        (["--given", "red"], "packet is a layout: nothing has to be given to choose it"),
+        (["--given", "red"], "packet is a layout, not a choice: leave out --given"),
         (["--hex"], "x.bin:1:1: '\\x10' is not a hexadecimal digit"),
     ],
 )

@@ -87,7 +87,7 @@ class RowModule:
         self.module.helpers |= scope.helpers
         if case.rows.header_only:
             items.append(("header_only=", "True"))
-        if any(map(takes_ends, case.values.values())):
+        if any(map(takes_ends, case.values.values())) or _needs_last(case):
             items.append(("whole=", "True"))
         return Call("Case", tuple(items))
 
@@ -139,6 +139,17 @@ class _EntryOwners:
 def takes_ends(value: Value) -> bool:
     """Return whether a value takes the first or the last element of an array."""
     return any(True for _ in nodes.ends_read(value))
+
+
+def _needs_last(case: CasePlan) -> bool:
+    """Return whether the condition of a case takes the last field of the entry, which may be an array, or an element of it."""
+    if case.when is None:
+        return False
+    last = case.entry.in_order[-1].name
+    return takes_ends(case.when) or any(
+        isinstance(node, nodes.FieldValue) and node.names[0] == last
+        for node in nodes.iterate_nodes(case.when)
+    )
 
 
 def paths_of(value: Value, case: CasePlan) -> set[str]:
