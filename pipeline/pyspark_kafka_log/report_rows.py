@@ -82,8 +82,8 @@ def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchRe
 
 
 def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row of statistics for each partition, as a stream. Raise OSError if a file cannot be
-    read.
+    """Compute a row of statistics for each partition, and return a reader of these rows. Raise
+    OSError if a file cannot be read.
     """
     from kafka_log.inspect.statistics.options import Asked as AskedOfStat
     from kafka_log.inspect.statistics.table import stat_table

@@ -253,7 +253,8 @@ def read_split(
 
 
 def within_split(lost: Lost, split: Split) -> Lost:
-    """Return a lost range with the offsets around it limited to the selected offsets of its split.
+    """Return a lost range with offsets around it that the names of segments complete, None where the
+    names contradict them, limited to the selected offsets of its split.
 
     Where no batch of the split lies before or after the range, the names of the segment and of the next one say the offset. ``read`` becomes 0
     if the offsets were limited: no one knows which of the records that could be read are selected.

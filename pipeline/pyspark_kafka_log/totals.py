@@ -199,7 +199,9 @@ def _of_block(
 def _has_needed_values(
     headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: frozenset[str]
 ) -> Any:
-    """Return the mask of headers that state all that is needed for the rows of their batches."""
+    """Return a NumPy mask: True for each header whose batch can be counted without its records. Such a batch lies
+    wholly in the selected offsets, holds no aborted data, and states the values of ``wanted``.
+    """
     count = numbers_of(headers.column("record_count").fill_null(-1))
     first = numbers_of(headers.column("base_offset").fill_null(-1))
     last = numbers(headers, "last_offset")

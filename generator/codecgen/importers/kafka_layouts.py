@@ -102,7 +102,9 @@ class _Writer:
         self.left_out = _held_by_tags(message)
 
     def documents(self) -> list[Mapped]:
-        """Return the layout of the message and those of its named structs."""
+        """Return the layout of the message, then one for each struct, common or inline, to which the naming gives a
+        name. A struct that no version uses gets no layout and is noted in ``missing``.
+        """
         m = self.message
         self.missing.count(m.left_out)
         self.find_uses()

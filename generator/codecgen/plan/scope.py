@@ -52,8 +52,8 @@ class Scope:
         return frozenset(every)
 
     def versions_in(self, type_: FieldType, ref: Reference) -> frozenset[int | None]:
-        """Return the versions that the layout of ``ref`` can have in a field of type ``type_``, which can name
-        its version.
+        """Return the versions that the layout of ``ref`` can have in a field of type ``type_``: all of
+        them if the type takes the version from a value, otherwise those of :meth:`versions_of`.
         """
         if isinstance(type_, StructType | ChoiceType) and type_.version is not None:
             return frozenset(self.model.layouts[ref.layout].all_versions())

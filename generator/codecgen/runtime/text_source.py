@@ -97,9 +97,9 @@ class TextSource:
         self.session.tolerate(error)
 
     def lines(self) -> Iterator[Line]:
-        """Yield the lines. LF ends a line; lenient readers may also take CR and CR LF. Raise
-        LimitError if a line is too long or there are too many; ValueRefused for another line end in
-        a strict session.
+        """Yield the lines. LF ends a line; so do CR and CR LF in a lenient session if the text accepts
+        them. Raise ValueRefused for another line end, and for invalid UTF-8 that is not tolerated;
+        LimitError if a line is too long or there are too many.
         """
         limits: Limits = self.session.limits
         start, number = 0, 0

@@ -185,7 +185,9 @@ class Reader:
         return Value(tuple(values), node.span)
 
     def read_map(self, node: Node, kind: key_types.MapOf) -> Value | None:
-        """Return a mapping from names to (key, value) pairs, or None after a diagnostic."""
+        """Return a ``Value`` that holds a dict from each name to a ``Value`` of its (key node, value) pair. Return
+        None after a diagnostic: no mapping, an invalid name, or an invalid value.
+        """
         if not isinstance(node, Mapping):
             help = list_help(node) if isinstance(node, Sequence) else ""
             self.report("C006", "a mapping is expected here", node.span, help=help)

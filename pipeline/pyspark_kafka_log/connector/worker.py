@@ -399,7 +399,10 @@ class Aggregates:
         return cls(functions, tuple(request["groups"]))
 
     def can_compute(self, scan: Scan) -> bool:
-        """Return whether batch totals give the same values as all rows."""
+        """Return whether batch totals give the same values as all rows: only offsets and timestamps are aggregated, or
+        all rows counted, by topic and partition at most, and the scan raises damage, reads no view and has the
+        policy ``kafka``.
+        """
         known = all(
             column in ("*", *EXTREMES) if name == "count" else column in EXTREMES
             for name, column in self.functions

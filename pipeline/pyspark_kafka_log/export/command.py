@@ -41,7 +41,9 @@ appender.stderr.target = SYSTEM_ERR
 def export_by_spark(
     options: argparse.Namespace, selection: Selection, found: Sequence[Partition]
 ) -> int:
-    """Export the partitions ``found``, and print the result. Return the exit code."""
+    """Export the partitions ``found``, and print the result. Return GOOD, PROBLEMS for losses or damage, or
+    COULD_NOT_RUN: export errors, a missing Java and an interruption are printed, not raised.
+    """
     try:
         target = target_of(options.out, options.format, options.catalog)
         query = RowRanges(

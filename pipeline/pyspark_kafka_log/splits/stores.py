@@ -174,7 +174,7 @@ def _setting_reader(given: Mapping[str, str], names: Any) -> Callable[[str], str
     """
 
     def setting(name: str) -> str:
-        return next((given[one].strip() for one in names(name) if given.get(one)), "")
+        return next((text for one in names(name) if (text := given.get(one, "").strip())), "")
 
     return setting
 

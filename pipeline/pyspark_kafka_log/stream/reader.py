@@ -75,8 +75,8 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: Any = None
     ) -> dict[str, Any]:
-        """Return the end of the next micro-batch after ``start``, which is ``start`` if there is
-        nothing to read. Raise OptionError if an option does not fit the partitions (see
+        """Return the end of the next micro-batch after ``start`` (None: the start noted last). It is
+        ``start`` if there is nothing to read, and holds its start too for the first one. Raise OptionError if an option does not fit the partitions (see
         :meth:`initialOffset`); DataLossError if records are gone and ``failOnDataLoss`` is set.
 
         The end of the first micro-batch contains the offsets at which the query began.

@@ -78,7 +78,9 @@ def loading(name: str, order: str, f: Field) -> str:
 
 
 def primitive(function: str, what: str, f: Field) -> str:
-    """Return the name of a primitive that reads or writes a number. Raise Unsupported for a number of ``what`` if there is none."""
+    """Return ``function`` if a primitive has this name. Raise Unsupported otherwise, with ``what``, the type, and
+    the place of the field ``f`` in the message.
+    """
     if function not in NAMES:
         is_number = isinstance(f.type, ScalarType | BitsType)
         raise Unsupported(f"{'a number' if is_number else 'stored with a number'} of {what}", f)

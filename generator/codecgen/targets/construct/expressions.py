@@ -167,7 +167,9 @@ class PythonExpressions:
         return isinstance(value, nodes.Leaf)
 
     def logical_operand(self, operator: str, value: Value) -> str:
-        """Return the expression for an operand of ``and`` or ``or``, in parentheses if it is of the other operator."""
+        """Return the expression for an operand of ``and`` or ``or`` (``operator``), in parentheses if it is a
+        conditional or uses the other operator.
+        """
         mixed = isinstance(value, nodes.Conditional) or (
             isinstance(value, nodes.Logical) and value.operator != operator
         )

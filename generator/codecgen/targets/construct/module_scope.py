@@ -70,7 +70,9 @@ class ModuleScope:
         return text
 
     def condition(self, value: Value, bits: int | None = None) -> Code:
-        """Return a lambda that tests a condition on the fields of a layout."""
+        """Return a lambda that tests a condition on the fields of a layout, and note the runtime functions that it
+        needs for the imports. Sums wrap in ``bits`` bits; None: they do not wrap.
+        """
         expressions = self.expressions(bits=bits)
         code = expressions.condition(value)
         self.runtime |= expressions.helpers

@@ -351,7 +351,10 @@ class LayoutReader:
         return inner
 
     def close_window(self, op: read_ops.Close, layout: LayoutPlan, end: Expr) -> Expr:
-        """Emit the check that a window is used up, and close it. Return the end of the bytes around it."""
+        """Close the innermost window and return the end of the bytes around it. Emit the check that the
+        window is used up, or, without checks and for a window to the end of the layout, a jump to
+        its end ``end``.
+        """
         window = self.windows.pop()
         f = op.at.field
         differs = self.p.ne(end)

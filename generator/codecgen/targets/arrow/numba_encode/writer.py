@@ -110,7 +110,9 @@ def _description(plan: Plan, view: ViewPlan, encoders: Encoders) -> str:
 
 
 def _case(case: CasePlan, encoders: Encoders, codecs: Code) -> Code:
-    """Return the ``WriteCase`` of a case as code."""
+    """Return the ``WriteCase`` of a case as code: its name, ``codecs``, and the sizes and maximum number of rows of
+    its write program.
+    """
     program = encoders.programs[case.number]
     return call(
         "WriteCase",
