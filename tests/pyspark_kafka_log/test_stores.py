@@ -244,6 +244,6 @@ def test_secrets_are_not_in_texts_of_options_or_plans() -> None:
 
 def test_a_password_in_a_url_is_refused() -> None:
     for given in ({"path": "sftp://me:hidden@host/x"}, {"paths": '["sftp://me:hidden@host/x"]'}):
-        with pytest.raises(OptionError, match="no password may be in a URL") as caught:
+        with pytest.raises(OptionError, match="a URL must not contain a password") as caught:
             parse(given)
         assert "hidden" not in str(caught.value)

@@ -72,5 +72,5 @@ def test_kernels_that_are_asked_for_are_an_error(run: Run) -> None:
     assert (without.stdout, without.returncode) == ("", 2)
     assert without.stderr == (
         "kafka-log: the view records can only be read by the reference codecs: "
-        "use --engine construct, or auto\n"
+        "use --engine construct or --engine auto\n"
     )

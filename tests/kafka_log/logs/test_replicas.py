@@ -72,7 +72,10 @@ def test_what_does_not_is_refused(
 ) -> None:
     code, out, err = run(capsys, verb, *copies)
     assert (code, out) == (2, "")
-    assert f"{copies[1]}/__transaction_state-0: the same partition lies in {copies[0]}" in err
+    assert (
+        f"{copies[1]}/__transaction_state-0: {copies[0]}/__transaction_state-0 holds the same partition"
+        in err
+    )
     assert "--replicas" in err
     output = ("--format", "jsonl")
     alone = run(capsys, verb, copies[0], *output)

@@ -231,14 +231,14 @@ def test_the_newest_replica(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     directory = LogDirectory(places, replicas="newest")
     assert [p.directory for p in directory.partitions if p.topic == "t"] == [places[1] / "t-0"]
     assert directory.stat()["records"].to_pylist() == [3, 3, 3, 20]
-    with pytest.raises(DirectoryError, match="lies in"):
+    with pytest.raises(DirectoryError, match="holds the same partition"):
         _ = LogDirectory(places, replicas="error").partitions
 
     texts = list(map(str, places))
     assert main(["ls", *texts, "--replicas", "newest", "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.split()) == 1 + 4
     assert main(["stat", *texts, "--replicas", "error"]) == 2
-    assert "would come twice" in capsys.readouterr().err
+    assert "would be read twice" in capsys.readouterr().err
     assert main(["dump", *texts, "--topic", "t", "--replicas", "newest", "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.split("\n")) == 20 + 2
 

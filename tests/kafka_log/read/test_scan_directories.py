@@ -153,7 +153,7 @@ def test_nothing_to_read(tmp_path: Path) -> None:
 def test_a_partition_that_lies_in_two_directories_is_refused(tmp_path: Path) -> None:
     shutil.copytree(NEW / "features-0", tmp_path / "features-0")
     with pytest.raises(
-        DirectoryError, match=r"the same partition lies in .*records would come twice"
+        DirectoryError, match=r"holds the same partition, so that its records would be read twice"
     ):
         scan([NEW, tmp_path])
     assert scan([NEW, tmp_path], topics="codecs").read_all().num_rows

@@ -220,7 +220,7 @@ def test_the_same_partition_twice(tmp_path: Path) -> None:
     for broker in ("1", "2"):
         put(tmp_path / broker / "t-0", (0, batch(0)))
     both = [tmp_path / "1", tmp_path / "2"]
-    with pytest.raises(DirectoryError, match=r"the same partition .* --replicas"):
+    with pytest.raises(DirectoryError, match=r"the same partition, .* --replicas"):
         LogDirectory(both).salvage(tmp_path / "out")
     with pytest.raises(OutputError, match="the same partition"):
         LogDirectory(both, replicas="keep").salvage(tmp_path / "out")

@@ -149,7 +149,7 @@ def test_the_command(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["topic"] for row in table.rows()} == {"codecs"}
     assert s3.SECRET not in done.stdout + done.stderr
     assert main([*arguments[:4], "--out", table.place]) == 2
-    assert "only tables of --spark to stores" in capsys.readouterr().err
+    assert "without --spark files are written to local directories only" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- what is refused

@@ -142,7 +142,7 @@ def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -
         ({"startingOffsets": '{"a":{"0":-3}}'}, "startingOffsets: expected e.g."),
         ({"startingOffsets": '{"a":{"x":1}}'}, "startingOffsets: expected e.g."),
         ({"startingOffsets": '{"a":{"0":1.5}}'}, "startingOffsets: expected e.g."),
-        ({"startingOffsets": '{"a":{"0":1,"0":2}}'}, "startingOffsets: a key stands there twice"),
+        ({"startingOffsets": '{"a":{"0":1,"0":2}}'}, "startingOffsets: a key occurs twice"),
         ({"startingOffsets": "[" * 100_000}, "startingOffsets: JSON such as"),
         ({"startingTimestamp": "now"}, "startingTimestamp: milliseconds since 1970"),
         ({"endingOffsetsByTimestamp": '{"a":{"0":-1}}'}, "endingOffsetsByTimestamp: expected e.g."),
@@ -219,7 +219,7 @@ def test_several_paths_are_checked_as_one_is() -> None:
     for path in ("", ["/a", ""]):
         with pytest.raises(OptionError, match=r"paths?: it is empty"):
             parse_paths(path)
-    with pytest.raises(OptionError, match="paths: no password may be in"):
+    with pytest.raises(OptionError, match="paths: a URL must not contain a password"):
         parse_paths(["/a", "s3://user:word@bucket/x"])
 
 

@@ -376,7 +376,7 @@ def test_a_segment_is_there_when_it_is_whole(tmp_path: Path) -> None:
     assert size == path.stat().st_size
     assert decoded(path.read_bytes()).equals(table(SOME))
     before = path.read_bytes()
-    with pytest.raises(FileExistsError, match="is there already"):
+    with pytest.raises(FileExistsError, match="exists: pass overwrite=True"):
         write_segment(path, table(ROWS))
     assert path.read_bytes() == before
     assert write_segment(path, table(ROWS), overwrite=True) == path.stat().st_size
