@@ -243,7 +243,7 @@ def test_replicas(spark: SparkSession, directory: Path) -> None:
     both = [str(directory / "a"), str(directory / "b")]
     assert load(spark, both, view="stat", replicas="keep").count() == 2
     assert load(spark, both, view="stat", replicas="newest").count() == 1
-    with pytest.raises(Exception, match="its records would come twice"):
+    with pytest.raises(Exception, match="its records would be read twice"):
         load(spark, both, view="stat").collect()
 
 
