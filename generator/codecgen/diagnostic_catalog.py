@@ -74,8 +74,9 @@ CATALOG: Mapping[str, CatalogEntry] = {
     ),
     "C009": CatalogEntry(
         "Invalid expression",
-        "Expressions consist of fields, numbers, `+`, `-`, comparisons, `and`, `or`, `not` and `if .. then .. else`.",
-        "Rewrite the expression with these operators.",
+        "Expressions consist of fields, numbers, `true`, `false`, `null`, parentheses, `first`, `last`, `max`, `min`, `+`, `-`, "
+        "comparisons, `and`, `or`, `not` and `if .. then .. else`. Their length and depth are limited.",
+        "Correct the place that the message names, or split the expression.",
     ),
     "C010": CatalogEntry(
         "Invalid version range",
@@ -213,9 +214,10 @@ CATALOG: Mapping[str, CatalogEntry] = {
         "Correct the template. docs/template-reference.md lists the data that templates receive.",
     ),
     "C034": CatalogEntry(
-        "Template that replaces nothing",
-        "A template replaces a template of the target that has the same name. The target has none of this name.",
-        "Use the name of an existing template. Start the name of a file that others include with `_`.",
+        "Unusable name of a template",
+        "A template replaces a template of the target that has the same name. The target has none of this name, the name has "
+        "an unknown `{{placeholder}}`, or it gives the same output file as another template.",
+        "Rename the template as the message says. Start the name of a file that others include with `_`.",
     ),
     "C040": CatalogEntry(
         "Unusable schema directory under `uses`",

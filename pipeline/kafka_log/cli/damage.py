@@ -56,7 +56,9 @@ def batch_lines(batch: Batch) -> Iterator[str]:
 
 
 def end_lines(end: End, path: Path) -> Iterator[str]:
-    """Yield the lines about lost ranges (``!!``) and notes (``--``) at the end of a file."""
+    """Yield the lines about a file that was read: each lost range, the error that stopped the reading or an
+    incomplete end (``!!``), or a note about the end (``--``).
+    """
     for lost in end.lost:
         around = ""
         if lost.after_offset is not None or lost.before_offset is not None:

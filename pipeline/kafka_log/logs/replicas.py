@@ -132,9 +132,10 @@ def _read_salvaged_end(segment: Segment) -> int | None:
 def read_segment_end(
     segment: Segment, policy: Policy = Policy.KAFKA, on_damage: OnDamage = "raise"
 ) -> LogEnd | None:
-    """Return the end of a segment; None if it has no batch. Raise CodecError if a batch is damaged
-    and ``on_damage`` is ``raise``, or if the last offset is the largest possible one; OSError if
-    the file cannot be read.
+    """Return the end of a segment by the headers from its last index entry on; None if it has no
+    batch. Verify no checksum, and ignore an incomplete batch at the end. Raise CodecError if a
+    header there is damaged and ``on_damage`` is ``raise``, or if the last offset is the largest
+    possible one; OSError if the file cannot be read.
     """
     if not segment.size:
         return None

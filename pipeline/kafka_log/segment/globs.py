@@ -37,8 +37,8 @@ def matches(name: str, pattern: str) -> bool:
 
 @lru_cache(maxsize=64)
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a regular expression for a pattern of names. Raise PatternError if the pattern is
-    incomplete.
+    """Return a regular expression for a pattern of names. Raise PatternError if a bracket, a
+    brace or an escape is incomplete, or the ends of a range are in the wrong order.
     """
     out: list[str] = []
     depth = at = 0

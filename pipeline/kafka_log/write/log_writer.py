@@ -81,7 +81,10 @@ class SegmentRoller:
             start += size
 
     def write_pieces(self, pieces: Iterator[memoryview], columns: HeaderColumns) -> None:
-        """Write pieces of whole batches. `columns` reads the first and last offset of a batch from its header."""
+        """Write pieces of whole batches, batch by batch where a piece does not fit. ``columns`` reads the first and
+        last offset of a batch from its header. Raise CodecError for an invalid header; OSError if
+        writing fails.
+        """
         for piece in pieces:
             entries = list(_entries(piece))
             first, last = columns.read(entries[0])[0], columns.read(entries[-1])[1]

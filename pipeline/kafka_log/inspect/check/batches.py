@@ -93,7 +93,9 @@ class BatchCheck(Check):
             )
 
     def _check_records(self, scanned: ScannedSegment, but: Container[int]) -> Iterator[Finding]:
-        """Yield a finding for each batch with undecodable records, except at the positions ``but``."""
+        """Yield a finding for each batch with records that cannot be decoded or have a wrong checksum, except at the
+        positions ``but``.
+        """
         for batch in scanned.refused:
             if batch.position in but or batch.problem.at == RULES:
                 continue

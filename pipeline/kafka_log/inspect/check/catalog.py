@@ -573,7 +573,7 @@ _KINDS = (
         "meta.properties identifies the node, the cluster and the log directory. It cannot be read, or an id"
         " that this node needs is missing.",
         "Correct the file, or restore it from a backup, before you start the broker. The other log directories"
-        " of the node have the same node id and cluster id.",
+        " of the node have the same node id and cluster id, but each has a directory id of its own.",
     ),
     FindingKind(
         "partition_metadata",

@@ -140,7 +140,7 @@ class IndexCheck(Check):
     def _entry_finding(
         self, path: Path, code: str, meaning: str, byte: int, offset: int | None = None
     ) -> Finding:
-        """Return a finding about an entry, as a note if the index is open."""
+        """Return a finding about an entry. If the index is open (``is_open``), it is a note that needs no action."""
         severity: Severity | None = "note" if self.is_open else None
         remedy = OPEN if self.is_open else None
         return self.context.finding(

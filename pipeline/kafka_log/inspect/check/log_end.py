@@ -81,9 +81,9 @@ class EndCheck(Check):
         return all(kind == read.tail_kind for kind in kinds)
 
     def report_beyond_end(self, code: str, path: Path, what: str, offset: int) -> Iterable[Finding]:
-        """Yield a finding if a file names an offset that the log no longer reaches.
-
-        Nothing is yielded if another finding says so: about damage at the end, or about a checkpoint file.
+        """Yield a finding if a file names an offset that the log no longer reaches, unless another
+        finding says so, about damage at the end or a checkpoint file, or the end of the log is
+        uncertain. Raise OSError if the directory of the partition cannot be listed.
 
         Args:
             code: Id of the finding.

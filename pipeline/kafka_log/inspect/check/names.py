@@ -144,8 +144,9 @@ def _not_checked(is_checked: bool) -> str:
 
 
 def check_broker_directory(directory: Path, included: frozenset[State]) -> Iterator[Finding]:
-    """Yield findings about meta.properties and about what is beside the partitions of a log
-    directory. Raise OSError if the directory cannot be listed.
+    """Yield findings about meta.properties, and about files and directories of a log directory that
+    are no live partitions. Findings about states that are not in ``included`` say how to check them.
+    Raise OSError if the directory cannot be listed.
     """
     there = sorted(directory.iterdir())
     is_tier = not any(path.name == META or parse_live_partition_name(path) for path in there)

@@ -203,7 +203,10 @@ def _check_partition(
     reading: ScanOptions,
     wanted: Selection,
 ) -> Iterator[Finding]:
-    """Yield the findings of all checks of a partition, segment by segment, then about the whole."""
+    """Yield the selected findings of all checks of a partition, segment by segment, then about the
+    whole. Check a segment with errors or warnings twice, and yield only findings of both passes.
+    Unreadable files become findings.
+    """
     is_log = not any(segment.state in _APART for segment in partition.segments)
     try:
         bases = list_base_offsets(partition.directory) if is_log else ()

@@ -280,7 +280,10 @@ class TransactionIndexCheck(Check):
         )
 
     def _read_markers(self, scanned: ScannedSegment) -> Markers:
-        """Read the transaction markers of a segment, and update the open transactions in ``begun``."""
+        """Return the transaction markers of a segment that can be decoded, with the last end of each producer in
+        earlier segments. Update the open transactions in ``begun``; drop them where markers may be
+        missing. Raise OSError if the file cannot be read.
+        """
         headers = scanned.headers
         span = headers.last - headers.first + 1
         data = (headers.count >= 0) & ~headers.is_control

@@ -141,7 +141,9 @@ class Side:
         return out
 
     def _read(self, advance: Advance) -> Iterator[Any]:
-        """Yield the valid batches of all segments, and note damage."""
+        """Yield arrays of the headers of valid batches, segment by segment. Append damaged ranges and misplaced
+        batches to ``damage``.
+        """
         bounds = [s.base_offset if s.has_offset_in_name else None for s in self.segments[1:]]
         for number, segment in enumerate(self.segments):
             bound = bounds[number] if number < len(bounds) else None

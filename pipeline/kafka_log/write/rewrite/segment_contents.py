@@ -67,8 +67,8 @@ class SegmentContents:
 
 
 def read_contents(segment: Segment, next_base: int | None = None) -> SegmentContents:
-    """Read a segment and return its contents; bytes that cannot be read become lost ranges, never
-    errors.
+    """Read a segment and return its contents. Never raise for damage or an unreadable file: bytes
+    that cannot be decoded or read become lost ranges, the whole segment if it cannot be opened.
 
     Args:
         segment: The segment.
