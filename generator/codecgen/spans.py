@@ -21,11 +21,11 @@ class Placed(Protocol):
 
     @property
     def span(self) -> Span:
-        """Return where the declaration stands."""
+        """Return the place in YAML of the declaration."""
 
     @property
     def places(self) -> Mapping[str, Span]:
-        """Return where each key of the declaration stands."""
+        """Return the place in YAML of each key of the declaration, by the name of the key."""
 
 
 def hint(word: str, declared: Mapping[str, Span]) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from codecgen.check import run
 from codecgen.diagnostics import Diagnostic, render
-from codecgen.plan import make_plan
+from codecgen.examples import live
+from codecgen.plan import Plan, make_plan
 from codecgen.schema import loader
 from codecgen.schema.model import Model
 from codecgen.targets import arrow
@@ -24,6 +26,13 @@ def checked(files: dict[str, str]) -> Model:
     assert model is not None
     assert render([*found, *run(model)], files) == ""
     return model
+
+
+def codecs_of(plan: Plan, path: str = "case.yaml") -> Any:
+    """The module of codecs that is generated from a schema file, in memory. No target refuses anything."""
+    found, refused = live.load(plan)
+    assert found is not None and not refused
+    return found.module(path)
 
 
 def unread_by_kernels(model: Model) -> list[Diagnostic]:

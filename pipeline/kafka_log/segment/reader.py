@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
@@ -19,10 +19,6 @@ from kafka_log.segment.positioned_reads import (
     open_segment,
     size_of,
 )
-
-# The codecs, and what stands on them, are imported where they are needed: the Arrow kernels may leave nothing to them.
-if TYPE_CHECKING:
-    pass
 
 ENGINES = ("construct",)
 """The codecs that can read a log, by the name on the command line."""
@@ -136,7 +132,7 @@ class SegmentReader:
         """Return the entry of ``size`` bytes at byte ``position``, with its records or without.
         Raise CodecError if it cannot be read or parsed.
         """
-        from kafka_log.segment.reference import construct_engine
+        from kafka_log.segment.reference import construct_engine  # kernels may need no codecs
 
         data = run.read(position, size)
         options = self.options

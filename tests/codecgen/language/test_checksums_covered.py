@@ -15,7 +15,7 @@ from codecgen.plan import make_plan
 from codecgen.runtime.errors import ChecksumError, LengthError, ParseError
 from codecgen.targets.docs import emit as emit_docs
 from codecgen.targets.template import emit_kaitai
-from tests.codecgen.schemas import model_of, unread_by_kernels
+from tests.codecgen.schemas import codecs_of, model_of, unread_by_kernels
 
 TEXT = """
 layout: two
@@ -76,9 +76,7 @@ rows: [{of: entry, columns: {n: n}}]
 
 @pytest.fixture(scope="module")
 def codecs() -> Any:
-    found, refused = live.load(make_plan(model_of(TEXT)))
-    assert found is not None and not refused
-    return found.module("case.yaml")
+    return codecs_of(make_plan(model_of(TEXT)))
 
 
 def test_one_range_after_the_other(codecs: Any) -> None:

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from codecgen.diff import Side, diff
-from codecgen.examples import live
 from codecgen.explain.declarations import explain
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import BuildError, ParseError, TruncatedError
 from codecgen.targets.docs import emit as emit_docs
 from codecgen.targets.template import emit_kaitai
-from tests.codecgen.schemas import model_of, unread_by_kernels
+from tests.codecgen.schemas import codecs_of, model_of, unread_by_kernels
 
 TEXT = """
 layout: point
@@ -56,9 +55,7 @@ rows: [{of: entry, columns: {n: n}}]
 
 @pytest.fixture(scope="module")
 def codecs() -> Any:
-    found, refused = live.load(make_plan(model_of(TEXT)))
-    assert found is not None and not refused
-    return found.module("case.yaml")
+    return codecs_of(make_plan(model_of(TEXT)))
 
 
 def test_bytes_are_those_of_the_elements(codecs: Any) -> None:

@@ -18,11 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.examples import live
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import ChecksumError, ParseError, TrailingError, ValueRefused
 from codecgen.schema import loader
-from tests.codecgen.schemas import checked
+from tests.codecgen.schemas import checked, codecs_of
 from tests.paths import ROOT
 
 FOREIGN = ROOT / "tests" / "data" / "foreign"
@@ -32,9 +31,7 @@ FOREIGN = ROOT / "tests" / "data" / "foreign"
 def codecs(name: str) -> Any:
     """The generated module of a format."""
     plan = make_plan(checked(loader.read_files(FOREIGN / name)))
-    found, refused = live.load(plan)
-    assert found is not None and not refused
-    return found.module(f"{name}.yaml")
+    return codecs_of(plan, f"{name}.yaml")
 
 
 # ---------------------------------------------------------------- PNG

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from codecgen.examples import live
 from codecgen.explain.declarations import explain
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import LengthError, ParseError, TrailingError
 from codecgen.targets.template import emit_kaitai
-from tests.codecgen.schemas import model_of, unread_by_kernels
+from tests.codecgen.schemas import codecs_of, model_of, unread_by_kernels
 
 TEXT = """
 layout: envelope
@@ -45,9 +44,7 @@ rows: [{of: entry, HEADERcolumns: {n: n}}]
 
 @pytest.fixture(scope="module")
 def codecs() -> Any:
-    found, refused = live.load(make_plan(model_of(TEXT)))
-    assert found is not None and not refused
-    return found.module("case.yaml")
+    return codecs_of(make_plan(model_of(TEXT)))
 
 
 def test_the_length_counts_itself(codecs: Any) -> None:

@@ -12,7 +12,7 @@ from codecgen.plan import make_plan
 from codecgen.runtime.errors import ParseError, ValueRefused
 from codecgen.schema.expression import ExpressionError, Number, Truth, parse, source
 from codecgen.targets import docs
-from tests.codecgen.schemas import model_of, unread_by_kernels
+from tests.codecgen.schemas import codecs_of, model_of, unread_by_kernels
 
 TEXT = r"""
 enums: {kind: {doc: Kinds., values: {far: 0x10, near: -3}}}
@@ -60,9 +60,7 @@ BYTES = (
 
 @pytest.fixture(scope="module")
 def codecs() -> Any:
-    found, refused = live.load(make_plan(model_of(TEXT)))
-    assert found is not None and not refused
-    return found.module("case.yaml")
+    return codecs_of(make_plan(model_of(TEXT)))
 
 
 def test_everything_is_left_to_the_builder(codecs: Any) -> None:

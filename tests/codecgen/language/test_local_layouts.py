@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from codecgen.diagnostics import render
-from codecgen.examples import live
 from codecgen.explain.declarations import explain
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import BuildError, LengthError, ParseError, TruncatedError
@@ -16,7 +15,7 @@ from codecgen.schema import loader
 from codecgen.targets import docs
 from codecgen.targets.template import emit_kaitai
 from tests.codecgen.goldens import MANIFEST
-from tests.codecgen.schemas import model_of, unread_by_kernels
+from tests.codecgen.schemas import codecs_of, model_of, unread_by_kernels
 
 TEXT = """
 layout: lists
@@ -50,9 +49,7 @@ rows: [{of: entry, columns: {n: size}}]
 @pytest.fixture(scope="module")
 def codecs() -> Any:
     model = model_of(TEXT.split("---\nlayout: entry")[0])
-    found, refused = live.load(make_plan(model))
-    assert found is not None and not refused
-    return found.module("case.yaml")
+    return codecs_of(make_plan(model))
 
 
 LISTS = struct.pack("<i", 3) + b"\x02\0hi\xff\xff\0\0" + b"abcdefgh"

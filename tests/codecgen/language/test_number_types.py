@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.examples import live
 from codecgen.explain.declarations import explain
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import BuildError, CodecError, TruncatedError
 from codecgen.runtime.primitives import Float32, Integer
 from codecgen.targets import docs
 from codecgen.targets.template import emit_kaitai
-from tests.codecgen.schemas import model_of, unread_by_kernels
+from tests.codecgen.schemas import codecs_of, model_of, unread_by_kernels
 
 TEXT = """
 layout: mixed
@@ -37,9 +36,7 @@ ORDERS: tuple[Literal["big", "little"], ...] = ("big", "little")
 
 @pytest.fixture(scope="module")
 def mixed() -> Any:
-    found, refused = live.load(make_plan(model_of(TEXT)))
-    assert found is not None and not refused
-    return found.module("case.yaml").MIXED
+    return codecs_of(make_plan(model_of(TEXT))).MIXED
 
 
 def test_bytes(mixed: Any) -> None:

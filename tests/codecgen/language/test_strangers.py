@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from codecgen.examples import live
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import (
     BuildError,
@@ -18,7 +17,7 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.schema import loader
-from tests.codecgen.schemas import checked
+from tests.codecgen.schemas import checked, codecs_of
 from tests.paths import ROOT
 
 STRANGERS = ROOT / "tests" / "data" / "strangers"
@@ -28,9 +27,7 @@ STRANGERS = ROOT / "tests" / "data" / "strangers"
 def codecs(name: str) -> Any:
     """The generated module of a directory's case.yaml."""
     plan = make_plan(checked(loader.read_files(STRANGERS / name)))
-    found, refused = live.load(plan)
-    assert found is not None and not refused
-    return found.module("case.yaml")
+    return codecs_of(plan)
 
 
 # ---------------------------------------------------------------- a choice of layouts with versions

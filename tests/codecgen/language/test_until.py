@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.examples import live
 from codecgen.explain.declarations import explain
 from codecgen.explain.programs import explain_program
 from codecgen.plan import Plan, make_plan
@@ -18,7 +17,7 @@ from codecgen.runtime.errors import BuildError, LimitError, ParseError, Trailing
 from codecgen.runtime.located_bytes import Limits
 from codecgen.targets.docs import emit as emit_docs
 from codecgen.targets.template import emit_kaitai
-from tests.codecgen.schemas import model_of, unread_by_kernels
+from tests.codecgen.schemas import codecs_of, model_of, unread_by_kernels
 
 TEXT = """
 enums: {kind: {doc: What., unknown: keep, values: {more: 0, end: 1}}}
@@ -78,9 +77,7 @@ def the_plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def codecs() -> Any:
-    found, refused = live.load(the_plan())
-    assert found is not None and not refused
-    return found.module("case.yaml")
+    return codecs_of(the_plan())
 
 
 @given(st.lists(st.text("abc", min_size=1, max_size=63), max_size=5))

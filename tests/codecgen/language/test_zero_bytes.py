@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.examples import live
 from codecgen.explain.declarations import explain
 from codecgen.explain.programs import explain_program
 from codecgen.plan import Plan, make_plan
@@ -18,7 +17,7 @@ from codecgen.runtime.errors import BuildError, ParseError, TruncatedError, Valu
 from codecgen.targets import arrow
 from codecgen.targets.docs import emit as emit_docs
 from codecgen.targets.template import emit_kaitai
-from tests.codecgen.schemas import model_of, unread_by_kernels
+from tests.codecgen.schemas import codecs_of, model_of, unread_by_kernels
 
 TEXT = """
 layout: texts
@@ -73,9 +72,7 @@ def the_plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def codecs() -> Any:
-    found, refused = live.load(the_plan())
-    assert found is not None and not refused
-    return found.module("case.yaml")
+    return codecs_of(the_plan())
 
 
 # ---------------------------------------------------------------- ended by a zero byte

@@ -185,9 +185,9 @@ def is_active(segment: Segment, next_base: int | None) -> bool:
     return next_base is None and not segment.rolled
 
 
-def find_tail_kind(segment: Segment, run: Lost, is_active: bool) -> str | None:
+def find_tail_kind(segment: Segment, run: Lost, may_grow: bool) -> str | None:
     """Return ``zero_tail`` or ``torn_tail`` for a lost range at the end of a segment; None for other
-    damage. Raise OSError if the file cannot be opened.
+    damage. ``may_grow``: a broker appends to the segment. Raise OSError if the file cannot be opened.
     """
     with segment.path.open("rb") as file:
         if is_zeros(file, run.start, run.end):
@@ -201,7 +201,7 @@ def find_tail_kind(segment: Segment, run: Lost, is_active: bool) -> str | None:
         except CodecError:
             return None
         end = run.start + frame.size
-        if end <= run.end and is_active:
+        if end <= run.end and may_grow:
             # After a crash a file may be as long as it should be, with zeros where nothing was written.
             begin = max(end - UNWRITTEN, run.start + framing.HEADER_START)
             return "torn_tail" if is_zeros(file, begin, run.end) else None
