@@ -247,7 +247,7 @@ def _check_replicas(logs: Sequence[Log]) -> None:
             raise OptionError(
                 "replicas",
                 f"partition {log.partition} of topic {log.topic} lies in {other.directory} and in"
-                f" {log.directory}: its records would come twice. Load one of them, or set replicas to newest or keep",
+                f" {log.directory}: its records would be read twice. Load one of them, or set replicas to newest or keep",
             )
 
 
