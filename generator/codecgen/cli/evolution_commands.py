@@ -54,8 +54,19 @@ def breaking(arguments: argparse.Namespace) -> int:
     with _load_old(arguments.schemas, arguments.against) as old:
         changes = compare_models(old, new)
     breaks = [change for change in changes if change.is_breaking]
+    accepted = {(one.rule, one.at): one for one in new.manifest.accepted_breaks}
+    for change in breaks:
+        if (reason := accepted.get((change.rule, change.path))) is not None:
+            line = f"accepted [{change.rule}]: {change.subject}: {change.message} ({reason.reason})"
+            print(printable(line))
+    met = {(change.rule, change.path) for change in breaks}
+    for key, one in accepted.items():
+        if key not in met:
+            say(f"codecgen: note: {one.span}: no change breaks {one.rule} at {printable(one.at)}")
+    breaks = [change for change in breaks if (change.rule, change.path) not in accepted]
     if not breaks:
-        print(f"{arguments.schemas}: {count(len(changes), 'change')}, none is breaking")
+        what = "only accepted ones are breaking" if met else "none is breaking"
+        print(f"{arguments.schemas}: {count(len(changes), 'change')}, {what}")
         return GOOD
     before = f"{arguments.against}:"
     texts = {

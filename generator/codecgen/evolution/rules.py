@@ -1,6 +1,6 @@
 """Catalog of the rules of ``codecgen breaking``: what each id means and how to avoid the break.
 
-``codecgen explain B006`` and docs/evolving-a-schema.md print these texts.
+``codecgen explain B006`` and docs/breaking-rules.md print these texts.
 """
 
 from __future__ import annotations
@@ -154,4 +154,4 @@ RULES: Mapping[str, CatalogEntry] = {
         "Compare the steps of both states. Accept the break if both read the same bytes, and report the missing rule.",
     ),
 }
-"""Entry of each rule, in the order of docs/evolving-a-schema.md. An id never changes its meaning."""
+"""Entry of each rule, in the order of docs/breaking-rules.md. An id never changes its meaning."""

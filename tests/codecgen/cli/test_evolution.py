@@ -122,6 +122,29 @@ def test_diff_marks_breaks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert line in capsys.readouterr().out
 
 
+def test_an_accepted_break(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = write(tmp_path / "old", OLD), write(tmp_path / "new", BROKEN)
+    accepted = "{rule: B006, at: packet.size, reason: Nobody wrote any.}"
+    stale = "{rule: B006, at: packet.body, reason: No more.}"
+    manifest = f"{MANIFEST}accepted_breaks: [{accepted}, {stale}]\n"
+    (new / "codecgen.yaml").write_text(manifest, encoding="utf-8")
+    assert run("breaking", "--against", old, "--schemas", new) == 0
+    out, err = capsys.readouterr()
+    assert out == (
+        "accepted [B006]: packet.size, version 0: uint16 becomes uint32 (Nobody wrote any.)\n"
+        f"{new}: 1 change, only accepted ones are breaking\n"
+    )
+    assert err == "codecgen: note: codecgen.yaml:7: no change breaks B006 at packet.body\n"
+
+
+@pytest.mark.parametrize("rule", ["B010", "B003"])
+def test_another_break_is_not_accepted(tmp_path: Path, rule: str) -> None:
+    old, new = write(tmp_path / "old", OLD), write(tmp_path / "new", BROKEN)
+    manifest = f"{MANIFEST}accepted_breaks: {{rule: {rule}, at: packet.size, reason: Why not.}}\n"
+    (new / "codecgen.yaml").write_text(manifest, encoding="utf-8")
+    assert run("breaking", "--against", old, "--schemas", new) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

@@ -10,6 +10,7 @@ import pytest
 from codecgen.evolution import Change, compare_models
 from codecgen.evolution.rules import RULES
 from codecgen.explain.declarations import explain_diagnostic
+from tests.codecgen.evolution import evolution_page
 from tests.codecgen.evolution.pairs import PAIRS, Pair
 from tests.codecgen.schemas import model_of
 from tests.paths import ROOT
@@ -65,3 +66,8 @@ def test_explain_shows_a_rule(rule: str) -> None:
     assert text is not None
     assert text.startswith(f"{rule}: {RULES[rule].title}\n")
     assert "Remedy:" in text
+
+
+def test_the_pages_are_current() -> None:
+    for path, text in evolution_page.pages().items():
+        assert path.read_text("utf-8") == text
