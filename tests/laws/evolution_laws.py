@@ -109,21 +109,21 @@ def _write(world: World, old: Model, r: random.Random) -> dict[Any, Any]:
             if "draft" in layout or name not in old.layouts:
                 continue
             for version in made.facts.versions(name):
-                found = []
+                found: list[tuple[Any, bytes]] = []
                 for full, data in samples(made, name, version, r, VALUES):
                     if data is not None and not _has_unknown(full):
                         built = codec_of(package, name, version).build(given(full))
                         found.append((full, built))
                 out[name, version] = found
         for name, tree in world.of("text").items():
-            found = []
+            texts: list[tuple[Any, bytes]] = []
             for _ in range(VALUES):
                 try:
                     value = text_laws.Values(tree, r).text()
                 except NoValue:
                     continue
-                found.append((value, text_laws.built(tree, value)))
-            out[name, "text"] = found
+                texts.append((value, text_laws.built(tree, value)))
+            out[name, "text"] = texts
     return out
 
 

@@ -16,6 +16,7 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.read_ops import Absent, ReadOp, Require, Tags, When
 from codecgen.plan.read_program import read_program
 from codecgen.plan.type_text import type_words
+from codecgen.schema.lookup import has_byte_order
 from codecgen.schema.types import Span, TagsType
 
 
@@ -269,7 +270,7 @@ def _canonical_op(op: ReadOp, names: Mapping[str, str]) -> object:
     if isinstance(op, When):
         forms = (_canonical_op(one, names) for one in op.then)
         inner = tuple(form for form in forms if form is not None)
-        return ("When", names.get(op.field.name, op.field.name), inner)
+        return ("When", _canonical(op.field, names), named_shape(op.condition, names), inner)
     if isinstance(op, Tags):
         return "Tags"
     parts: list[object] = [type(op).__name__]
@@ -286,7 +287,9 @@ def _canonical_op(op: ReadOp, names: Mapping[str, str]) -> object:
 def _canonical(value: object, names: Mapping[str, str]) -> object:
     """Return a comparable form of a part of a step."""
     if isinstance(value, FieldPlan):
-        return names.get(value.name, value.name)
+        f = value.field
+        order = f.endian if has_byte_order(f) else ""
+        return (names.get(f.name, f.name), order, f.checksum, f.mask)
     if is_dataclass(value):
         return (
             type(value).__name__,

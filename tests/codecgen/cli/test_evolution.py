@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from codecgen.cli import main
-from codecgen.evolution import git_source
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import SCHEMAS
 
@@ -184,7 +183,7 @@ def test_no_schemas_in_the_revision(repository: Path, capsys: pytest.CaptureFixt
 def test_no_git(
     repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(git_source.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     assert run("breaking", "--against", "v1", "--schemas", repository) == 2
     assert "git is not installed" in capsys.readouterr().err
 
