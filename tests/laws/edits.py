@@ -244,9 +244,33 @@ def _add_rule(world: World, r: random.Random) -> str:
     if not places:
         return "nothing"
     layout, name, spec = r.choice(places)
-    key = r.choice(("valid", "refuse"))
-    spec[key] = f"{name} {r.choice(('<', '>=', '!='))} {r.choice((-1, 0, 1, 5, 200))}"
-    return f"{layout}.{name}: {key} {spec[key]}"
+    condition = f"{name} {r.choice(('<', '>=', '!='))} {r.choice((-1, 0, 1, 5, 200))}"
+    key = r.choice(("valid", "refuse", "rule"))
+    if key == "rule":
+        rules = world.layouts[layout].setdefault("rules", {})
+        rules["brand_new"] = {"about": name, "is": condition}
+    else:
+        spec[key] = condition
+    return f"{layout}.{name}: {key} {condition}"
+
+
+def _change_null(world: World, r: random.Random) -> str:
+    """Null is another number, is possible, or is not possible any more."""
+    places = [
+        (path, tree)
+        for document in _layouts(world)
+        for path, tree in _mappings(document)
+        if {"string", "bytes", "count", "null", "nullable"} & set(tree)
+    ]
+    if not places:
+        return "nothing"
+    path, tree = r.choice(places)
+    if ("null" in tree or "nullable" in tree) and r.random() < 0.5:
+        tree.pop("null", None)
+        tree.pop("nullable", None)
+        return f"{path} loses null"
+    tree["null"] = r.choice((-2, -1, 0, 1, 3))
+    return f"{path}: null {tree['null']}"
 
 
 def _change_doc(world: World, r: random.Random) -> str:
@@ -271,5 +295,6 @@ EDITS: tuple[Callable[[World, random.Random], str], ...] = (
     _edit_enum,
     _edit_bits,
     _add_rule,
+    _change_null,
     _change_doc,
 )

@@ -32,18 +32,23 @@ class LayoutComparer:
         """Yield the changes of the bytes of a layout that both states declare, version by version."""
         plans = self.new.versions[name]
         layout = self.new.model.layouts[name]
+        continued = set()
         for old in self.old.versions[name]:
             new = select_version(old, plans)
+            continued.add(None if new is None else new.version)
             if new is None:
-                yield Change(
-                    "bytes", name, f"version {old.version} is removed", "B002", span=layout.span
-                )
+                span = layout.places.get("versions", layout.span)
+                yield Change("bytes", name, f"version {old.version} is removed", "B002", span=span)
             else:
                 yield from self.compare_pair(old, new)
         before = {plan.version for plan in self.old.versions[name]}
         for new in plans:
-            if new.version not in before and new.version is not None and None not in before:
+            if new.version is not None and new.version not in continued:
                 yield Change("bytes", name, f"version {new.version} is added", span=layout.span)
+        if (None in before) != (layout.versions is None):
+            message = "versions are added" if None in before else "versions are removed"
+            message += ", so that its codecs have other names"
+            yield Change("names", name, message, span=layout.span)
 
     def compare_pair(self, old: LayoutPlan, new: LayoutPlan) -> list[Change]:
         """Return the changes from one layout version to another one. A pair that is being compared, because layouts
