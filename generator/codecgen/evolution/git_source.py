@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import subprocess
 import tarfile
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+_OF_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 
 
 class GitError(Exception):
@@ -59,7 +62,13 @@ def checkout_schemas(directory: Path, revision: str) -> Iterator[Path]:
 
 
 def _run_git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a directory and return its result. Its exit code is not checked."""
+    """Run git in a directory and return its result. Its exit code is not checked.
+
+    Variables that git sets for hooks name another repository or its index, so git does not get them.
+    """
     return subprocess.run(
-        ["git", "-C", str(directory), *arguments], capture_output=True, check=False
+        ["git", "-C", str(directory), *arguments],
+        env={name: value for name, value in os.environ.items() if name not in _OF_HOOKS},
+        capture_output=True,
+        check=False,
     )

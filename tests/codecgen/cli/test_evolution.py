@@ -88,6 +88,13 @@ def test_a_revision_of_git(repository: Path, capsys: pytest.CaptureFixture[str])
     assert run("breaking", "--against", "HEAD~1", "--schemas", repository) == 1
 
 
+def test_in_a_hook_of_git(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_DIR", ".git")
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
+    monkeypatch.chdir(repository.parent)
+    assert run("breaking", "--against", "v1", "--schemas", "formats") == 0
+
+
 def test_a_revision_brings_the_directories_that_it_uses(repository: Path) -> None:
     used = repository.parent / "base"
     write(used, "layout: inner\nfields: {a: u8}\n")
