@@ -13,11 +13,11 @@ from codecgen.evolution.pairs import LayoutPair, select_version
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, RulePlan
 from codecgen.plan.equality import conjuncts
 from codecgen.plan.nodes import Value
-from codecgen.plan.read_ops import Absent, ReadOp, Require, Tags, When
+from codecgen.plan.read_ops import Absent, Padding, ReadOp, Require, Tags, When
 from codecgen.plan.read_program import read_program
 from codecgen.plan.type_text import type_words
 from codecgen.schema.lookup import has_byte_order
-from codecgen.schema.types import Span, TagsType
+from codecgen.schema.types import PaddingType, Span, TagsType
 
 
 class LayoutComparer:
@@ -223,7 +223,14 @@ def _field_words(fp: FieldPlan) -> str:
 
 def _in_order(plan: LayoutPlan) -> list[FieldPlan]:
     """Return the fields that can exist, in the order of their bytes, without tagged fields."""
-    return [fp for fp in plan.in_order if presence(fp.when) != "never"]
+    return [
+        fp for fp in plan.in_order if presence(fp.when) != "never" and not _is_empty_padding(fp)
+    ]
+
+
+def _is_empty_padding(fp: FieldPlan) -> bool:
+    """Return whether a field is padding that never has a byte, because its position is always a multiple."""
+    return isinstance(fp.field.type, PaddingType) and fp.size == 0
 
 
 def _match_fields(old: LayoutPlan, new: LayoutPlan) -> dict[str, str]:
@@ -270,7 +277,9 @@ def _canonical_program(
 
 def _canonical_op(op: ReadOp, names: Mapping[str, str]) -> object:
     """Return a comparable form of a step, or None for a step that reads no bytes."""
-    if isinstance(op, Require | Absent):
+    if isinstance(op, Require | Absent) or (
+        isinstance(op, Padding) and _is_empty_padding(op.field)
+    ):
         return None
     if isinstance(op, When):
         forms = (_canonical_op(one, names) for one in op.then)

@@ -57,6 +57,13 @@ def test_a_break_that_no_rule_explains_is_caught(
     assert not any(change.is_breaking for change in changes(pair.old, pair.old))
 
 
+@pytest.mark.parametrize(("size", "breaks"), [("u32", []), ("u16", ["B004"])])
+def test_padding_that_is_empty_changes_nothing(size: str, breaks: list[str]) -> None:
+    old = f"layout: reading\nfields: {{a: {size}, b: u8}}\n"
+    new = f"layout: reading\nfields: {{a: {size}, gap: {{padding: 4}}, b: u8}}\n"
+    assert [change.rule for change in changes(old, new)] == breaks
+
+
 def test_every_rule_has_a_pair() -> None:
     assert {pair.rule for pair in PAIRS} == set(RULES) - {SAFETY_NET}
 
