@@ -153,6 +153,7 @@ def generate() -> None:
 
 RENEWED = (
     "tests.codecgen.goldens",
+    "tests.codecgen.evolution.evolution_page",
     "tests.codecgen.importers.importing",
     "tests.codecgen.language.language_pages",
     "tests.codecgen.targets.docs.doc_pages",

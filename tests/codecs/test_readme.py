@@ -38,11 +38,16 @@ def test_a_new_version_in_five_steps(tmp_path: Path) -> None:
     assert [language for language, _ in steps] == ["diff", "sh", "sh", "sh", "python"]
     path = re.search(r"`(schemas/[^`]+\.yaml)`", text)
     assert path is not None
+    for arguments in (["init", "-q"], ["add", "schemas"], ["commit", "-q", "-m", "released"]):
+        identity = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)
     apply(steps[0][1], tmp_path / path[1])
-    for _, command in steps[1:4]:
+    for command in "".join(code for _, code in steps[1:4]).splitlines():
         output = tree.run(*shlex.split(command))
         if "diff" in command:
             assert "record_count" in output
+        if "breaking" in command:
+            assert "1 change, none is breaking" in output
     tree.run("python", "-c", steps[4][1])
 
 

@@ -123,6 +123,9 @@ class Directory:
             m["spelling"] = d.pick(("camel", "snake"))
         if d.chance(5):
             m["doc"] = "Nobody wrote them."
+        if d.chance(8):
+            one = {"rule": "B006", "at": "some.thing", "reason": "Nobody has it."}
+            m["accepted_breaks"] = [one] if d.chance(2) else one
 
     def enums(self) -> dict[str, Tree]:
         d = self.d

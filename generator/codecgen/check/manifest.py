@@ -26,6 +26,11 @@ def check(model: Model) -> Iterator[Diagnostic]:
     if manifest.pages_at:
         where = place(manifest, "documents.at")
         yield from _check_address("the address of pages", manifest.pages_at, "the file", where)
+    for accepted in manifest.accepted_breaks:
+        for key in ("at", "reason"):
+            if not getattr(accepted, key):
+                message = f"the `{key}` of an accepted break is empty"
+                yield Diagnostic("C017", message, accepted.span)
     if len(model.files) == 1:
         message = "the schema directory declares nothing"
         help = "add a file with a `layout`"

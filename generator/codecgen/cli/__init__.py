@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from codecgen import directories, output
-from codecgen.cli import explain_commands, schema_commands, value_commands
+from codecgen.cli import evolution_commands, explain_commands, schema_commands, value_commands
 from codecgen.cli.common import COULD_NOT_RUN, EXIT_CODES, FINDINGS, GOOD, UsageError, say
 from codecgen.runtime import completion
 from codecgen.runtime.version import RELEASE
@@ -156,7 +156,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument(
         "name",
         metavar="NAME",
-        help="name with dots between its parts, such as record_batch.crc, or the number of a diagnostic, such as C012",
+        help="name with dots between its parts, such as record_batch.crc, or the id of a diagnostic or of a rule of breaking, such as C012 or B006",
     )
     explain.add_argument(
         "--program",
@@ -168,18 +168,34 @@ def _parser() -> argparse.ArgumentParser:
     diff = add(
         "diff",
         explain_commands.diff,
-        "show what changed in a layout between two versions or two releases",
+        "show what changed in a layout between two versions or two releases, or in all schemas since another state",
         "diff message 0 1",
         "diff record_batch 0.11.0 3.1.0",
+        "diff --against v1.0 --schemas schemas",
     )
-    diff.add_argument("layout", metavar="LAYOUT", help="name of a layout or a text")
+    diff.add_argument("layout", metavar="LAYOUT", nargs="?", help="name of a layout or a text")
     diff.add_argument(
         "before",
         metavar="FROM",
+        nargs="?",
         help="older version of the layout, such as 0, or release, such as 0.11.0",
     )
-    diff.add_argument("after", metavar="TO", help="newer version of the layout, or release")
+    diff.add_argument(
+        "after", metavar="TO", nargs="?", help="newer version of the layout, or release"
+    )
+    _add_against(diff, required=False)
     _add_schemas(diff)
+
+    breaking = add(
+        "breaking",
+        evolution_commands.breaking,
+        "report changes since another state of the schemas that old readers or old data cannot survive",
+        "breaking --against v1.0 --schemas schemas",
+        "breaking --against ../released/schemas",
+        "explain B006",
+    )
+    _add_against(breaking, required=True)
+    _add_schemas(breaking)
 
     parse = add(
         "parse",
@@ -326,6 +342,16 @@ def _byte(text: str) -> int:
             f"{text!r} is not a number of bytes: write a number such as 500 or 0x1f4"
         )
     return int(text, 16 if text[:2] in ("0x", "0X") else 10)
+
+
+def _add_against(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Add the option ``--against``."""
+    parser.add_argument(
+        "--against",
+        metavar="STATE",
+        required=required,
+        help="older state of the schema directory: a directory, or a revision of its git repository",
+    )
 
 
 def _add_schemas(parser: argparse.ArgumentParser) -> None:

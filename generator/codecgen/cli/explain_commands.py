@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from codecgen.cli import evolution_commands
 from codecgen.cli.common import FINDINGS, GOOD, UsageError, release_of, sound
 from codecgen.diagnostics import suggest
 from codecgen.plan import as_of
@@ -38,6 +39,14 @@ def diff(arguments: argparse.Namespace) -> int:
     """
     from codecgen import diff as differences
 
+    if arguments.against is not None:
+        if arguments.layout is not None:
+            raise UsageError("--against compares all schemas; leave out LAYOUT, FROM and TO")
+        return evolution_commands.diff_against(arguments)
+    if arguments.after is None:
+        raise UsageError(
+            "name LAYOUT, FROM and TO, or another state with --against; see codecgen diff --help"
+        )
     model = sound(arguments.schemas)
     if model is None:
         return FINDINGS

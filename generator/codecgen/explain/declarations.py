@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from codecgen.diagnostic_catalog import CATALOG
 from codecgen.diagnostics import did_you_mean, printable
+from codecgen.evolution.rules import RULES
 from codecgen.explain.terminal import (
     WIDTH,
     array_rows,
@@ -37,8 +38,10 @@ class UnknownName(Exception):
 
 
 def explain_diagnostic(code: str) -> str | None:
-    """Return what a diagnostic means and how to fix it; None if ``code`` is not the id of one, in upper or lower case."""
-    entry = CATALOG.get(code.upper())
+    """Return what a diagnostic or a rule of ``codecgen breaking`` means and how to fix it; None if ``code`` is not the
+    id of one, in upper or lower case.
+    """
+    entry = CATALOG.get(code.upper()) or RULES.get(code.upper())
     if entry is None:
         return None
     lines = [f"{code.upper()}: {entry.title}", f"severity: {' or '.join(entry.severities)}"]

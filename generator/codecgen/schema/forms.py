@@ -10,6 +10,7 @@ from codecgen.schema import yaml_tree
 from codecgen.schema.expression import Data, Expression, data_text
 from codecgen.schema.expression import parse as parse_expression
 from codecgen.schema.model import (
+    AcceptedBreak,
     Column,
     Derived,
     Example,
@@ -215,6 +216,13 @@ def rule(name: str, r: Record, span: Span) -> Rule:
         since=cast(Since | None, r["since"]),
         places=r.places(),
     )
+
+
+def accepted_breaks(value: object) -> Iterator[AcceptedBreak]:
+    """Yield the breaking changes that a manifest accepts."""
+    for item in cast(tuple[Value, ...], value or ()):
+        r = cast(Record, item.value)
+        yield AcceptedBreak(r.text("rule"), r.text("at"), r.text("reason"), r.span)
 
 
 def fills(value: object) -> Iterator[Fill]:

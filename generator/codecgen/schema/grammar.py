@@ -211,6 +211,19 @@ FORMS: Mapping[str, Form] = {
                 MapOf(Directory()),
                 "Other schema directories, by the name that stands before the dot: `weather.reading`.",
             ),
+            "accepted_breaks": Key(
+                ListOf(Use("accepted_break")), "Changes that `codecgen breaking` accepts."
+            ),
+        },
+    ),
+    "accepted_break": Form(
+        "A change that breaks old readers or old data, and is made nevertheless.",
+        {
+            "rule": Key(Word(), "The rule that it breaks.", True, "rule: B006"),
+            "at": Key(
+                Text(), "What changes, as `codecgen breaking` prints it.", True, "at: reading.place"
+            ),
+            "reason": Key(Text(), "Why nobody is harmed.", True),
         },
     ),
     "documents": Form(

@@ -123,5 +123,6 @@ def _make_manifest(r: Record) -> Manifest:
         else (),
         pages_at=documents.text("at") if isinstance(documents, Record) else "",
         uses={k: str(v) for k, v in forms.entries(r["uses"])},
+        accepted_breaks=tuple(forms.accepted_breaks(r["accepted_breaks"])),
         places=r.places(),
     )

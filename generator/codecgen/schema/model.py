@@ -380,6 +380,16 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class AcceptedBreak:
+    """A breaking change that the authors of a directory accept: the rule, the path of what changes, and the reason."""
+
+    rule: str
+    at: str
+    reason: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """Settings of a schema directory as a whole (``codecgen.yaml``).
 
@@ -399,6 +409,7 @@ class Manifest:
     as_of_folders: tuple[str, ...] = ()
     pages_at: str = ""
     uses: Mapping[str, str] = field(default_factory=dict)
+    accepted_breaks: tuple[AcceptedBreak, ...] = ()
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 

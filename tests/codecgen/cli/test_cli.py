@@ -320,7 +320,8 @@ def test_wrong_usage_is_one_line_and_the_next_step(
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["check"], ["generate"], ["explain"], ["diff"], ["json-schema"]]
+    "command",
+    [[], ["check"], ["generate"], ["explain"], ["diff"], ["breaking"], ["json-schema"]],
 )
 def test_help_has_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

@@ -1,0 +1,114 @@
+"""The commands breaking, and diff with ``--against``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from codecgen import directories
+from codecgen.cli.common import FINDINGS, GOOD, UsageError, count, load, say, sound
+from codecgen.diagnostics import Diagnostic, printable, render
+from codecgen.evolution import Change, compare_models
+from codecgen.evolution.changes import GROUPS
+from codecgen.evolution.git_source import GitError, checkout_schemas
+from codecgen.evolution.rules import RULES
+from codecgen.schema.model import Model
+from codecgen.schema.types import Span
+
+
+def diff_against(arguments: argparse.Namespace) -> int:
+    """Run ``codecgen diff --against``. Return the exit code: 1 if the schemas have findings. Raise UsageError if the
+    other state cannot be loaded.
+    """
+    new = sound(arguments.schemas)
+    if new is None:
+        return FINDINGS
+    with _load_old(arguments.schemas, arguments.against) as old:
+        changes = compare_models(old, new)
+    print(f"{arguments.against} -> {arguments.schemas}")
+    for group in GROUPS:
+        lines = [_line(change) for change in changes if change.group == group]
+        print(f"\n{group}")
+        for line in lines or ["nothing changed"]:
+            print(f"  {printable(line)}")
+    return GOOD
+
+
+def _line(change: Change) -> str:
+    """Return a change on one line, with the rule that it breaks."""
+    rule = f" [{change.rule}]" if change.is_breaking else ""
+    may = "" if change.is_certain else " (may break)"
+    return f"{change.subject}: {change.message}{may}{rule}"
+
+
+def breaking(arguments: argparse.Namespace) -> int:
+    """Run ``codecgen breaking``. Return the exit code: 1 if a change breaks old readers or old data, or if the
+    schemas have findings. Raise UsageError if the other state cannot be loaded.
+    """
+    new = sound(arguments.schemas)
+    if new is None:
+        return FINDINGS
+    with _load_old(arguments.schemas, arguments.against) as old:
+        changes = compare_models(old, new)
+    breaks = [change for change in changes if change.is_breaking]
+    accepted = {(one.rule, one.at): one for one in new.manifest.accepted_breaks}
+    for change in breaks:
+        if (reason := accepted.get((change.rule, change.path))) is not None:
+            line = f"accepted [{change.rule}]: {change.subject}: {change.message} ({reason.reason})"
+            print(printable(line))
+    met = {(change.rule, change.path) for change in breaks}
+    for key, one in accepted.items():
+        if key not in met:
+            say(f"codecgen: note: {one.span}: no change breaks {one.rule} at {printable(one.at)}")
+    breaks = [change for change in breaks if (change.rule, change.path) not in accepted]
+    if not breaks:
+        what = "only accepted ones are breaking" if met else "none is breaking"
+        print(f"{arguments.schemas}: {count(len(changes), 'change')}, {what}")
+        return GOOD
+    before = f"{arguments.against}:"
+    texts = {
+        **directories.texts_of(new),
+        **{before + name: text for name, text in directories.texts_of(old).items()},
+    }
+    say(render((_diagnostic(change, before) for change in breaks), texts))
+    say(f"codecgen: {count(len(breaks), 'breaking change')} since {arguments.against}")
+    return FINDINGS
+
+
+def _diagnostic(change: Change, before: str) -> Diagnostic:
+    """Return a breaking change as a diagnostic. ``before`` precedes the names of files of the old state."""
+    span = change.span or Span("codecgen.yaml", 1, 1, 1)
+    if change.side == "old":
+        span = replace(span, file=before + span.file)
+    may = "" if change.is_certain else "; the bytes may differ"
+    message = f"{change.subject}: {change.message}{may}"
+    return Diagnostic(change.rule, message, span, help=RULES[change.rule].remedy)
+
+
+@contextmanager
+def _load_old(schemas: Path, against: str) -> Iterator[Model]:
+    """Yield the model of the directory or the git revision ``against``. Raise UsageError if it cannot be loaded."""
+    if Path(against).is_dir():
+        yield _usable(Path(against), against)
+        return
+    try:
+        with checkout_schemas(schemas, against) as directory:
+            model = _usable(directory, against)
+    except GitError as error:
+        raise UsageError(str(error)) from None
+    yield model
+
+
+def _usable(directory: Path, against: str) -> Model:
+    """Return the model of a directory. Raise UsageError if it has findings."""
+    model, diagnostics, _ = load(directory)
+    if diagnostics or model is None:
+        first = diagnostics[0]
+        raise UsageError(
+            f"the schemas of {against} have {count(len(diagnostics), 'finding')} in this release of codecgen, the first"
+            f" in {first.span}: {first.message}; name a later state, or a directory with corrected schemas"
+        )
+    return model

@@ -1,0 +1,560 @@
+"""Compare the bytes of a field in two states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from codecgen.evolution.changes import Change
+from codecgen.evolution.conditions import find_narrowing, named_shape, presence, requirements
+from codecgen.evolution.pairs import LayoutPair
+from codecgen.explain.terminal import bits_words, checksum_words
+from codecgen.plan import FieldPlan, LayoutPlan, Plan
+from codecgen.plan.constant_folding import fold
+from codecgen.plan.tag_defaults import default_data, default_number
+from codecgen.plan.type_text import constant_words, scalar_name, type_words
+from codecgen.schema.lookup import has_byte_order
+from codecgen.schema.model import Model
+from codecgen.schema.types import (
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    ChoiceType,
+    Compression,
+    Element,
+    FieldRange,
+    FieldType,
+    PaddingType,
+    Reference,
+    ScalarType,
+    StructType,
+    TagsType,
+)
+
+_ACCEPTED_NULL = "null was possible, and is not any more"
+
+
+class FieldComparison:
+    """Compares a field of the old state with the field that reads its bytes in the new state."""
+
+    def __init__(self, pair: LayoutPair, old: FieldPlan, new: FieldPlan) -> None:
+        self.pair = pair
+        self.names = pair.names
+        self.old = old
+        self.new = new
+        self.path = f"{pair.old.name}.{old.name}"
+
+    def compare(self) -> Iterator[Change]:
+        """Yield all changes of the bytes of the field."""
+        old, new = self.old.field, self.new.field
+        if old.tag != new.tag:
+            message = f"{_tag_words(old.tag)} becomes {_tag_words(new.tag)}"
+            yield self.change(message, "B009", "tag")
+        yield from self._compare_conditions()
+        type_changes = list(self.types(old.type, new.type))
+        yield from type_changes
+        if not type_changes and has_byte_order(old) and old.endian != new.endian:
+            yield self.change(f"{old.endian} endian becomes {new.endian} endian", "B007", "endian")
+        yield from self._compare_relations()
+        yield from self._compare_constant()
+        yield from self._compare_defaults()
+        # The tolerances of the layout are compared once, for all fields.
+        removed = sorted(old.accepts - new.accepts - self.pair.old.layout.accepts)
+        if removed:
+            message = f"the tolerance {', '.join(removed)} is removed"
+            yield self.change(message, "B023", "accepts")
+
+    def change(self, message: str, rule: str, key: str = "", *, certain: bool = True) -> Change:
+        """Return a change of the field, at the place of one of its keys."""
+        f = self.new.field
+        span = f.places.get(key, f.span)
+        return self.pair.change(self.path, message, rule, span, certain=certain)
+
+    # ------------------------------------------------------------ conditions
+
+    def _compare_conditions(self) -> Iterator[Change]:
+        """Yield changes of `when`, `until`, `valid` and `refuse`."""
+        old, new = self.old, self.new
+        before, after = (
+            named_shape(None if presence(fp.when) == "always" else fp.when, names)
+            for fp, names in ((old, self.names), (new, {}))
+        )
+        if before != after:
+            texts = [
+                "always" if presence(fp.when) == "always" else f"when {fp.field.when}"
+                for fp in (old, new)
+            ]
+            message = f"exists {texts[0]}; becomes {texts[1]}"
+            yield self.change(message, "B011", "when", certain=False)
+        if named_shape(old.until, self.names) != named_shape(new.until, {}):
+            texts = [_until_words(fp.field.type) for fp in (old, new)]
+            certain = (old.until is None) != (new.until is None)
+            yield self.change(f"ends {texts[0]}; becomes {texts[1]}", "B011", certain=certain)
+        narrowing = find_narrowing(
+            requirements(old.valid, old.refuse), requirements(new.valid, new.refuse), self.names
+        )
+        if narrowing != "no":
+            message = f"values with {_limits(old)} become {_limits(new)}"
+            key = "valid" if new.field.valid != old.field.valid else "refuse"
+            yield self.change(message, "B012", key, certain=narrowing == "yes")
+        elif _limits(old) != _limits(new):
+            yield self.change(f"values with {_limits(old)} become {_limits(new)}", "", "valid")
+
+    # ------------------------------------------------------------ relations
+
+    def _compare_relations(self) -> Iterator[Change]:
+        """Yield changes of `measures`, `counts` and `checksum`."""
+        old, new = self.old, self.new
+        ranges = [
+            None if fp.measures is None else (_range_names(plan, fp.measures, names), fp.own_bytes)
+            for fp, plan, names in (
+                (old, self.pair.old, self.names),
+                (new, self.pair.new, {}),
+            )
+        ]
+        if ranges[0] != ranges[1]:
+            words = [
+                "no range" if found is None else " to ".join(dict.fromkeys(found[0]))
+                for found in ranges
+            ]
+            yield self.change(f"measures {words[0]}; becomes {words[1]}", "B008", "measures")
+        counted = [old.field.counts, new.field.counts]
+        if counted[0] is not None:
+            counted[0] = self.names.get(counted[0], counted[0])
+        if counted[0] != counted[1]:
+            words = [name or "no array" for name in counted]
+            yield self.change(f"counts {words[0]}; becomes {words[1]}", "B008", "counts")
+        checksums = [
+            _checksum_form(self.pair.old, old, self.names),
+            _checksum_form(self.pair.new, new, {}),
+        ]
+        if checksums[0] != checksums[1]:
+            words = [_checksum_text(plan, fp) for plan, fp in self._sides()]
+            yield self.change(f"{words[0]} becomes {words[1]}", "B014", "checksum")
+
+    def _sides(self) -> tuple[tuple[LayoutPlan, FieldPlan], tuple[LayoutPlan, FieldPlan]]:
+        return (self.pair.old, self.old), (self.pair.new, self.new)
+
+    # ------------------------------------------------------------ constants and defaults
+
+    def _compare_constant(self) -> Iterator[Change]:
+        """Yield a change of the constant. In a version, the field that holds it has a constant."""
+        values = [_constant(plan, fp) for plan, fp in self._sides()]
+        if values[0] == values[1]:
+            return
+        words = ["no constant" if value is None else constant_words(value) for value in values]
+        yield self.change(f"{words[0]} becomes {words[1]}", "B010", "const")
+
+    def _compare_defaults(self) -> Iterator[Change]:
+        """Yield a change of the default: of a tagged field it breaks, of others only builders use it."""
+        if self.old.field.tag is not None and self.new.field.tag is not None:
+            before = _default_form(self.pair.old_plan, self.pair.old, self.old, ())
+            after = _default_form(self.pair.new_plan, self.pair.new, self.new, ())
+            if before != after:
+                yield self.change(
+                    "the default differs, which readers take for a missing tag", "B022", "default"
+                )
+            return
+        sides = [
+            (named_shape(fp.default, names), fp.field.absent, fp.field.filled)
+            for fp, names in ((self.old, self.names), (self.new, {}))
+        ]
+        if sides[0] != sides[1]:
+            words = [_default_words(fp) for fp in (self.old, self.new)]
+            yield self.change(f"builders write {words[1]} instead of {words[0]}", "", "default")
+
+    # ------------------------------------------------------------ types
+
+    def types(self, old: FieldType, new: FieldType) -> Iterator[Change]:
+        """Yield the changes between two types."""
+        match old, new:
+            case ScalarType(), ScalarType():
+                yield from self.scalars(old, new)
+            case BitsType(), BitsType():
+                yield from self.bits(old, new)
+            case BytesType(), BytesType():
+                yield from self.byte_strings(old, new)
+            case PaddingType(one), PaddingType(other) if one == other:
+                return
+            case TagsType(), TagsType():
+                return
+            case ArrayType(), ArrayType():
+                yield from self.arrays(old, new)
+            case StructType(), StructType():
+                yield from self.structs(old, new)
+            case ChoiceType(), ChoiceType():
+                yield from self.choices(old, new)
+            case _:
+                yield self._other_type(old, new)
+
+    def _other_type(self, old: FieldType, new: FieldType) -> Change:
+        return self.change(f"{type_words(old)} becomes {type_words(new)}", "B006", "type")
+
+    def scalars(self, old: ScalarType, new: ScalarType) -> Iterator[Change]:
+        """Yield the changes between two scalar types."""
+        if old.name != new.name:
+            message = f"{scalar_name(old.name)} becomes {scalar_name(new.name)}"
+            yield self.change(message, "B006", "type")
+            return
+        yield from self.enums((old.enum, old.only), (new.enum, new.only), "", None)
+
+    def enums(
+        self,
+        old: tuple[str | None, tuple[str, ...] | None],
+        new: tuple[str | None, tuple[str, ...] | None],
+        where: str,
+        every: range | None,
+    ) -> Iterator[Change]:
+        """Yield changes of the enum values that are allowed. ``every`` has all numbers that the bytes can be, or None.
+
+        Values that the enum itself gained or lost are not repeated.
+        """
+        models = self.pair.old_plan.model, self.pair.new_plan.model
+        before = _allowed(models[0], *old)
+        after = _allowed(models[1], *new)
+        words = [_enum_words(*side) for side in (old, new)]
+        if old[0] == new[0] and old[1] == new[1]:
+            return
+        message = f"{where}{words[0]} becomes {words[1]}"
+        if after is None:
+            yield self.change(message, "", "enum")
+            return
+        every = every or (range(0) if before is not None else None)
+        numbers = set(before) if before is not None else None if every is None else set(every)
+        lost = None if numbers is None else numbers - set(after)
+        if old[0] == new[0] and lost and before is not None:
+            enum = {value.value for value in models[1].enums[str(new[0])].values}
+            lost &= enum  # the enum lost the others, which is reported there
+        if lost is None or lost:
+            yield self.change(message, "B012", "only" if old[0] == new[0] else "enum")
+            return
+        names = set(after.values())
+        renumbered = before is not None and any(
+            name in names and after.get(number) != name for number, name in before.items()
+        )
+        yield self.change(message, "B017" if renumbered and old[0] != new[0] else "", "enum")
+
+    def bits(self, old: BitsType, new: BitsType) -> Iterator[Change]:
+        """Yield the changes between two fields of bits."""
+        if old.base != new.base:
+            yield self._other_type(old, new)
+            return
+        there = {m.name: m for m in new.members if not m.reserved}
+        before = {m.name for m in old.members}
+        places = {(m.low, m.high): m for m in there.values() if m.name not in before}
+        matched = set()
+        for m in old.members:
+            if m.reserved:
+                continue
+            other = there.get(m.name) or places.get((m.low, m.high))
+            if other is None:
+                message = f"{m.name} ({bits_words(m)}) is removed"
+                yield self.change(message, "B015", "members")
+                continue
+            matched.add(other.name)
+            if other.name != m.name:
+                span = other.span
+                message = f"{m.name} is renamed to {other.name}"
+                yield Change("names", self.path, message, span=span)
+            yield from self._compare_member(m, other)
+        for m in there.values():
+            if m.name not in matched:
+                allowed = _allowed(self.pair.new_plan.model, m.enum, m.only)
+                rule = "B012" if allowed is not None and 0 not in allowed else ""
+                why = ", for which 0 is not valid" if rule else ""
+                yield self.change(f"{m.name} ({bits_words(m)}) is added{why}", rule, "members")
+
+    def _compare_member(self, old: BitMember, new: BitMember) -> Iterator[Change]:
+        """Yield the changes of a member of bits."""
+        if (old.low, old.high) != (new.low, new.high):
+            message = f"{old.name}: {bits_words(old)} becomes {bits_words(new)}"
+            yield self.change(message, "B015", "members")
+            return
+        sides = (old.enum, old.only), (new.enum, new.only)
+        yield from self.enums(*sides, f"{old.name}: ", range(1 << old.width))
+
+    def byte_strings(self, old: BytesType, new: BytesType) -> Iterator[Change]:
+        """Yield the changes between two types of bytes or text."""
+        if (old.text, old.padded) != (new.text, new.padded):
+            yield self._other_type(old, new)
+        elif old.length != new.length:
+            rule = "B008" if old.prefix is not None and new.prefix is not None else "B006"
+            message = f"{type_words(old)} becomes {type_words(new)}"
+            yield self.change(message, rule, "string" if old.text else "bytes")
+        else:
+            yield from self.nulls(old.null, new.null, old.prefix)
+
+    def nulls(self, old: int | None, new: int | None, prefix: str | None) -> Iterator[Change]:
+        """Yield a change of the number that means null."""
+        if old == new:
+            return
+        if new is None:
+            yield self.change(_ACCEPTED_NULL, "B013", "null")
+        elif old is not None:
+            yield self.change(f"null as {old} becomes null as {new}", "B013", "null")
+        elif new >= 0 and prefix != "compact":
+            yield self.change(f"{new} means null now", "B013", "null")
+        else:
+            yield self.change(f"null is possible now, as {new}", "", "null")
+
+    def arrays(self, old: ArrayType, new: ArrayType) -> Iterator[Change]:
+        """Yield the changes between two arrays."""
+        counted_by = old.counted_by
+        if counted_by is not None:
+            counted_by = self.names.get(counted_by, counted_by)
+        before = (old.count, counted_by, old.length, old.fixed)
+        if before != (new.count, new.counted_by, new.length, new.fixed):
+            words = [_count_words(type_) for type_ in (old, new)]
+            yield self.change(f"{words[0]} becomes {words[1]}", "B008", "count")
+        else:
+            yield from self.nulls(old.null, new.null, old.count or old.length)
+        if old.at_least != new.at_least:
+            message = f"at_least {old.at_least} becomes {new.at_least}"
+            rule = "B012" if new.at_least > old.at_least else ""
+            yield self.change(message, rule, "at_least")
+        if old.nesting != new.nesting:
+            words = [str(type_.nesting or "no limit") for type_ in (old, new)]
+            is_lower = new.nesting is not None and new.nesting < (old.nesting or new.nesting + 1)
+            rule = "B012" if is_lower else ""
+            yield self.change(f"nesting {words[0]} becomes {words[1]}", rule, "nesting")
+        yield from self.elements(old.element, new.element)
+        yield from self.compressions(old.compression, new.compression)
+
+    def elements(self, old: Element, new: Element) -> Iterator[Change]:
+        """Yield the changes between the elements of two arrays."""
+        match old, new:
+            case Reference(), Reference():
+                yield from self._compare_held(old, new)
+            case ScalarType(), ScalarType():
+                yield from self.scalars(old, new)
+            case BytesType(), BytesType():
+                yield from self.byte_strings(old, new)
+            case ChoiceType(), ChoiceType():
+                yield from self.choices(old, new)
+            case _:
+                yield self._other_type(self.old.field.type, self.new.field.type)
+
+    def structs(self, old: StructType, new: StructType) -> Iterator[Change]:
+        """Yield the changes between two held layouts."""
+        if old.present != new.present:
+            yield self._other_type(old, new)
+            return
+        if old.null != new.null:
+            yield self.change(f"null as {old.null} becomes null as {new.null}", "B013", "null")
+        before, after = self.old.held_version, self.new.held_version
+        if named_shape(before, self.names) != named_shape(after, {}):
+            words = [
+                "its own" if type_.version is None else str(type_.version) for type_ in (old, new)
+            ]
+            message = f"the version {words[0]} becomes {words[1]}"
+            certain = (before is None) != (after is None)
+            yield self.change(message, "B019", "version", certain=certain)
+            return
+        yield from self._compare_held(old.layout, new.layout, told=before is not None)
+
+    def _compare_held(
+        self, old: Reference, new: Reference, *, told: bool = False
+    ) -> Iterator[Change]:
+        """Yield a change if a held layout has other bytes. ``told``: another field holds its version."""
+        reason, certain = self.pair.comparer.find_incompatibility(
+            _held(self.pair.old_plan, old, self.pair.old, told),
+            _held(self.pair.new_plan, new, self.pair.new, told),
+        )
+        if reason:
+            message = f"holds {new} instead of {old}: {reason}"
+            yield self.change(message, "B006", "layout", certain=certain)
+
+    def choices(self, old: ChoiceType, new: ChoiceType) -> Iterator[Change]:
+        """Yield the changes between two choices in a field."""
+        for key, one, other in (
+            ("given", (self.old.given, old.given), (self.new.given, new.given)),
+            ("version", (self.old.held_version, old.version), (self.new.held_version, new.version)),
+        ):
+            if named_shape(one[0], self.names) != named_shape(other[0], {}):
+                message = f"the {key} {one[1] or 'of its own'} becomes {other[1] or 'of its own'}"
+                certain = (one[0] is None) != (other[0] is None)
+                yield self.change(message, "B019", key, certain=certain)
+                return
+        if old.length != new.length:
+            words = [type_.length or "none" for type_ in (old, new)]
+            yield self.change(f"the length {words[0]} becomes {words[1]}", "B008", "length")
+        else:
+            yield from self.nulls(old.null, new.null, old.length)
+        if old.unknown and not new.unknown:
+            yield self.change("values without a case are not kept as bytes", "B018", "unknown")
+        if old.choice == new.choice:
+            return  # the choice is compared on its own
+        if old.by != new.by:
+            yield self.change(f"by {old.by} becomes by {new.by}", "B019", "choice")
+            return
+        told = old.version is not None
+        cases = {_case_key(number, ref): ref for number, ref in new.cases}
+        for number, ref in old.cases:
+            other_ref = cases.get(_case_key(number, ref))
+            if other_ref is None:
+                yield self.change(f"case {number}, {ref}, is removed", "B020", "choice")
+                continue
+            reason, certain = self.pair.comparer.find_incompatibility(
+                _held(self.pair.old_plan, ref, self.pair.old, told),
+                _held(self.pair.new_plan, other_ref, self.pair.new, told),
+            )
+            if reason:
+                message = f"case {number} is {other_ref} instead of {ref}: {reason}"
+                yield self.change(message, "B020", "choice", certain=certain)
+
+    def compressions(self, old: Compression | None, new: Compression | None) -> Iterator[Change]:
+        """Yield the changes of compression."""
+        if old is None and new is None:
+            return
+        if old is None or new is None:
+            what = "added" if old is None else "removed"
+            yield self.change(f"compression is {what}", "B021", "compressed")
+            return
+        if named_shape(self.old.codec, self.names) != named_shape(self.new.codec, {}):
+            message = f"the codec by {old.by} becomes by {new.by}"
+            yield self.change(message, "B021", "compressed", certain=False)
+        before = _codecs(self.pair.old_plan.model, self.pair.old, old)
+        after = _codecs(self.pair.new_plan.model, self.pair.new, new)
+        for number, codec in before.items():
+            if after.get(number) != codec:
+                found = after.get(number)
+                name = "nothing" if found is None else found
+                message = f"codec {number} is {codec}; becomes {name}"
+                yield self.change(message, "B021", "compressed")
+        if new.limit != old.limit:
+            message = f"the limit of {old.limit} bytes becomes {new.limit}"
+            yield self.change(message, "B021" if new.limit < old.limit else "", "compressed.limit")
+
+
+def _held(plan: Plan, ref: Reference, around: LayoutPlan, told: bool) -> Sequence[LayoutPlan]:
+    """Return the layouts that a reference in ``around`` can mean. ``told``: another field holds the version."""
+    return plan.of(ref) if told else plan.held(ref, around)
+
+
+def _case_key(number: int, ref: Reference) -> tuple[int, ...]:
+    """Return the numbers that lead to a case of a choice."""
+    return (number, *(step.number for step in ref.steps))
+
+
+def _tag_words(tag: int | None) -> str:
+    """Return a tag in words."""
+    return "an ordinary field" if tag is None else f"tag {tag}"
+
+
+def _until_words(type_: FieldType) -> str:
+    """Return the end condition of an array in words."""
+    until = type_.until if isinstance(type_, ArrayType) else None
+    return "at no element" if until is None else f"at the first element with {until}"
+
+
+def _limits(fp: FieldPlan) -> str:
+    """Return the conditions on a value in words."""
+    f = fp.field
+    parts = [] if f.valid is None else [f"valid: {f.valid}"]
+    parts += [] if f.refuse is None else [f"refuse: {f.refuse}"]
+    return " and ".join(parts) or "no condition"
+
+
+def _range_names(plan: LayoutPlan, part: FieldRange, names: Mapping[str, str]) -> tuple[str, str]:
+    """Return the first and the last field of a range, renamed by ``names``."""
+    last = part.last or plan.in_order[-1].name
+    return names.get(part.first, part.first), names.get(last, last)
+
+
+def _checksum_form(plan: LayoutPlan, fp: FieldPlan, names: Mapping[str, str]) -> object:
+    """Return a comparable form of a checksum, or None if the field is none."""
+    f = fp.field
+    if f.checksum is None:
+        return None
+    zero = frozenset(names.get(name, name) for name in f.zero)
+    return f.checksum, f.mask, tuple(_range_names(plan, part, names) for part in fp.covers), zero
+
+
+def _checksum_text(plan: LayoutPlan, fp: FieldPlan) -> str:
+    """Return a checksum with its ranges in words."""
+    if fp.field.checksum is None:
+        return "no checksum"
+    ranges = [" to ".join(dict.fromkeys(_range_names(plan, part, {}))) for part in fp.covers]
+    zero = f", with zeros for {', '.join(fp.field.zero)}" if fp.field.zero else ""
+    return f"{checksum_words(fp.field)} of {', then '.join(ranges)}{zero}"
+
+
+def _constant(plan: LayoutPlan, fp: FieldPlan) -> int | str | bytes | None:
+    """Return the only value that a field can have in its version, or None."""
+    if fp.field.is_version and fp.field.const is None:
+        return plan.version
+    return fp.field.const
+
+
+def _default_words(fp: FieldPlan) -> str:
+    """Return the default of a field in words."""
+    f = fp.field
+    if f.absent is not None:
+        return str(f.absent)
+    return "no default" if f.default is None else str(f.default)
+
+
+def _default_form(plan: Plan, around: LayoutPlan, fp: FieldPlan, held: tuple[str, ...]) -> object:
+    """Return a comparable form of the value that a field has if its bytes are missing. ``held`` are the layouts
+    around, so that a recursion ends.
+    """
+    f = fp.field
+    if f.filled and isinstance(f.type, StructType) and f.type.layout.layout not in held:
+        inner = plan.expected(f.type.layout, around)
+        parts = (
+            _default_form(plan, inner, part, (*held, inner.name))
+            for part in inner.fields
+            if part.field.tag is not None or presence(part.when) != "never"
+        )
+        return ("filled", *parts)
+    number = default_number(fp)
+    if number is not None:
+        return number
+    if isinstance(f.type, BytesType):
+        return default_data(fp)
+    folded = None if fp.default is None else fold(fp.default)
+    if isinstance(f.type, ScalarType):
+        return getattr(folded, "value", 0)
+    return (f.filled, named_shape(folded, {}))
+
+
+def _allowed(model: Model, enum: str | None, only: tuple[str, ...] | None) -> dict[int, str] | None:
+    """Return the numbers that strict readers accept with their names, or None if they accept all."""
+    if enum is None or model.enums[enum].keep_unknown:
+        return None
+    values = model.enums[enum].values
+    return {value.value: value.name for value in values if only is None or value.name in only}
+
+
+def _enum_words(enum: str | None, only: tuple[str, ...] | None) -> str:
+    """Return the allowed values of an enum in words."""
+    if enum is None:
+        return "any number"
+    return f"a value of {enum}" + ("" if only is None else f" (only {', '.join(only)})")
+
+
+def _count_words(type_: ArrayType) -> str:
+    """Return how readers know the end of an array, in words."""
+    if type_.fixed is not None:
+        return f"{type_.fixed} elements"
+    if type_.count is not None:
+        return f"a count ({scalar_name(type_.count)}) in front"
+    if type_.counted_by is not None:
+        return f"the count {type_.counted_by}"
+    if type_.length is not None:
+        return f"a length ({scalar_name(type_.length)}) in front"
+    return "the end of the range" if type_.until is None else "a last element"
+
+
+def _codecs(model: Model, plan: LayoutPlan, compression: Compression) -> dict[int, str]:
+    """Return the number of each codec that readers know in this version, with the name of what reads it."""
+    found = {}
+    for value in model.enums[compression.enum].values:
+        if value.name in compression.excluded:
+            continue
+        name = value.name
+        for codec, versions, _, read in compression.variants:
+            if codec == value.name and (versions is None or plan.version in versions):
+                name = read
+        found[value.value] = name
+    return found

@@ -1,0 +1,157 @@
+"""Catalog of the rules of ``codecgen breaking``: what each id means and how to avoid the break.
+
+``codecgen explain B006`` and docs/breaking-rules.md print these texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codecgen.diagnostic_catalog import CatalogEntry
+
+_NEW_VERSION = "Leave the released versions as they are, and add a version with the change."
+
+RULES: Mapping[str, CatalogEntry] = {
+    "B001": CatalogEntry(
+        "Layout removed",
+        "Data in this layout exists, and no reader of it is generated any more.",
+        "Keep the layout. To move it to another directory, let this directory use the other one.",
+    ),
+    "B002": CatalogEntry(
+        "Version removed",
+        "Data in this version exists, and the new reader rejects it.",
+        "Keep the version in `versions`. Fields that later versions lack say so: `versions: 0-1`.",
+    ),
+    "B003": CatalogEntry(
+        "Field removed from a released version",
+        "The new reader takes the bytes of the removed field for the fields after it. A removed tagged field becomes an "
+        "unknown tag.",
+        "Keep the field in the released versions (`versions: 0-1`), and add a version without it.",
+    ),
+    "B004": CatalogEntry(
+        "Field added to a released version",
+        "The new reader looks for bytes that old data lacks, and old readers take the new bytes for other fields. A tagged "
+        "field may be added to a released version, because readers skip unknown tags.",
+        "Add a version, and limit the field to it: `versions: 1+`. In a flexible layout a tagged field is possible too.",
+    ),
+    "B005": CatalogEntry(
+        "Fields reordered",
+        "A reader finds fields by their order. Documentation may show another order; bytes cannot have it.",
+        "Restore the order of the released versions.",
+    ),
+    "B006": CatalogEntry(
+        "Type changed",
+        "The field has another size, another encoding or other values: another number type, another fixed size, text instead "
+        "of bytes, another element, or a held layout with other bytes.",
+        "Give the field its new type in a new version only: `type: {0: u16, 1+: u32}`.",
+    ),
+    "B007": CatalogEntry(
+        "Byte order changed",
+        "`endian` of a field or of its layout is different, so that numbers of several bytes read as other numbers.",
+        "Restore the byte order. A format with the other order is a new layout.",
+    ),
+    "B008": CatalogEntry(
+        "Length or count changed",
+        "A length measures another range, a count counts another array, or the number in front of a field has another type.",
+        _NEW_VERSION,
+    ),
+    "B009": CatalogEntry(
+        "Tag changed",
+        "A tagged field has another tag, a tagged field became an ordinary one or the reverse, or a released version got a "
+        "tag that its old readers reject because another version has it.",
+        "Keep the tag of each field for ever, and never use the tag of a removed field again.",
+    ),
+    "B010": CatalogEntry(
+        "Constant changed",
+        "Old data has the old constant, which the new reader rejects; old readers reject the new one.",
+        "Restore the constant. Use a new version, or a new layout with a case of its own, for another constant.",
+    ),
+    "B011": CatalogEntry(
+        "Condition changed",
+        "A field exists under another condition (`when`), or an array ends at another element (`until`). The check compares "
+        "conditions by structure. If they are written differently, it reports that the bytes may differ.",
+        "Restore the condition, or accept the break if both conditions are the same for all data.",
+    ),
+    "B012": CatalogEntry(
+        "Values narrowed",
+        "The new reader rejects values that were valid: by `valid`, `refuse`, `only`, `at_least`, `nesting`, or by an enum "
+        "on a field that had none.",
+        "Keep the wider range in the released versions, or let a rule of the layout with `versions` require the narrower one.",
+    ),
+    "B013": CatalogEntry(
+        "Null changed",
+        "Null was possible and is no longer, null is another length, or a length that was valid means null now.",
+        "Keep null in the released versions: `null: {0-1: -1}`, or `nullable: 0-1`.",
+    ),
+    "B014": CatalogEntry(
+        "Checksum changed",
+        "The checksum has another algorithm, another mask, another range, or other fields that count as zero. The new reader "
+        "rejects old data, and old readers reject new data.",
+        _NEW_VERSION,
+    ),
+    "B015": CatalogEntry(
+        "Bits moved or removed",
+        "A member of a field of bits has other bits, or its bits are reserved now, so that readers require 0 there.",
+        "Keep the bits of each member for ever. Add new members on reserved bits.",
+    ),
+    "B016": CatalogEntry(
+        "Enum value removed",
+        "Strict readers reject the number of the removed value. In an enum with `unknown: keep` they return a number without "
+        "a name.",
+        "Keep the value, and say in its `doc` that nothing writes it any more.",
+    ),
+    "B017": CatalogEntry(
+        "Number of an enum value changed",
+        "The same name means another number, so that old data gets another meaning.",
+        "Restore the number. Add a value with a name of its own for the new number.",
+    ),
+    "B018": CatalogEntry(
+        "Unknown values rejected",
+        "`unknown: keep` of an enum, `unknown: bytes` of a choice, or the unknown keys of a text were accepted and are not "
+        "any more.",
+        "Keep `unknown`, so that readers get over what later writers add.",
+    ),
+    "B019": CatalogEntry(
+        "Choice removed, or decided in another way",
+        "Another field or another value decides which layout, or which version of a layout, follows.",
+        "Restore `by`, `given` or `version`. Another discriminator needs a new version of the layout around it.",
+    ),
+    "B020": CatalogEntry(
+        "Case of a choice removed or changed",
+        "The value that decides leads to no layout any more, or to a layout with other bytes.",
+        "Keep the case. Add a new number for a new layout, or a version to the layout of the case.",
+    ),
+    "B021": CatalogEntry(
+        "Compression changed",
+        "A number means another codec, a codec is excluded, a codec is read in another variant, the limit is lower, or "
+        "another field names the codec.",
+        "Keep the numbers of codecs and the limit. Add a codec with a new number.",
+    ),
+    "B022": CatalogEntry(
+        "Default of a tagged field changed",
+        "Writers leave out a tagged field that has its default. Old data without the field gets another value.",
+        "Restore the default. Write the other value explicitly, or add a field with a tag of its own.",
+    ),
+    "B023": CatalogEntry(
+        "Tolerance removed",
+        "Lenient readers accepted a deviation (`accepts`) that real data has, and reject it now.",
+        "Keep the tolerance. Strict readers reject the deviation anyway.",
+    ),
+    "B024": CatalogEntry(
+        "Rule added or changed",
+        "A rule of the layout must hold for all data. Old data was not checked by the new rule.",
+        "Limit the rule to new versions: `versions: 1+`.",
+    ),
+    "B025": CatalogEntry(
+        "Text file changed",
+        "A text of lines or properties has another line, key, label, separator, kind of value or ending, or lacks one.",
+        "Keep what the text had. A property with a default may be added.",
+    ),
+    "B026": CatalogEntry(
+        "Reader changed in another way",
+        "The steps that read the layout differ, although no other rule names a reason. `codecgen explain --program LAYOUT` "
+        "prints the steps. The bytes may differ.",
+        "Compare the steps of both states. Accept the break if both read the same bytes, and report the missing rule.",
+    ),
+}
+"""Entry of each rule, in the order of docs/breaking-rules.md. An id never changes its meaning."""
