@@ -51,20 +51,21 @@ from kafka_codecs.coordinator.enums import ConsumerMemberState, ConsumerOffsetsR
 
 _consumer_offsets_record_type = {member.value: member for member in ConsumerOffsetsRecordType}
 unpack_hh = Struct(">hh").unpack_from
-unpack_hi = Struct(">hi").unpack_from
 _consumer_group_metadata_value_v0_metadata_hash_default = default_value(CONSUMER_GROUP_METADATA_VALUE_V0.by_name["metadata_hash"])
+unpack_hiB = Struct(">hiB").unpack_from
 unpack_q = Struct(">q").unpack_from
 _consumer_group_metadata_value_v0_metadata_hash_default_bytes = default_of(CONSUMER_GROUP_METADATA_VALUE_V0.by_name["metadata_hash"])
+unpack_hB = Struct(">hB").unpack_from
+unpack_16sB = Struct(">16sB").unpack_from
+unpack_iB = Struct(">iB").unpack_from
 unpack_h = Struct(">h").unpack_from
-unpack_16s = Struct(">16s").unpack_from
-unpack_i = Struct(">i").unpack_from
 _consumer_group_member_metadata_value_v0_classic_member_metadata_default_bytes = default_of(CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0.by_name["classic_member_metadata"])
 _consumer_group_target_assignment_metadata_value_v0_assignment_timestamp_default = default_value(CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.by_name["assignment_timestamp"])
 _consumer_group_target_assignment_metadata_value_v0_assignment_timestamp_default_bytes = default_of(CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.by_name["assignment_timestamp"])
 _consumer_member_state = {member.value: member for member in ConsumerMemberState}
-unpack_hiib = Struct(">hiib").unpack_from
+unpack_hiibB = Struct(">hiibB").unpack_from
 _consumer_group_assigned_partitions_v0_assignment_epochs_default_bytes = default_of(CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0.by_name["assignment_epochs"])
-unpack_qq = Struct(">qq").unpack_from
+unpack_qqB = Struct(">qqB").unpack_from
 
 
 def parse_consumer_group_metadata_key(
@@ -90,16 +91,14 @@ def parse_consumer_group_metadata_value_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[ConsumerGroupMetadataValueV0, int]:
     """Parse ``consumer_group_metadata_value@0``. Raise an exception if the bytes are not regular."""
-    version, epoch = unpack_hi(data, pos)
-    pos += 6
+    metadata_hash = _consumer_group_metadata_value_v0_metadata_hash_default
+    version, epoch, tag_count = unpack_hiB(data, pos)
+    pos += 7
     if version != 0:
         raise Irregular
-    metadata_hash = _consumer_group_metadata_value_v0_metadata_hash_default
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -149,12 +148,10 @@ def parse_consumer_group_partition_metadata_value_v0(
     """Parse ``consumer_group_partition_metadata_value@0``. Raise an exception if the bytes are not
     regular.
     """
-    (version,) = unpack_h(data, pos)
-    pos += 2
+    version, count = unpack_hB(data, pos)
+    pos += 3
     if version != 0:
         raise Irregular
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -163,17 +160,19 @@ def parse_consumer_group_partition_metadata_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     topics = List()
-    for _ in range(count):
-        topics_item, pos = parse_consumer_group_partition_metadata_value_topics_v0(data, pos, end, session)
-        topics.append(topics_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            topics_item, pos = parse_consumer_group_partition_metadata_value_topics_v0(data, pos, end, session)
+            topics.append(topics_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ConsumerGroupPartitionMetadataValueV0(
@@ -191,11 +190,9 @@ def parse_consumer_group_partition_metadata_value_topics_v0(
     """Parse ``consumer_group_partition_metadata_value_topics@0``. Raise an exception if the bytes
     are not regular.
     """
-    (topic_id,) = unpack_16s(data, pos)
-    pos += 16
+    topic_id, size = unpack_16sB(data, pos)
+    pos += 17
     topic_id = UUID(bytes=topic_id)
-    size = data[pos]
-    pos += 1
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -208,10 +205,8 @@ def parse_consumer_group_partition_metadata_value_topics_v0(
         raise Irregular
     topic_name = data[pos:stop].decode()
     pos = stop
-    (num_partitions,) = unpack_i(data, pos)
-    pos += 4
-    count = data[pos]
-    pos += 1
+    num_partitions, count = unpack_iB(data, pos)
+    pos += 5
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -220,17 +215,19 @@ def parse_consumer_group_partition_metadata_value_topics_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     partition_metadata = List()
-    for _ in range(count):
-        partition_metadata_item, pos = parse_consumer_group_partition_racks_v0(data, pos, end, session)
-        partition_metadata.append(partition_metadata_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            partition_metadata_item, pos = parse_consumer_group_partition_racks_v0(data, pos, end, session)
+            partition_metadata.append(partition_metadata_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ConsumerGroupPartitionMetadataValueTopicsV0(
@@ -248,10 +245,8 @@ def parse_consumer_group_partition_racks_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[ConsumerGroupPartitionRacksV0, int]:
     """Parse ``consumer_group_partition_racks@0``. Raise an exception if the bytes are not regular."""
-    (partition,) = unpack_i(data, pos)
-    pos += 4
-    count = data[pos]
-    pos += 1
+    partition, count = unpack_iB(data, pos)
+    pos += 5
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -260,30 +255,32 @@ def parse_consumer_group_partition_racks_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     racks = List()
-    for _ in range(count):
-        size = data[pos]
-        pos += 1
-        if size > 127:
-            byte = data[pos]
-            if 0 < byte < 128:
-                size += (byte << 7) - 128
-                pos += 1
-            else:
-                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-        stop = pos + size - 1
-        if size < 1 or stop > end:
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        racks_item = data[pos:stop].decode()
-        pos = stop
-        racks.append(racks_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+        for _ in range(count):
+            size = data[pos]
+            pos += 1
+            if size > 127:
+                byte = data[pos]
+                if 0 < byte < 128:
+                    size += (byte << 7) - 128
+                    pos += 1
+                else:
+                    size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            stop = pos + size - 1
+            if size < 1 or stop > end:
+                raise Irregular
+            racks_item = data[pos:stop].decode()
+            pos = stop
+            racks.append(racks_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ConsumerGroupPartitionRacksV0(
@@ -335,12 +332,10 @@ def parse_consumer_group_member_metadata_value_v0(
     """Parse ``consumer_group_member_metadata_value@0``. Raise an exception if the bytes are not
     regular.
     """
-    (version,) = unpack_h(data, pos)
-    pos += 2
+    version, size = unpack_hB(data, pos)
+    pos += 3
     if version != 0:
         raise Irregular
-    size = data[pos]
-    pos += 1
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -411,25 +406,26 @@ def parse_consumer_group_member_metadata_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     subscribed_topic_names = List()
-    for _ in range(count):
-        size = data[pos]
-        pos += 1
-        if size > 127:
-            byte = data[pos]
-            if 0 < byte < 128:
-                size += (byte << 7) - 128
-                pos += 1
-            else:
-                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-        stop = pos + size - 1
-        if size < 1 or stop > end:
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        subscribed_topic_names_item = data[pos:stop].decode()
-        pos = stop
-        subscribed_topic_names.append(subscribed_topic_names_item)
+        for _ in range(count):
+            size = data[pos]
+            pos += 1
+            if size > 127:
+                byte = data[pos]
+                if 0 < byte < 128:
+                    size += (byte << 7) - 128
+                    pos += 1
+                else:
+                    size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            stop = pos + size - 1
+            if size < 1 or stop > end:
+                raise Irregular
+            subscribed_topic_names_item = data[pos:stop].decode()
+            pos = stop
+            subscribed_topic_names.append(subscribed_topic_names_item)
     size = data[pos]
     pos += 1
     if size > 127:
@@ -447,10 +443,8 @@ def parse_consumer_group_member_metadata_value_v0(
             raise Irregular
         subscribed_topic_regex = data[pos:stop].decode()
         pos = stop
-    (rebalance_timeout_ms,) = unpack_i(data, pos)
-    pos += 4
-    size = data[pos]
-    pos += 1
+    rebalance_timeout_ms, size = unpack_iB(data, pos)
+    pos += 5
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -467,11 +461,11 @@ def parse_consumer_group_member_metadata_value_v0(
         server_assignor = data[pos:stop].decode()
         pos = stop
     classic_member_metadata = default_value(CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0.by_name["classic_member_metadata"])
+    tag_count = data[pos]
+    pos += 1
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -518,10 +512,8 @@ def parse_classic_member_metadata_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[ClassicMemberMetadataV0, int]:
     """Parse ``classic_member_metadata@0``. Raise an exception if the bytes are not regular."""
-    (session_timeout_ms,) = unpack_i(data, pos)
-    pos += 4
-    count = data[pos]
-    pos += 1
+    session_timeout_ms, count = unpack_iB(data, pos)
+    pos += 5
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -530,17 +522,19 @@ def parse_classic_member_metadata_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     supported_protocols = List()
-    for _ in range(count):
-        supported_protocols_item, pos = parse_classic_member_metadata_supported_protocols(data, pos, end, session)
-        supported_protocols.append(supported_protocols_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            supported_protocols_item, pos = parse_classic_member_metadata_supported_protocols(data, pos, end, session)
+            supported_protocols.append(supported_protocols_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ClassicMemberMetadataV0(
@@ -586,11 +580,12 @@ def parse_classic_member_metadata_supported_protocols(
         raise Irregular
     metadata = data[pos:stop]
     pos = stop
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ClassicMemberMetadataSupportedProtocols(
@@ -629,16 +624,14 @@ def parse_consumer_group_target_assignment_metadata_value_v0(
     """Parse ``consumer_group_target_assignment_metadata_value@0``. Raise an exception if the bytes
     are not regular.
     """
-    version, assignment_epoch = unpack_hi(data, pos)
-    pos += 6
+    assignment_timestamp = _consumer_group_target_assignment_metadata_value_v0_assignment_timestamp_default
+    version, assignment_epoch, tag_count = unpack_hiB(data, pos)
+    pos += 7
     if version != 0:
         raise Irregular
-    assignment_timestamp = _consumer_group_target_assignment_metadata_value_v0_assignment_timestamp_default
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -701,12 +694,10 @@ def parse_consumer_group_target_assignment_member_value_v0(
     """Parse ``consumer_group_target_assignment_member_value@0``. Raise an exception if the bytes
     are not regular.
     """
-    (version,) = unpack_h(data, pos)
-    pos += 2
+    version, count = unpack_hB(data, pos)
+    pos += 3
     if version != 0:
         raise Irregular
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -715,17 +706,19 @@ def parse_consumer_group_target_assignment_member_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     topic_partitions = List()
-    for _ in range(count):
-        topic_partitions_item, pos = parse_consumer_group_target_assignment_member_value_topic_partitions(data, pos, end, session)
-        topic_partitions.append(topic_partitions_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            topic_partitions_item, pos = parse_consumer_group_target_assignment_member_value_topic_partitions(data, pos, end, session)
+            topic_partitions.append(topic_partitions_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ConsumerGroupTargetAssignmentMemberValueV0(
@@ -743,11 +736,9 @@ def parse_consumer_group_target_assignment_member_value_topic_partitions(
     """Parse ``consumer_group_target_assignment_member_value_topic_partitions``. Raise an exception
     if the bytes are not regular.
     """
-    (topic_id,) = unpack_16s(data, pos)
-    pos += 16
+    topic_id, count = unpack_16sB(data, pos)
+    pos += 17
     topic_id = UUID(bytes=topic_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -760,11 +751,12 @@ def parse_consumer_group_target_assignment_member_value_topic_partitions(
         raise Irregular
     partitions = List(unpack_from(f">{count}i", data, pos))
     pos += count * 4
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ConsumerGroupTargetAssignmentMemberValueTopicPartitions(
@@ -816,13 +808,11 @@ def parse_consumer_group_current_member_assignment_value_v0(
     """Parse ``consumer_group_current_member_assignment_value@0``. Raise an exception if the bytes
     are not regular.
     """
-    version, member_epoch, previous_member_epoch, state = unpack_hiib(data, pos)
-    pos += 11
+    version, member_epoch, previous_member_epoch, state, count = unpack_hiibB(data, pos)
+    pos += 12
     if version != 0:
         raise Irregular
     state = _consumer_member_state.get(state, state)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -831,12 +821,13 @@ def parse_consumer_group_current_member_assignment_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     assigned_partitions = List()
-    for _ in range(count):
-        assigned_partitions_item, pos = parse_consumer_group_assigned_partitions_v0(data, pos, end, session)
-        assigned_partitions.append(assigned_partitions_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            assigned_partitions_item, pos = parse_consumer_group_assigned_partitions_v0(data, pos, end, session)
+            assigned_partitions.append(assigned_partitions_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -847,17 +838,19 @@ def parse_consumer_group_current_member_assignment_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     partitions_pending_revocation = List()
-    for _ in range(count):
-        partitions_pending_revocation_item, pos = parse_consumer_group_assigned_partitions_v0(data, pos, end, session)
-        partitions_pending_revocation.append(partitions_pending_revocation_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            partitions_pending_revocation_item, pos = parse_consumer_group_assigned_partitions_v0(data, pos, end, session)
+            partitions_pending_revocation.append(partitions_pending_revocation_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ConsumerGroupCurrentMemberAssignmentValueV0(
@@ -879,11 +872,9 @@ def parse_consumer_group_assigned_partitions_v0(
     """Parse ``consumer_group_assigned_partitions@0``. Raise an exception if the bytes are not
     regular.
     """
-    (topic_id,) = unpack_16s(data, pos)
-    pos += 16
+    topic_id, count = unpack_16sB(data, pos)
+    pos += 17
     topic_id = UUID(bytes=topic_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -897,11 +888,11 @@ def parse_consumer_group_assigned_partitions_v0(
     partitions = List(unpack_from(f">{count}i", data, pos))
     pos += count * 4
     assignment_epochs = List()
+    tag_count = data[pos]
+    pos += 1
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -979,12 +970,10 @@ def parse_consumer_group_regular_expression_value_v0(
     """Parse ``consumer_group_regular_expression_value@0``. Raise an exception if the bytes are not
     regular.
     """
-    (version,) = unpack_h(data, pos)
-    pos += 2
+    version, count = unpack_hB(data, pos)
+    pos += 3
     if version != 0:
         raise Irregular
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -993,32 +982,32 @@ def parse_consumer_group_regular_expression_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     topics = List()
-    for _ in range(count):
-        size = data[pos]
-        pos += 1
-        if size > 127:
-            byte = data[pos]
-            if 0 < byte < 128:
-                size += (byte << 7) - 128
-                pos += 1
-            else:
-                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-        stop = pos + size - 1
-        if size < 1 or stop > end:
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        topics_item = data[pos:stop].decode()
-        pos = stop
-        topics.append(topics_item)
-    image_version, timestamp = unpack_qq(data, pos)
-    pos += 16
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+        for _ in range(count):
+            size = data[pos]
+            pos += 1
+            if size > 127:
+                byte = data[pos]
+                if 0 < byte < 128:
+                    size += (byte << 7) - 128
+                    pos += 1
+                else:
+                    size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            stop = pos + size - 1
+            if size < 1 or stop > end:
+                raise Irregular
+            topics_item = data[pos:stop].decode()
+            pos = stop
+            topics.append(topics_item)
+    image_version, timestamp, tag_count = unpack_qqB(data, pos)
+    pos += 17
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ConsumerGroupRegularExpressionValueV0(

@@ -53,14 +53,18 @@ unpack_hqh = Struct(">hqh").unpack_from
 unpack_q = Struct(">q").unpack_from
 unpack_qq = Struct(">qq").unpack_from
 unpack_hqih = Struct(">hqih").unpack_from
-unpack_hqi = Struct(">hqi").unpack_from
+unpack_hqiB = Struct(">hqiB").unpack_from
 _offset_commit_value_v4_topic_id_default = default_value(OFFSET_COMMIT_VALUE_V4.by_name["topic_id"])
+unpack_qB = Struct(">qB").unpack_from
 unpack_16s = Struct(">16s").unpack_from
 _offset_commit_value_v4_topic_id_default_bytes = default_of(OFFSET_COMMIT_VALUE_V4.by_name["topic_id"])
 unpack_ih = Struct(">ih").unpack_from
 unpack_qi = Struct(">qi").unpack_from
+unpack_hB = Struct(">hB").unpack_from
+unpack_iB = Struct(">iB").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 unpack_iii = Struct(">iii").unpack_from
+unpack_iiB = Struct(">iiB").unpack_from
 
 
 def parse_legacy_offset_commit_key(
@@ -274,12 +278,10 @@ def parse_offset_commit_value_v4(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[OffsetCommitValueV4, int]:
     """Parse ``offset_commit_value@4``. Raise an exception if the bytes are not regular."""
-    version, offset, leader_epoch = unpack_hqi(data, pos)
-    pos += 14
+    version, offset, leader_epoch, size = unpack_hqiB(data, pos)
+    pos += 15
     if version != 4:
         raise Irregular
-    size = data[pos]
-    pos += 1
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -292,14 +294,12 @@ def parse_offset_commit_value_v4(
         raise Irregular
     metadata = data[pos:stop].decode()
     pos = stop
-    (commit_timestamp,) = unpack_q(data, pos)
-    pos += 8
     topic_id = _offset_commit_value_v4_topic_id_default
+    commit_timestamp, tag_count = unpack_qB(data, pos)
+    pos += 9
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -380,12 +380,13 @@ def parse_group_metadata_value_v0(
         pos = stop
     (count,) = unpack_i(data, pos)
     pos += 4
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     members = List()
-    for _ in range(count):
-        members_item, pos = parse_group_metadata_value_members_v0(data, pos, end, session)
-        members.append(members_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            members_item, pos = parse_group_metadata_value_members_v0(data, pos, end, session)
+            members.append(members_item)
     if pos > end:
         raise Irregular
     return GroupMetadataValueV0(
@@ -435,12 +436,13 @@ def parse_group_metadata_value_v1(
         pos = stop
     (count,) = unpack_i(data, pos)
     pos += 4
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     members = List()
-    for _ in range(count):
-        members_item, pos = parse_group_metadata_value_members_v1(data, pos, end, session)
-        members.append(members_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            members_item, pos = parse_group_metadata_value_members_v1(data, pos, end, session)
+            members.append(members_item)
     if pos > end:
         raise Irregular
     return GroupMetadataValueV1(
@@ -490,12 +492,13 @@ def parse_group_metadata_value_v2(
         pos = stop
     current_state_timestamp, count = unpack_qi(data, pos)
     pos += 12
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     members = List()
-    for _ in range(count):
-        members_item, pos = parse_group_metadata_value_members_v2(data, pos, end, session)
-        members.append(members_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            members_item, pos = parse_group_metadata_value_members_v2(data, pos, end, session)
+            members.append(members_item)
     if pos > end:
         raise Irregular
     return GroupMetadataValueV2(
@@ -546,12 +549,13 @@ def parse_group_metadata_value_v3(
         pos = stop
     current_state_timestamp, count = unpack_qi(data, pos)
     pos += 12
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     members = List()
-    for _ in range(count):
-        members_item, pos = parse_group_metadata_value_members_v3(data, pos, end, session)
-        members.append(members_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            members_item, pos = parse_group_metadata_value_members_v3(data, pos, end, session)
+            members.append(members_item)
     if pos > end:
         raise Irregular
     return GroupMetadataValueV3(
@@ -571,12 +575,10 @@ def parse_group_metadata_value_v4(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[GroupMetadataValueV4, int]:
     """Parse ``group_metadata_value@4``. Raise an exception if the bytes are not regular."""
-    (version,) = unpack_h(data, pos)
-    pos += 2
+    version, size = unpack_hB(data, pos)
+    pos += 3
     if version != 4:
         raise Irregular
-    size = data[pos]
-    pos += 1
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -589,10 +591,8 @@ def parse_group_metadata_value_v4(
         raise Irregular
     protocol_type = data[pos:stop].decode()
     pos = stop
-    (generation,) = unpack_i(data, pos)
-    pos += 4
-    size = data[pos]
-    pos += 1
+    generation, size = unpack_iB(data, pos)
+    pos += 5
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -625,10 +625,8 @@ def parse_group_metadata_value_v4(
             raise Irregular
         leader = data[pos:stop].decode()
         pos = stop
-    (current_state_timestamp,) = unpack_q(data, pos)
-    pos += 8
-    count = data[pos]
-    pos += 1
+    current_state_timestamp, count = unpack_qB(data, pos)
+    pos += 9
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -637,17 +635,19 @@ def parse_group_metadata_value_v4(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     members = List()
-    for _ in range(count):
-        members_item, pos = parse_group_metadata_value_members_v4(data, pos, end, session)
-        members.append(members_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            members_item, pos = parse_group_metadata_value_members_v4(data, pos, end, session)
+            members.append(members_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return GroupMetadataValueV4(
@@ -953,10 +953,8 @@ def parse_group_metadata_value_members_v4(
         raise Irregular
     client_host = data[pos:stop].decode()
     pos = stop
-    rebalance_timeout, session_timeout = unpack_ii(data, pos)
-    pos += 8
-    size = data[pos]
-    pos += 1
+    rebalance_timeout, session_timeout, size = unpack_iiB(data, pos)
+    pos += 9
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -983,11 +981,12 @@ def parse_group_metadata_value_members_v4(
         raise Irregular
     assignment = data[pos:stop]
     pos = stop
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return GroupMetadataValueMembersV4(

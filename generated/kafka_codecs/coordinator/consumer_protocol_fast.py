@@ -37,18 +37,19 @@ def parse_consumer_protocol_subscription_v0(
     pos += 6
     if version != 0:
         raise Irregular
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     topics = List()
-    for _ in range(count):
-        (size,) = unpack_h(data, pos)
-        pos += 2
-        stop = pos + size
-        if size < 0 or stop > end:
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        topics_item = data[pos:stop].decode()
-        pos = stop
-        topics.append(topics_item)
+        for _ in range(count):
+            (size,) = unpack_h(data, pos)
+            pos += 2
+            stop = pos + size
+            if size < 0 or stop > end:
+                raise Irregular
+            topics_item = data[pos:stop].decode()
+            pos = stop
+            topics.append(topics_item)
     (size,) = unpack_i(data, pos)
     pos += 4
     if size == -1:
@@ -78,18 +79,19 @@ def parse_consumer_protocol_subscription_v1(
     pos += 6
     if version != 1:
         raise Irregular
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     topics = List()
-    for _ in range(count):
-        (size,) = unpack_h(data, pos)
-        pos += 2
-        stop = pos + size
-        if size < 0 or stop > end:
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        topics_item = data[pos:stop].decode()
-        pos = stop
-        topics.append(topics_item)
+        for _ in range(count):
+            (size,) = unpack_h(data, pos)
+            pos += 2
+            stop = pos + size
+            if size < 0 or stop > end:
+                raise Irregular
+            topics_item = data[pos:stop].decode()
+            pos = stop
+            topics.append(topics_item)
     (size,) = unpack_i(data, pos)
     pos += 4
     if size == -1:
@@ -102,12 +104,13 @@ def parse_consumer_protocol_subscription_v1(
         pos = stop
     (count,) = unpack_i(data, pos)
     pos += 4
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     owned_partitions = List()
-    for _ in range(count):
-        owned_partitions_item, pos = parse_consumer_protocol_subscription_owned_partitions(data, pos, end, session)
-        owned_partitions.append(owned_partitions_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            owned_partitions_item, pos = parse_consumer_protocol_subscription_owned_partitions(data, pos, end, session)
+            owned_partitions.append(owned_partitions_item)
     if pos > end:
         raise Irregular
     return ConsumerProtocolSubscriptionV1(
@@ -128,18 +131,19 @@ def parse_consumer_protocol_subscription_v2(
     pos += 6
     if version != 2:
         raise Irregular
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     topics = List()
-    for _ in range(count):
-        (size,) = unpack_h(data, pos)
-        pos += 2
-        stop = pos + size
-        if size < 0 or stop > end:
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        topics_item = data[pos:stop].decode()
-        pos = stop
-        topics.append(topics_item)
+        for _ in range(count):
+            (size,) = unpack_h(data, pos)
+            pos += 2
+            stop = pos + size
+            if size < 0 or stop > end:
+                raise Irregular
+            topics_item = data[pos:stop].decode()
+            pos = stop
+            topics.append(topics_item)
     (size,) = unpack_i(data, pos)
     pos += 4
     if size == -1:
@@ -152,12 +156,13 @@ def parse_consumer_protocol_subscription_v2(
         pos = stop
     (count,) = unpack_i(data, pos)
     pos += 4
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     owned_partitions = List()
-    for _ in range(count):
-        owned_partitions_item, pos = parse_consumer_protocol_subscription_owned_partitions(data, pos, end, session)
-        owned_partitions.append(owned_partitions_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            owned_partitions_item, pos = parse_consumer_protocol_subscription_owned_partitions(data, pos, end, session)
+            owned_partitions.append(owned_partitions_item)
     (generation_id,) = unpack_i(data, pos)
     pos += 4
     if pos > end:
@@ -181,18 +186,19 @@ def parse_consumer_protocol_subscription_v3(
     pos += 6
     if version != 3:
         raise Irregular
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     topics = List()
-    for _ in range(count):
-        (size,) = unpack_h(data, pos)
-        pos += 2
-        stop = pos + size
-        if size < 0 or stop > end:
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        topics_item = data[pos:stop].decode()
-        pos = stop
-        topics.append(topics_item)
+        for _ in range(count):
+            (size,) = unpack_h(data, pos)
+            pos += 2
+            stop = pos + size
+            if size < 0 or stop > end:
+                raise Irregular
+            topics_item = data[pos:stop].decode()
+            pos = stop
+            topics.append(topics_item)
     (size,) = unpack_i(data, pos)
     pos += 4
     if size == -1:
@@ -205,12 +211,13 @@ def parse_consumer_protocol_subscription_v3(
         pos = stop
     (count,) = unpack_i(data, pos)
     pos += 4
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     owned_partitions = List()
-    for _ in range(count):
-        owned_partitions_item, pos = parse_consumer_protocol_subscription_owned_partitions(data, pos, end, session)
-        owned_partitions.append(owned_partitions_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            owned_partitions_item, pos = parse_consumer_protocol_subscription_owned_partitions(data, pos, end, session)
+            owned_partitions.append(owned_partitions_item)
     generation_id, size = unpack_ih(data, pos)
     pos += 6
     if size == -1:
@@ -272,12 +279,13 @@ def parse_consumer_protocol_assignment_v0(
     pos += 6
     if version != 0:
         raise Irregular
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     assigned_partitions = List()
-    for _ in range(count):
-        assigned_partitions_item, pos = parse_consumer_protocol_assignment_assigned_partitions(data, pos, end, session)
-        assigned_partitions.append(assigned_partitions_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            assigned_partitions_item, pos = parse_consumer_protocol_assignment_assigned_partitions(data, pos, end, session)
+            assigned_partitions.append(assigned_partitions_item)
     (size,) = unpack_i(data, pos)
     pos += 4
     if size == -1:
@@ -307,12 +315,13 @@ def parse_consumer_protocol_assignment_v1(
     pos += 6
     if version != 1:
         raise Irregular
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     assigned_partitions = List()
-    for _ in range(count):
-        assigned_partitions_item, pos = parse_consumer_protocol_assignment_assigned_partitions(data, pos, end, session)
-        assigned_partitions.append(assigned_partitions_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            assigned_partitions_item, pos = parse_consumer_protocol_assignment_assigned_partitions(data, pos, end, session)
+            assigned_partitions.append(assigned_partitions_item)
     (size,) = unpack_i(data, pos)
     pos += 4
     if size == -1:
@@ -342,12 +351,13 @@ def parse_consumer_protocol_assignment_v2(
     pos += 6
     if version != 2:
         raise Irregular
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     assigned_partitions = List()
-    for _ in range(count):
-        assigned_partitions_item, pos = parse_consumer_protocol_assignment_assigned_partitions(data, pos, end, session)
-        assigned_partitions.append(assigned_partitions_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            assigned_partitions_item, pos = parse_consumer_protocol_assignment_assigned_partitions(data, pos, end, session)
+            assigned_partitions.append(assigned_partitions_item)
     (size,) = unpack_i(data, pos)
     pos += 4
     if size == -1:
@@ -377,12 +387,13 @@ def parse_consumer_protocol_assignment_v3(
     pos += 6
     if version != 3:
         raise Irregular
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     assigned_partitions = List()
-    for _ in range(count):
-        assigned_partitions_item, pos = parse_consumer_protocol_assignment_assigned_partitions(data, pos, end, session)
-        assigned_partitions.append(assigned_partitions_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            assigned_partitions_item, pos = parse_consumer_protocol_assignment_assigned_partitions(data, pos, end, session)
+            assigned_partitions.append(assigned_partitions_item)
     (size,) = unpack_i(data, pos)
     pos += 4
     if size == -1:

@@ -36,13 +36,13 @@ from kafka_codecs.coordinator.share_group_state import (
 _share_group_state_record_type = {member.value: member for member in ShareGroupStateRecordType}
 unpack_hh = Struct(">hh").unpack_from
 unpack_16si = Struct(">16si").unpack_from
-unpack_hiiiqqq = Struct(">hiiiqqq").unpack_from
+unpack_hiiiqqqB = Struct(">hiiiqqqB").unpack_from
 _share_snapshot_value_v0_delivery_complete_count_default = default_value(SHARE_SNAPSHOT_VALUE_V0.by_name["delivery_complete_count"])
 unpack_i = Struct(">i").unpack_from
 _share_snapshot_value_v0_delivery_complete_count_default_bytes = default_of(SHARE_SNAPSHOT_VALUE_V0.by_name["delivery_complete_count"])
 _delivery_state = {member.value: member for member in DeliveryState}
-unpack_qqbh = Struct(">qqbh").unpack_from
-unpack_hiiq = Struct(">hiiq").unpack_from
+unpack_qqbhB = Struct(">qqbhB").unpack_from
+unpack_hiiqB = Struct(">hiiqB").unpack_from
 _share_update_value_v0_delivery_complete_count_default = default_value(SHARE_UPDATE_VALUE_V0.by_name["delivery_complete_count"])
 _share_update_value_v0_delivery_complete_count_default_bytes = default_of(SHARE_UPDATE_VALUE_V0.by_name["delivery_complete_count"])
 
@@ -80,12 +80,10 @@ def parse_share_snapshot_value_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[ShareSnapshotValueV0, int]:
     """Parse ``share_snapshot_value@0``. Raise an exception if the bytes are not regular."""
-    version, snapshot_epoch, state_epoch, leader_epoch, start_offset, create_timestamp, write_timestamp = unpack_hiiiqqq(data, pos)
-    pos += 38
+    version, snapshot_epoch, state_epoch, leader_epoch, start_offset, create_timestamp, write_timestamp, count = unpack_hiiiqqqB(data, pos)
+    pos += 39
     if version != 0:
         raise Irregular
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -94,18 +92,19 @@ def parse_share_snapshot_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     state_batches = List()
-    for _ in range(count):
-        state_batches_item, pos = parse_share_snapshot_value_state_batches(data, pos, end, session)
-        state_batches.append(state_batches_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            state_batches_item, pos = parse_share_snapshot_value_state_batches(data, pos, end, session)
+            state_batches.append(state_batches_item)
     delivery_complete_count = _share_snapshot_value_v0_delivery_complete_count_default
+    tag_count = data[pos]
+    pos += 1
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -140,14 +139,13 @@ def parse_share_snapshot_value_state_batches(
     """Parse ``share_snapshot_value_state_batches``. Raise an exception if the bytes are not
     regular.
     """
-    first_offset, last_offset, delivery_state, delivery_count = unpack_qqbh(data, pos)
-    pos += 19
+    first_offset, last_offset, delivery_state, delivery_count, tag_count = unpack_qqbhB(data, pos)
+    pos += 20
     delivery_state = _delivery_state.get(delivery_state, delivery_state)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ShareSnapshotValueStateBatches(
@@ -194,12 +192,10 @@ def parse_share_update_value_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[ShareUpdateValueV0, int]:
     """Parse ``share_update_value@0``. Raise an exception if the bytes are not regular."""
-    version, snapshot_epoch, leader_epoch, start_offset = unpack_hiiq(data, pos)
-    pos += 18
+    version, snapshot_epoch, leader_epoch, start_offset, count = unpack_hiiqB(data, pos)
+    pos += 19
     if version != 0:
         raise Irregular
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -208,18 +204,19 @@ def parse_share_update_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     state_batches = List()
-    for _ in range(count):
-        state_batches_item, pos = parse_share_update_value_state_batches(data, pos, end, session)
-        state_batches.append(state_batches_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            state_batches_item, pos = parse_share_update_value_state_batches(data, pos, end, session)
+            state_batches.append(state_batches_item)
     delivery_complete_count = _share_update_value_v0_delivery_complete_count_default
+    tag_count = data[pos]
+    pos += 1
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -249,14 +246,13 @@ def parse_share_update_value_state_batches(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[ShareUpdateValueStateBatches, int]:
     """Parse ``share_update_value_state_batches``. Raise an exception if the bytes are not regular."""
-    first_offset, last_offset, delivery_state, delivery_count = unpack_qqbh(data, pos)
-    pos += 19
+    first_offset, last_offset, delivery_state, delivery_count, tag_count = unpack_qqbhB(data, pos)
+    pos += 20
     delivery_state = _delivery_state.get(delivery_state, delivery_state)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ShareUpdateValueStateBatches(

@@ -45,14 +45,15 @@ from kafka_codecs.coordinator.share_groups import (
 _consumer_offsets_record_type = {member.value: member for member in ConsumerOffsetsRecordType}
 unpack_hh = Struct(">hh").unpack_from
 unpack_h = Struct(">h").unpack_from
-unpack_hiq = Struct(">hiq").unpack_from
-unpack_hi = Struct(">hi").unpack_from
+unpack_hB = Struct(">hB").unpack_from
+unpack_hiqB = Struct(">hiqB").unpack_from
 _share_group_target_assignment_metadata_value_v0_assignment_timestamp_default = default_value(SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.by_name["assignment_timestamp"])
+unpack_hiB = Struct(">hiB").unpack_from
 unpack_q = Struct(">q").unpack_from
 _share_group_target_assignment_metadata_value_v0_assignment_timestamp_default_bytes = default_of(SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.by_name["assignment_timestamp"])
-unpack_16s = Struct(">16s").unpack_from
+unpack_16sB = Struct(">16sB").unpack_from
 _consumer_member_state = {member.value: member for member in ConsumerMemberState}
-unpack_hiib = Struct(">hiib").unpack_from
+unpack_hiibB = Struct(">hiibB").unpack_from
 
 
 def parse_share_group_member_metadata_key(
@@ -93,12 +94,10 @@ def parse_share_group_member_metadata_value_v0(
     """Parse ``share_group_member_metadata_value@0``. Raise an exception if the bytes are not
     regular.
     """
-    (version,) = unpack_h(data, pos)
-    pos += 2
+    version, size = unpack_hB(data, pos)
+    pos += 3
     if version != 0:
         raise Irregular
-    size = data[pos]
-    pos += 1
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -152,30 +151,32 @@ def parse_share_group_member_metadata_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     subscribed_topic_names = List()
-    for _ in range(count):
-        size = data[pos]
-        pos += 1
-        if size > 127:
-            byte = data[pos]
-            if 0 < byte < 128:
-                size += (byte << 7) - 128
-                pos += 1
-            else:
-                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-        stop = pos + size - 1
-        if size < 1 or stop > end:
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        subscribed_topic_names_item = data[pos:stop].decode()
-        pos = stop
-        subscribed_topic_names.append(subscribed_topic_names_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+        for _ in range(count):
+            size = data[pos]
+            pos += 1
+            if size > 127:
+                byte = data[pos]
+                if 0 < byte < 128:
+                    size += (byte << 7) - 128
+                    pos += 1
+                else:
+                    size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            stop = pos + size - 1
+            if size < 1 or stop > end:
+                raise Irregular
+            subscribed_topic_names_item = data[pos:stop].decode()
+            pos = stop
+            subscribed_topic_names.append(subscribed_topic_names_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ShareGroupMemberMetadataValueV0(
@@ -213,15 +214,14 @@ def parse_share_group_metadata_value_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[ShareGroupMetadataValueV0, int]:
     """Parse ``share_group_metadata_value@0``. Raise an exception if the bytes are not regular."""
-    version, epoch, metadata_hash = unpack_hiq(data, pos)
-    pos += 14
+    version, epoch, metadata_hash, tag_count = unpack_hiqB(data, pos)
+    pos += 15
     if version != 0:
         raise Irregular
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ShareGroupMetadataValueV0(
@@ -261,16 +261,14 @@ def parse_share_group_target_assignment_metadata_value_v0(
     """Parse ``share_group_target_assignment_metadata_value@0``. Raise an exception if the bytes
     are not regular.
     """
-    version, assignment_epoch = unpack_hi(data, pos)
-    pos += 6
+    assignment_timestamp = _share_group_target_assignment_metadata_value_v0_assignment_timestamp_default
+    version, assignment_epoch, tag_count = unpack_hiB(data, pos)
+    pos += 7
     if version != 0:
         raise Irregular
-    assignment_timestamp = _share_group_target_assignment_metadata_value_v0_assignment_timestamp_default
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -333,12 +331,10 @@ def parse_share_group_target_assignment_member_value_v0(
     """Parse ``share_group_target_assignment_member_value@0``. Raise an exception if the bytes are
     not regular.
     """
-    (version,) = unpack_h(data, pos)
-    pos += 2
+    version, count = unpack_hB(data, pos)
+    pos += 3
     if version != 0:
         raise Irregular
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -347,17 +343,19 @@ def parse_share_group_target_assignment_member_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     topic_partitions = List()
-    for _ in range(count):
-        topic_partitions_item, pos = parse_share_group_target_assignment_member_value_topic_partitions(data, pos, end, session)
-        topic_partitions.append(topic_partitions_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            topic_partitions_item, pos = parse_share_group_target_assignment_member_value_topic_partitions(data, pos, end, session)
+            topic_partitions.append(topic_partitions_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ShareGroupTargetAssignmentMemberValueV0(
@@ -375,11 +373,9 @@ def parse_share_group_target_assignment_member_value_topic_partitions(
     """Parse ``share_group_target_assignment_member_value_topic_partitions``. Raise an exception if
     the bytes are not regular.
     """
-    (topic_id,) = unpack_16s(data, pos)
-    pos += 16
+    topic_id, count = unpack_16sB(data, pos)
+    pos += 17
     topic_id = UUID(bytes=topic_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -392,11 +388,12 @@ def parse_share_group_target_assignment_member_value_topic_partitions(
         raise Irregular
     partitions = List(unpack_from(f">{count}i", data, pos))
     pos += count * 4
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ShareGroupTargetAssignmentMemberValueTopicPartitions(
@@ -448,13 +445,11 @@ def parse_share_group_current_member_assignment_value_v0(
     """Parse ``share_group_current_member_assignment_value@0``. Raise an exception if the bytes are
     not regular.
     """
-    version, member_epoch, previous_member_epoch, state = unpack_hiib(data, pos)
-    pos += 11
+    version, member_epoch, previous_member_epoch, state, count = unpack_hiibB(data, pos)
+    pos += 12
     if version != 0:
         raise Irregular
     state = _consumer_member_state.get(state, state)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -463,17 +458,19 @@ def parse_share_group_current_member_assignment_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     assigned_partitions = List()
-    for _ in range(count):
-        assigned_partitions_item, pos = parse_share_group_current_member_assignment_value_assigned_partitions(data, pos, end, session)
-        assigned_partitions.append(assigned_partitions_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            assigned_partitions_item, pos = parse_share_group_current_member_assignment_value_assigned_partitions(data, pos, end, session)
+            assigned_partitions.append(assigned_partitions_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ShareGroupCurrentMemberAssignmentValueV0(
@@ -494,11 +491,9 @@ def parse_share_group_current_member_assignment_value_assigned_partitions(
     """Parse ``share_group_current_member_assignment_value_assigned_partitions``. Raise an
     exception if the bytes are not regular.
     """
-    (topic_id,) = unpack_16s(data, pos)
-    pos += 16
+    topic_id, count = unpack_16sB(data, pos)
+    pos += 17
     topic_id = UUID(bytes=topic_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -511,11 +506,12 @@ def parse_share_group_current_member_assignment_value_assigned_partitions(
         raise Irregular
     partitions = List(unpack_from(f">{count}i", data, pos))
     pos += count * 4
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ShareGroupCurrentMemberAssignmentValueAssignedPartitions(
@@ -554,12 +550,10 @@ def parse_share_group_state_partition_metadata_value_v0(
     """Parse ``share_group_state_partition_metadata_value@0``. Raise an exception if the bytes are
     not regular.
     """
-    (version,) = unpack_h(data, pos)
-    pos += 2
+    version, count = unpack_hB(data, pos)
+    pos += 3
     if version != 0:
         raise Irregular
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -568,12 +562,13 @@ def parse_share_group_state_partition_metadata_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     initializing_topics = List()
-    for _ in range(count):
-        initializing_topics_item, pos = parse_share_group_state_topic_v0(data, pos, end, session)
-        initializing_topics.append(initializing_topics_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            initializing_topics_item, pos = parse_share_group_state_topic_v0(data, pos, end, session)
+            initializing_topics.append(initializing_topics_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -584,12 +579,13 @@ def parse_share_group_state_partition_metadata_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     initialized_topics = List()
-    for _ in range(count):
-        initialized_topics_item, pos = parse_share_group_state_topic_v0(data, pos, end, session)
-        initialized_topics.append(initialized_topics_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            initialized_topics_item, pos = parse_share_group_state_topic_v0(data, pos, end, session)
+            initialized_topics.append(initialized_topics_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -600,17 +596,19 @@ def parse_share_group_state_partition_metadata_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     deleting_topics = List()
-    for _ in range(count):
-        deleting_topics_item, pos = parse_share_group_state_partition_metadata_value_deleting_topics(data, pos, end, session)
-        deleting_topics.append(deleting_topics_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            deleting_topics_item, pos = parse_share_group_state_partition_metadata_value_deleting_topics(data, pos, end, session)
+            deleting_topics.append(deleting_topics_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ShareGroupStatePartitionMetadataValueV0(
@@ -630,11 +628,9 @@ def parse_share_group_state_partition_metadata_value_deleting_topics(
     """Parse ``share_group_state_partition_metadata_value_deleting_topics``. Raise an exception if
     the bytes are not regular.
     """
-    (topic_id,) = unpack_16s(data, pos)
-    pos += 16
+    topic_id, size = unpack_16sB(data, pos)
+    pos += 17
     topic_id = UUID(bytes=topic_id)
-    size = data[pos]
-    pos += 1
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -647,11 +643,12 @@ def parse_share_group_state_partition_metadata_value_deleting_topics(
         raise Irregular
     topic_name = data[pos:stop].decode()
     pos = stop
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ShareGroupStatePartitionMetadataValueDeletingTopics(
@@ -667,11 +664,9 @@ def parse_share_group_state_topic_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[ShareGroupStateTopicV0, int]:
     """Parse ``share_group_state_topic@0``. Raise an exception if the bytes are not regular."""
-    (topic_id,) = unpack_16s(data, pos)
-    pos += 16
+    topic_id, size = unpack_16sB(data, pos)
+    pos += 17
     topic_id = UUID(bytes=topic_id)
-    size = data[pos]
-    pos += 1
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -698,11 +693,12 @@ def parse_share_group_state_topic_v0(
         raise Irregular
     partitions = List(unpack_from(f">{count}i", data, pos))
     pos += count * 4
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ShareGroupStateTopicV0(

@@ -50,27 +50,27 @@ from kafka_codecs.coordinator.streams_groups import (
 
 _consumer_offsets_record_type = {member.value: member for member in ConsumerOffsetsRecordType}
 unpack_hh = Struct(">hh").unpack_from
-unpack_hiq = Struct(">hiq").unpack_from
 _streams_group_metadata_value_v0_validated_topology_epoch_default = default_value(STREAMS_GROUP_METADATA_VALUE_V0.by_name["validated_topology_epoch"])
 _streams_group_metadata_value_v0_stored_description_topology_epoch_default = default_value(STREAMS_GROUP_METADATA_VALUE_V0.by_name["stored_description_topology_epoch"])
 _streams_group_metadata_value_v0_failed_description_topology_epoch_default = default_value(STREAMS_GROUP_METADATA_VALUE_V0.by_name["failed_description_topology_epoch"])
+unpack_hiqB = Struct(">hiqB").unpack_from
 unpack_i = Struct(">i").unpack_from
 _streams_group_metadata_value_v0_validated_topology_epoch_default_bytes = default_of(STREAMS_GROUP_METADATA_VALUE_V0.by_name["validated_topology_epoch"])
 _streams_group_metadata_value_v0_last_assignment_configs_default_bytes = default_of(STREAMS_GROUP_METADATA_VALUE_V0.by_name["last_assignment_configs"])
 _streams_group_metadata_value_v0_stored_description_topology_epoch_default_bytes = default_of(STREAMS_GROUP_METADATA_VALUE_V0.by_name["stored_description_topology_epoch"])
 _streams_group_metadata_value_v0_failed_description_topology_epoch_default_bytes = default_of(STREAMS_GROUP_METADATA_VALUE_V0.by_name["failed_description_topology_epoch"])
 unpack_h = Struct(">h").unpack_from
-unpack_ii = Struct(">ii").unpack_from
-unpack_b = Struct(">b").unpack_from
-unpack_H = Struct(">H").unpack_from
-unpack_hi = Struct(">hi").unpack_from
+unpack_hB = Struct(">hB").unpack_from
+unpack_iiB = Struct(">iiB").unpack_from
+unpack_HB = Struct(">HB").unpack_from
 _streams_group_target_assignment_metadata_value_v0_assignment_timestamp_default = default_value(STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.by_name["assignment_timestamp"])
+unpack_hiB = Struct(">hiB").unpack_from
 unpack_q = Struct(">q").unpack_from
 _streams_group_target_assignment_metadata_value_v0_assignment_timestamp_default_bytes = default_of(STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.by_name["assignment_timestamp"])
 _streams_member_state = {member.value: member for member in StreamsMemberState}
-unpack_hiib = Struct(">hiib").unpack_from
+unpack_hiibB = Struct(">hiibB").unpack_from
 _streams_group_current_tasks_v0_assignment_epochs_default_bytes = default_of(STREAMS_GROUP_CURRENT_TASKS_V0.by_name["assignment_epochs"])
-unpack_ih = Struct(">ih").unpack_from
+unpack_ihB = Struct(">ihB").unpack_from
 
 
 def parse_streams_group_metadata_key(
@@ -96,19 +96,17 @@ def parse_streams_group_metadata_value_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[StreamsGroupMetadataValueV0, int]:
     """Parse ``streams_group_metadata_value@0``. Raise an exception if the bytes are not regular."""
-    version, epoch, metadata_hash = unpack_hiq(data, pos)
-    pos += 14
-    if version != 0:
-        raise Irregular
     validated_topology_epoch = _streams_group_metadata_value_v0_validated_topology_epoch_default
     last_assignment_configs = List()
     stored_description_topology_epoch = _streams_group_metadata_value_v0_stored_description_topology_epoch_default
     failed_description_topology_epoch = _streams_group_metadata_value_v0_failed_description_topology_epoch_default
+    version, epoch, metadata_hash, tag_count = unpack_hiqB(data, pos)
+    pos += 15
+    if version != 0:
+        raise Irregular
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -131,12 +129,13 @@ def parse_streams_group_metadata_value_v0(
                     last_assignment_configs = None
                 else:
                     count -= 1
-                    if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
-                        raise Irregular
                     last_assignment_configs = List()
-                    for _ in range(count):
-                        last_assignment_configs_item, pos = parse_streams_group_metadata_value_last_assignment_configs(data, pos, within_tag, session)
-                        last_assignment_configs.append(last_assignment_configs_item)
+                    if count:
+                        if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
+                            raise Irregular
+                        for _ in range(count):
+                            last_assignment_configs_item, pos = parse_streams_group_metadata_value_last_assignment_configs(data, pos, within_tag, session)
+                            last_assignment_configs.append(last_assignment_configs_item)
                 if pos != within_tag or data[begin_tag:pos] == _streams_group_metadata_value_v0_last_assignment_configs_default_bytes:
                     raise Irregular
             elif tag == 2:
@@ -204,11 +203,12 @@ def parse_streams_group_metadata_value_last_assignment_configs(
         raise Irregular
     value = data[pos:stop].decode()
     pos = stop
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return StreamsGroupMetadataValueLastAssignmentConfigs(
@@ -260,12 +260,10 @@ def parse_streams_group_member_metadata_value_v0(
     """Parse ``streams_group_member_metadata_value@0``. Raise an exception if the bytes are not
     regular.
     """
-    (version,) = unpack_h(data, pos)
-    pos += 2
+    version, size = unpack_hB(data, pos)
+    pos += 3
     if version != 0:
         raise Irregular
-    size = data[pos]
-    pos += 1
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -326,10 +324,8 @@ def parse_streams_group_member_metadata_value_v0(
         raise Irregular
     client_host = data[pos:stop].decode()
     pos = stop
-    rebalance_timeout_ms, topology_epoch = unpack_ii(data, pos)
-    pos += 8
-    size = data[pos]
-    pos += 1
+    rebalance_timeout_ms, topology_epoch, size = unpack_iiB(data, pos)
+    pos += 9
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -342,8 +338,10 @@ def parse_streams_group_member_metadata_value_v0(
         raise Irregular
     process_id = data[pos:stop].decode()
     pos = stop
-    (size,) = unpack_b(data, pos)
+    size = data[pos]
     pos += 1
+    if size > 127:
+        size -= 256
     if size == -1:
         user_endpoint = None
     elif size == 1:
@@ -360,17 +358,19 @@ def parse_streams_group_member_metadata_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     client_tags = List()
-    for _ in range(count):
-        client_tags_item, pos = parse_streams_group_member_metadata_value_client_tags(data, pos, end, session)
-        client_tags.append(client_tags_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            client_tags_item, pos = parse_streams_group_member_metadata_value_client_tags(data, pos, end, session)
+            client_tags.append(client_tags_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return StreamsGroupMemberMetadataValueV0(
@@ -410,13 +410,12 @@ def parse_streams_group_member_metadata_value_user_endpoint(
         raise Irregular
     host = data[pos:stop].decode()
     pos = stop
-    (port,) = unpack_H(data, pos)
-    pos += 2
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    port, tag_count = unpack_HB(data, pos)
+    pos += 3
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return StreamsGroupMemberMetadataValueUserEndpoint(
@@ -462,11 +461,12 @@ def parse_streams_group_member_metadata_value_client_tags(
         raise Irregular
     value = data[pos:stop].decode()
     pos = stop
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return StreamsGroupMemberMetadataValueClientTags(
@@ -505,16 +505,14 @@ def parse_streams_group_target_assignment_metadata_value_v0(
     """Parse ``streams_group_target_assignment_metadata_value@0``. Raise an exception if the bytes
     are not regular.
     """
-    version, assignment_epoch = unpack_hi(data, pos)
-    pos += 6
+    assignment_timestamp = _streams_group_target_assignment_metadata_value_v0_assignment_timestamp_default
+    version, assignment_epoch, tag_count = unpack_hiB(data, pos)
+    pos += 7
     if version != 0:
         raise Irregular
-    assignment_timestamp = _streams_group_target_assignment_metadata_value_v0_assignment_timestamp_default
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -577,12 +575,10 @@ def parse_streams_group_target_assignment_member_value_v0(
     """Parse ``streams_group_target_assignment_member_value@0``. Raise an exception if the bytes
     are not regular.
     """
-    (version,) = unpack_h(data, pos)
-    pos += 2
+    version, count = unpack_hB(data, pos)
+    pos += 3
     if version != 0:
         raise Irregular
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -591,12 +587,13 @@ def parse_streams_group_target_assignment_member_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     active_tasks = List()
-    for _ in range(count):
-        active_tasks_item, pos = parse_streams_group_target_tasks_v0(data, pos, end, session)
-        active_tasks.append(active_tasks_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            active_tasks_item, pos = parse_streams_group_target_tasks_v0(data, pos, end, session)
+            active_tasks.append(active_tasks_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -607,12 +604,13 @@ def parse_streams_group_target_assignment_member_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     standby_tasks = List()
-    for _ in range(count):
-        standby_tasks_item, pos = parse_streams_group_target_tasks_v0(data, pos, end, session)
-        standby_tasks.append(standby_tasks_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            standby_tasks_item, pos = parse_streams_group_target_tasks_v0(data, pos, end, session)
+            standby_tasks.append(standby_tasks_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -623,17 +621,19 @@ def parse_streams_group_target_assignment_member_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     warmup_tasks = List()
-    for _ in range(count):
-        warmup_tasks_item, pos = parse_streams_group_target_tasks_v0(data, pos, end, session)
-        warmup_tasks.append(warmup_tasks_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            warmup_tasks_item, pos = parse_streams_group_target_tasks_v0(data, pos, end, session)
+            warmup_tasks.append(warmup_tasks_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return StreamsGroupTargetAssignmentMemberValueV0(
@@ -679,11 +679,12 @@ def parse_streams_group_target_tasks_v0(
         raise Irregular
     partitions = List(unpack_from(f">{count}i", data, pos))
     pos += count * 4
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return StreamsGroupTargetTasksV0(
@@ -735,13 +736,11 @@ def parse_streams_group_current_member_assignment_value_v0(
     """Parse ``streams_group_current_member_assignment_value@0``. Raise an exception if the bytes
     are not regular.
     """
-    version, member_epoch, previous_member_epoch, state = unpack_hiib(data, pos)
-    pos += 11
+    version, member_epoch, previous_member_epoch, state, count = unpack_hiibB(data, pos)
+    pos += 12
     if version != 0:
         raise Irregular
     state = _streams_member_state.get(state, state)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -750,12 +749,13 @@ def parse_streams_group_current_member_assignment_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     active_tasks = List()
-    for _ in range(count):
-        active_tasks_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
-        active_tasks.append(active_tasks_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            active_tasks_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
+            active_tasks.append(active_tasks_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -766,12 +766,13 @@ def parse_streams_group_current_member_assignment_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     standby_tasks = List()
-    for _ in range(count):
-        standby_tasks_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
-        standby_tasks.append(standby_tasks_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            standby_tasks_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
+            standby_tasks.append(standby_tasks_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -782,12 +783,13 @@ def parse_streams_group_current_member_assignment_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     warmup_tasks = List()
-    for _ in range(count):
-        warmup_tasks_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
-        warmup_tasks.append(warmup_tasks_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            warmup_tasks_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
+            warmup_tasks.append(warmup_tasks_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -798,12 +800,13 @@ def parse_streams_group_current_member_assignment_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     active_tasks_pending_revocation = List()
-    for _ in range(count):
-        active_tasks_pending_revocation_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
-        active_tasks_pending_revocation.append(active_tasks_pending_revocation_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            active_tasks_pending_revocation_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
+            active_tasks_pending_revocation.append(active_tasks_pending_revocation_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -814,12 +817,13 @@ def parse_streams_group_current_member_assignment_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     standby_tasks_pending_revocation = List()
-    for _ in range(count):
-        standby_tasks_pending_revocation_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
-        standby_tasks_pending_revocation.append(standby_tasks_pending_revocation_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            standby_tasks_pending_revocation_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
+            standby_tasks_pending_revocation.append(standby_tasks_pending_revocation_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -830,17 +834,19 @@ def parse_streams_group_current_member_assignment_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     warmup_tasks_pending_revocation = List()
-    for _ in range(count):
-        warmup_tasks_pending_revocation_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
-        warmup_tasks_pending_revocation.append(warmup_tasks_pending_revocation_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            warmup_tasks_pending_revocation_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
+            warmup_tasks_pending_revocation.append(warmup_tasks_pending_revocation_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return StreamsGroupCurrentMemberAssignmentValueV0(
@@ -893,11 +899,11 @@ def parse_streams_group_current_tasks_v0(
     partitions = List(unpack_from(f">{count}i", data, pos))
     pos += count * 4
     assignment_epochs = List()
+    tag_count = data[pos]
+    pos += 1
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -958,12 +964,10 @@ def parse_streams_group_topology_value_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[StreamsGroupTopologyValueV0, int]:
     """Parse ``streams_group_topology_value@0``. Raise an exception if the bytes are not regular."""
-    version, epoch = unpack_hi(data, pos)
-    pos += 6
+    version, epoch, count = unpack_hiB(data, pos)
+    pos += 7
     if version != 0:
         raise Irregular
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -972,17 +976,19 @@ def parse_streams_group_topology_value_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     subtopologies = List()
-    for _ in range(count):
-        subtopologies_item, pos = parse_streams_group_topology_value_subtopologies_v0(data, pos, end, session)
-        subtopologies.append(subtopologies_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            subtopologies_item, pos = parse_streams_group_topology_value_subtopologies_v0(data, pos, end, session)
+            subtopologies.append(subtopologies_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return StreamsGroupTopologyValueV0(
@@ -1025,25 +1031,26 @@ def parse_streams_group_topology_value_subtopologies_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     source_topics = List()
-    for _ in range(count):
-        size = data[pos]
-        pos += 1
-        if size > 127:
-            byte = data[pos]
-            if 0 < byte < 128:
-                size += (byte << 7) - 128
-                pos += 1
-            else:
-                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-        stop = pos + size - 1
-        if size < 1 or stop > end:
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        source_topics_item = data[pos:stop].decode()
-        pos = stop
-        source_topics.append(source_topics_item)
+        for _ in range(count):
+            size = data[pos]
+            pos += 1
+            if size > 127:
+                byte = data[pos]
+                if 0 < byte < 128:
+                    size += (byte << 7) - 128
+                    pos += 1
+                else:
+                    size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            stop = pos + size - 1
+            if size < 1 or stop > end:
+                raise Irregular
+            source_topics_item = data[pos:stop].decode()
+            pos = stop
+            source_topics.append(source_topics_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -1054,25 +1061,26 @@ def parse_streams_group_topology_value_subtopologies_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     source_topic_regex = List()
-    for _ in range(count):
-        size = data[pos]
-        pos += 1
-        if size > 127:
-            byte = data[pos]
-            if 0 < byte < 128:
-                size += (byte << 7) - 128
-                pos += 1
-            else:
-                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-        stop = pos + size - 1
-        if size < 1 or stop > end:
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        source_topic_regex_item = data[pos:stop].decode()
-        pos = stop
-        source_topic_regex.append(source_topic_regex_item)
+        for _ in range(count):
+            size = data[pos]
+            pos += 1
+            if size > 127:
+                byte = data[pos]
+                if 0 < byte < 128:
+                    size += (byte << 7) - 128
+                    pos += 1
+                else:
+                    size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            stop = pos + size - 1
+            if size < 1 or stop > end:
+                raise Irregular
+            source_topic_regex_item = data[pos:stop].decode()
+            pos = stop
+            source_topic_regex.append(source_topic_regex_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -1083,41 +1091,13 @@ def parse_streams_group_topology_value_subtopologies_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     state_changelog_topics = List()
-    for _ in range(count):
-        state_changelog_topics_item, pos = parse_streams_group_topic_v0(data, pos, end, session)
-        state_changelog_topics.append(state_changelog_topics_item)
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    repartition_sink_topics = List()
-    for _ in range(count):
-        size = data[pos]
-        pos += 1
-        if size > 127:
-            byte = data[pos]
-            if 0 < byte < 128:
-                size += (byte << 7) - 128
-                pos += 1
-            else:
-                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-        stop = pos + size - 1
-        if size < 1 or stop > end:
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        repartition_sink_topics_item = data[pos:stop].decode()
-        pos = stop
-        repartition_sink_topics.append(repartition_sink_topics_item)
+        for _ in range(count):
+            state_changelog_topics_item, pos = parse_streams_group_topic_v0(data, pos, end, session)
+            state_changelog_topics.append(state_changelog_topics_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -1128,12 +1108,43 @@ def parse_streams_group_topology_value_subtopologies_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
+    repartition_sink_topics = List()
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            size = data[pos]
+            pos += 1
+            if size > 127:
+                byte = data[pos]
+                if 0 < byte < 128:
+                    size += (byte << 7) - 128
+                    pos += 1
+                else:
+                    size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            stop = pos + size - 1
+            if size < 1 or stop > end:
+                raise Irregular
+            repartition_sink_topics_item = data[pos:stop].decode()
+            pos = stop
+            repartition_sink_topics.append(repartition_sink_topics_item)
+    count = data[pos]
+    pos += 1
+    if count > 127:
+        byte = data[pos]
+        if 0 < byte < 128:
+            count += (byte << 7) - 128
+            pos += 1
+        else:
+            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+    count -= 1
     repartition_source_topics = List()
-    for _ in range(count):
-        repartition_source_topics_item, pos = parse_streams_group_topic_v0(data, pos, end, session)
-        repartition_source_topics.append(repartition_source_topics_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            repartition_source_topics_item, pos = parse_streams_group_topic_v0(data, pos, end, session)
+            repartition_source_topics.append(repartition_source_topics_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -1144,17 +1155,19 @@ def parse_streams_group_topology_value_subtopologies_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     copartition_groups = List()
-    for _ in range(count):
-        copartition_groups_item, pos = parse_streams_group_topology_value_subtopologies_copartition_groups(data, pos, end, session)
-        copartition_groups.append(copartition_groups_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            copartition_groups_item, pos = parse_streams_group_topology_value_subtopologies_copartition_groups(data, pos, end, session)
+            copartition_groups.append(copartition_groups_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return StreamsGroupTopologyValueSubtopologiesV0(
@@ -1219,11 +1232,12 @@ def parse_streams_group_topology_value_subtopologies_copartition_groups(
         raise Irregular
     repartition_source_topics = List(unpack_from(f">{count}h", data, pos))
     pos += count * 2
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return StreamsGroupTopologyValueSubtopologiesCopartitionGroups(
@@ -1254,10 +1268,8 @@ def parse_streams_group_topic_v0(
         raise Irregular
     name = data[pos:stop].decode()
     pos = stop
-    partitions, replication_factor = unpack_ih(data, pos)
-    pos += 6
-    count = data[pos]
-    pos += 1
+    partitions, replication_factor, count = unpack_ihB(data, pos)
+    pos += 7
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -1266,17 +1278,19 @@ def parse_streams_group_topic_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     topic_configs = List()
-    for _ in range(count):
-        topic_configs_item, pos = parse_streams_group_topic_topic_configs(data, pos, end, session)
-        topic_configs.append(topic_configs_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            topic_configs_item, pos = parse_streams_group_topic_topic_configs(data, pos, end, session)
+            topic_configs.append(topic_configs_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return StreamsGroupTopicV0(
@@ -1324,11 +1338,12 @@ def parse_streams_group_topic_topic_configs(
         raise Irregular
     value = data[pos:stop].decode()
     pos = stop
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return StreamsGroupTopicTopicConfigs(

@@ -35,11 +35,12 @@ unpack_hh = Struct(">hh").unpack_from
 _transaction_status = {member.value: member for member in TransactionStatus}
 unpack_hqhibi = Struct(">hqhibi").unpack_from
 unpack_qq = Struct(">qq").unpack_from
-unpack_hqhib = Struct(">hqhib").unpack_from
+unpack_hqhibB = Struct(">hqhibB").unpack_from
 _transaction_log_value_v1_previous_producer_id_default = default_value(TRANSACTION_LOG_VALUE_V1.by_name["previous_producer_id"])
 _transaction_log_value_v1_next_producer_id_default = default_value(TRANSACTION_LOG_VALUE_V1.by_name["next_producer_id"])
 _transaction_log_value_v1_client_transaction_version_default = default_value(TRANSACTION_LOG_VALUE_V1.by_name["client_transaction_version"])
 _transaction_log_value_v1_next_producer_epoch_default = default_value(TRANSACTION_LOG_VALUE_V1.by_name["next_producer_epoch"])
+unpack_qqB = Struct(">qqB").unpack_from
 unpack_q = Struct(">q").unpack_from
 _transaction_log_value_v1_previous_producer_id_default_bytes = default_of(TRANSACTION_LOG_VALUE_V1.by_name["previous_producer_id"])
 _transaction_log_value_v1_next_producer_id_default_bytes = default_of(TRANSACTION_LOG_VALUE_V1.by_name["next_producer_id"])
@@ -80,12 +81,13 @@ def parse_transaction_log_value_v0(
     if count == -1:
         transaction_partitions = None
     else:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-            raise Irregular
         transaction_partitions = List()
-        for _ in range(count):
-            transaction_partitions_item, pos = parse_transaction_log_value_transaction_partitions_v0(data, pos, end, session)
-            transaction_partitions.append(transaction_partitions_item)
+        if count:
+            if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+                raise Irregular
+            for _ in range(count):
+                transaction_partitions_item, pos = parse_transaction_log_value_transaction_partitions_v0(data, pos, end, session)
+                transaction_partitions.append(transaction_partitions_item)
     transaction_last_update_timestamp_ms, transaction_start_timestamp_ms = unpack_qq(data, pos)
     pos += 16
     if pos > end:
@@ -108,13 +110,11 @@ def parse_transaction_log_value_v1(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[TransactionLogValueV1, int]:
     """Parse ``transaction_log_value@1``. Raise an exception if the bytes are not regular."""
-    version, producer_id, producer_epoch, transaction_timeout_ms, transaction_status = unpack_hqhib(data, pos)
-    pos += 17
+    version, producer_id, producer_epoch, transaction_timeout_ms, transaction_status, count = unpack_hqhibB(data, pos)
+    pos += 18
     if version != 1:
         raise Irregular
     transaction_status = _transaction_status.get(transaction_status, transaction_status)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -126,23 +126,22 @@ def parse_transaction_log_value_v1(
         transaction_partitions = None
     else:
         count -= 1
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-            raise Irregular
         transaction_partitions = List()
-        for _ in range(count):
-            transaction_partitions_item, pos = parse_transaction_log_value_transaction_partitions_v1(data, pos, end, session)
-            transaction_partitions.append(transaction_partitions_item)
-    transaction_last_update_timestamp_ms, transaction_start_timestamp_ms = unpack_qq(data, pos)
-    pos += 16
+        if count:
+            if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+                raise Irregular
+            for _ in range(count):
+                transaction_partitions_item, pos = parse_transaction_log_value_transaction_partitions_v1(data, pos, end, session)
+                transaction_partitions.append(transaction_partitions_item)
     previous_producer_id = _transaction_log_value_v1_previous_producer_id_default
     next_producer_id = _transaction_log_value_v1_next_producer_id_default
     client_transaction_version = _transaction_log_value_v1_client_transaction_version_default
     next_producer_epoch = _transaction_log_value_v1_next_producer_epoch_default
+    transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, tag_count = unpack_qqB(data, pos)
+    pos += 17
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -255,11 +254,12 @@ def parse_transaction_log_value_transaction_partitions_v1(
         raise Irregular
     partition_ids = List(unpack_from(f">{count}i", data, pos))
     pos += count * 4
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return TransactionLogValueTransactionPartitionsV1(

@@ -33,12 +33,13 @@ def parse_producer_snapshot_v1(
     crc_from_0 = pos
     (entry_count,) = unpack_i(data, pos)
     pos += 4
-    if entry_count < 0 or (entry_count > 63 and (entry_count > session.limits.elements or entry_count > end - pos)):
-        raise Irregular
     entries = List()
-    for _ in range(entry_count):
-        entries_item, pos = parse_producer_snapshot_entry(data, pos, end, session)
-        entries.append(entries_item)
+    if entry_count:
+        if entry_count < 0 or (entry_count > 63 and (entry_count > session.limits.elements or entry_count > end - pos)):
+            raise Irregular
+        for _ in range(entry_count):
+            entries_item, pos = parse_producer_snapshot_entry(data, pos, end, session)
+            entries.append(entries_item)
     crc_to_0 = pos
     if pos > end:
         raise Irregular

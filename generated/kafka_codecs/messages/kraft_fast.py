@@ -17,23 +17,22 @@ from kafka_codecs.messages.kraft import (
     VotersRecordVoterV0,
 )
 
-unpack_hh = Struct(">hh").unpack_from
-unpack_h = Struct(">h").unpack_from
-unpack_i16s = Struct(">i16s").unpack_from
-unpack_H = Struct(">H").unpack_from
+unpack_hhB = Struct(">hhB").unpack_from
+unpack_hB = Struct(">hB").unpack_from
+unpack_i16sB = Struct(">i16sB").unpack_from
+unpack_HB = Struct(">HB").unpack_from
 
 
 def parse_kraft_version_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[KraftVersionRecordV0, int]:
     """Parse ``kraft_version_record@0``. Raise an exception if the bytes are not regular."""
-    version, kraft_version = unpack_hh(data, pos)
-    pos += 4
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    version, kraft_version, tag_count = unpack_hhB(data, pos)
+    pos += 5
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return KraftVersionRecordV0(
@@ -49,10 +48,8 @@ def parse_voters_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[VotersRecordV0, int]:
     """Parse ``voters_record@0``. Raise an exception if the bytes are not regular."""
-    (version,) = unpack_h(data, pos)
-    pos += 2
-    count = data[pos]
-    pos += 1
+    version, count = unpack_hB(data, pos)
+    pos += 3
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -61,17 +58,19 @@ def parse_voters_record_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     voters = List()
-    for _ in range(count):
-        voters_item, pos = parse_voters_record_voter_v0(data, pos, end, session)
-        voters.append(voters_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            voters_item, pos = parse_voters_record_voter_v0(data, pos, end, session)
+            voters.append(voters_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return VotersRecordV0({"version": version, "voters": voters, "unknown_tags": unknown_tags}), pos
@@ -81,11 +80,9 @@ def parse_voters_record_voter_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[VotersRecordVoterV0, int]:
     """Parse ``voters_record_voter@0``. Raise an exception if the bytes are not regular."""
-    voter_id, voter_directory_id = unpack_i16s(data, pos)
-    pos += 20
+    voter_id, voter_directory_id, count = unpack_i16sB(data, pos)
+    pos += 21
     voter_directory_id = UUID(bytes=voter_directory_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -94,18 +91,20 @@ def parse_voters_record_voter_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     endpoints = List()
-    for _ in range(count):
-        endpoints_item, pos = parse_voters_record_endpoint_v0(data, pos, end, session)
-        endpoints.append(endpoints_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            endpoints_item, pos = parse_voters_record_endpoint_v0(data, pos, end, session)
+            endpoints.append(endpoints_item)
     kraft_version_feature, pos = parse_kraft_version_feature_v0(data, pos, end, session)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return VotersRecordVoterV0(
@@ -151,13 +150,12 @@ def parse_voters_record_endpoint_v0(
         raise Irregular
     host = data[pos:stop].decode()
     pos = stop
-    (port,) = unpack_H(data, pos)
-    pos += 2
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    port, tag_count = unpack_HB(data, pos)
+    pos += 3
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return VotersRecordEndpointV0(
@@ -174,13 +172,12 @@ def parse_kraft_version_feature_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[KraftVersionFeatureV0, int]:
     """Parse ``kraft_version_feature@0``. Raise an exception if the bytes are not regular."""
-    min_supported_version, max_supported_version = unpack_hh(data, pos)
-    pos += 4
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    min_supported_version, max_supported_version, tag_count = unpack_hhB(data, pos)
+    pos += 5
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return KraftVersionFeatureV0(

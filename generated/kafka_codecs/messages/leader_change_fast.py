@@ -18,19 +18,17 @@ from kafka_codecs.messages.leader_change import (
     VoterV1,
 )
 
-unpack_hi = Struct(">hi").unpack_from
-unpack_i = Struct(">i").unpack_from
-unpack_i16s = Struct(">i16s").unpack_from
+unpack_hiB = Struct(">hiB").unpack_from
+unpack_iB = Struct(">iB").unpack_from
+unpack_i16sB = Struct(">i16sB").unpack_from
 
 
 def parse_leader_change_message_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[LeaderChangeMessageV0, int]:
     """Parse ``leader_change_message@0``. Raise an exception if the bytes are not regular."""
-    version, leader_id = unpack_hi(data, pos)
-    pos += 6
-    count = data[pos]
-    pos += 1
+    version, leader_id, count = unpack_hiB(data, pos)
+    pos += 7
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -39,12 +37,13 @@ def parse_leader_change_message_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     voters = List()
-    for _ in range(count):
-        voters_item, pos = parse_voter_v0(data, pos, end, session)
-        voters.append(voters_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            voters_item, pos = parse_voter_v0(data, pos, end, session)
+            voters.append(voters_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -55,17 +54,19 @@ def parse_leader_change_message_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     granting_voters = List()
-    for _ in range(count):
-        granting_voters_item, pos = parse_voter_v0(data, pos, end, session)
-        granting_voters.append(granting_voters_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            granting_voters_item, pos = parse_voter_v0(data, pos, end, session)
+            granting_voters.append(granting_voters_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return LeaderChangeMessageV0(
@@ -83,10 +84,8 @@ def parse_leader_change_message_v1(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[LeaderChangeMessageV1, int]:
     """Parse ``leader_change_message@1``. Raise an exception if the bytes are not regular."""
-    version, leader_id = unpack_hi(data, pos)
-    pos += 6
-    count = data[pos]
-    pos += 1
+    version, leader_id, count = unpack_hiB(data, pos)
+    pos += 7
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -95,12 +94,13 @@ def parse_leader_change_message_v1(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     voters = List()
-    for _ in range(count):
-        voters_item, pos = parse_voter_v1(data, pos, end, session)
-        voters.append(voters_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            voters_item, pos = parse_voter_v1(data, pos, end, session)
+            voters.append(voters_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -111,17 +111,19 @@ def parse_leader_change_message_v1(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     granting_voters = List()
-    for _ in range(count):
-        granting_voters_item, pos = parse_voter_v1(data, pos, end, session)
-        granting_voters.append(granting_voters_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            granting_voters_item, pos = parse_voter_v1(data, pos, end, session)
+            granting_voters.append(granting_voters_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return LeaderChangeMessageV1(
@@ -137,13 +139,12 @@ def parse_leader_change_message_v1(
 
 def parse_voter_v0(data: bytes, pos: int, end: int, session: Session) -> tuple[VoterV0, int]:
     """Parse ``voter@0``. Raise an exception if the bytes are not regular."""
-    (voter_id,) = unpack_i(data, pos)
-    pos += 4
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    voter_id, tag_count = unpack_iB(data, pos)
+    pos += 5
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return VoterV0({"voter_id": voter_id, "unknown_tags": unknown_tags}), pos
@@ -151,14 +152,13 @@ def parse_voter_v0(data: bytes, pos: int, end: int, session: Session) -> tuple[V
 
 def parse_voter_v1(data: bytes, pos: int, end: int, session: Session) -> tuple[VoterV1, int]:
     """Parse ``voter@1``. Raise an exception if the bytes are not regular."""
-    voter_id, voter_directory_id = unpack_i16s(data, pos)
-    pos += 20
+    voter_id, voter_directory_id, tag_count = unpack_i16sB(data, pos)
+    pos += 21
     voter_directory_id = UUID(bytes=voter_directory_id)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return VoterV1(

@@ -10,21 +10,20 @@ from codecgen.runtime.fast_path import FastPath, Irregular, List, read_unknown_t
 from codecgen.runtime.located_bytes import Session
 from kafka_codecs.messages.snapshot import SnapshotFooterRecordV0, SnapshotHeaderRecordV0
 
-unpack_hq = Struct(">hq").unpack_from
-unpack_h = Struct(">h").unpack_from
+unpack_hqB = Struct(">hqB").unpack_from
+unpack_hB = Struct(">hB").unpack_from
 
 
 def parse_snapshot_header_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[SnapshotHeaderRecordV0, int]:
     """Parse ``snapshot_header_record@0``. Raise an exception if the bytes are not regular."""
-    version, last_contained_log_timestamp = unpack_hq(data, pos)
-    pos += 10
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    version, last_contained_log_timestamp, tag_count = unpack_hqB(data, pos)
+    pos += 11
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return SnapshotHeaderRecordV0(
@@ -40,13 +39,12 @@ def parse_snapshot_footer_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[SnapshotFooterRecordV0, int]:
     """Parse ``snapshot_footer_record@0``. Raise an exception if the bytes are not regular."""
-    (version,) = unpack_h(data, pos)
-    pos += 2
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    version, tag_count = unpack_hB(data, pos)
+    pos += 3
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return SnapshotFooterRecordV0({"version": version, "unknown_tags": unknown_tags}), pos

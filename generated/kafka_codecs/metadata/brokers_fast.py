@@ -45,20 +45,20 @@ from kafka_codecs.metadata.brokers import (
 )
 from kafka_codecs.metadata.enums import ControlledShutdownChange, FencingChange, SecurityProtocol
 
-unpack_i16sq = Struct(">i16sq").unpack_from
+unpack_i16sqB = Struct(">i16sqB").unpack_from
 unpack_BB = Struct(">BB").unpack_from
-unpack_iB16sq = Struct(">iB16sq").unpack_from
+unpack_BBB = Struct(">BBB").unpack_from
+unpack_iB16sqB = Struct(">iB16sqB").unpack_from
 unpack_16s = Struct(">16s").unpack_from
 _register_broker_record_v3_log_dirs_default_bytes = default_of(REGISTER_BROKER_RECORD_V3.by_name["log_dirs"])
 _register_broker_record_v4_log_dirs_default_bytes = default_of(REGISTER_BROKER_RECORD_V4.by_name["log_dirs"])
 _register_broker_record_v4_cordoned_log_dirs_default_bytes = default_of(REGISTER_BROKER_RECORD_V4.by_name["cordoned_log_dirs"])
 _security_protocol = {member.value: member for member in SecurityProtocol}
-unpack_Hh = Struct(">Hh").unpack_from
-unpack_hh = Struct(">hh").unpack_from
-unpack_iq = Struct(">iq").unpack_from
+unpack_HhB = Struct(">HhB").unpack_from
+unpack_hhB = Struct(">hhB").unpack_from
+unpack_iqB = Struct(">iqB").unpack_from
 _broker_registration_change_record_v0_fenced_default = default_value(BROKER_REGISTRATION_CHANGE_RECORD_V0.by_name["fenced"])
 _fencing_change = {member.value: member for member in FencingChange}
-unpack_b = Struct(">b").unpack_from
 _broker_registration_change_record_v0_fenced_default_bytes = default_of(BROKER_REGISTRATION_CHANGE_RECORD_V0.by_name["fenced"])
 _broker_registration_change_record_v1_fenced_default = default_value(BROKER_REGISTRATION_CHANGE_RECORD_V1.by_name["fenced"])
 _broker_registration_change_record_v1_in_controlled_shutdown_default = default_value(BROKER_REGISTRATION_CHANGE_RECORD_V1.by_name["in_controlled_shutdown"])
@@ -76,19 +76,17 @@ _broker_registration_change_record_v3_fenced_default_bytes = default_of(BROKER_R
 _broker_registration_change_record_v3_in_controlled_shutdown_default_bytes = default_of(BROKER_REGISTRATION_CHANGE_RECORD_V3.by_name["in_controlled_shutdown"])
 _broker_registration_change_record_v3_log_dirs_default_bytes = default_of(BROKER_REGISTRATION_CHANGE_RECORD_V3.by_name["log_dirs"])
 _broker_registration_change_record_v3_cordoned_log_dirs_default_bytes = default_of(BROKER_REGISTRATION_CHANGE_RECORD_V3.by_name["cordoned_log_dirs"])
-unpack_i16sB = Struct(">i16sB").unpack_from
-unpack_i = Struct(">i").unpack_from
+unpack_i16sBB = Struct(">i16sBB").unpack_from
+unpack_iB = Struct(">iB").unpack_from
 
 
 def parse_register_broker_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[RegisterBrokerRecordV0, int]:
     """Parse ``register_broker_record@0``. Raise an exception if the bytes are not regular."""
-    broker_id, incarnation_id, broker_epoch = unpack_i16sq(data, pos)
-    pos += 28
+    broker_id, incarnation_id, broker_epoch, count = unpack_i16sqB(data, pos)
+    pos += 29
     incarnation_id = UUID(bytes=incarnation_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -97,12 +95,13 @@ def parse_register_broker_record_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     end_points = List()
-    for _ in range(count):
-        end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
-        end_points.append(end_points_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
+            end_points.append(end_points_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -113,12 +112,13 @@ def parse_register_broker_record_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     features = List()
-    for _ in range(count):
-        features_item, pos = parse_registered_feature_v0(data, pos, end, session)
-        features.append(features_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            features_item, pos = parse_registered_feature_v0(data, pos, end, session)
+            features.append(features_item)
     size = data[pos]
     pos += 1
     if size > 127:
@@ -136,16 +136,15 @@ def parse_register_broker_record_v0(
             raise Irregular
         rack = data[pos:stop].decode()
         pos = stop
-    fenced = data[pos]
-    pos += 1
+    fenced, tag_count = unpack_BB(data, pos)
+    pos += 2
     if fenced > 1:
         raise Irregular
     fenced = fenced == 1
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end, (0, 1))
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end, (0, 1))
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RegisterBrokerRecordV0(
@@ -166,11 +165,9 @@ def parse_register_broker_record_v1(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[RegisterBrokerRecordV1, int]:
     """Parse ``register_broker_record@1``. Raise an exception if the bytes are not regular."""
-    broker_id, incarnation_id, broker_epoch = unpack_i16sq(data, pos)
-    pos += 28
+    broker_id, incarnation_id, broker_epoch, count = unpack_i16sqB(data, pos)
+    pos += 29
     incarnation_id = UUID(bytes=incarnation_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -179,12 +176,13 @@ def parse_register_broker_record_v1(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     end_points = List()
-    for _ in range(count):
-        end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
-        end_points.append(end_points_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
+            end_points.append(end_points_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -195,12 +193,13 @@ def parse_register_broker_record_v1(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     features = List()
-    for _ in range(count):
-        features_item, pos = parse_registered_feature_v0(data, pos, end, session)
-        features.append(features_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            features_item, pos = parse_registered_feature_v0(data, pos, end, session)
+            features.append(features_item)
     size = data[pos]
     pos += 1
     if size > 127:
@@ -218,19 +217,18 @@ def parse_register_broker_record_v1(
             raise Irregular
         rack = data[pos:stop].decode()
         pos = stop
-    fenced, in_controlled_shutdown = unpack_BB(data, pos)
-    pos += 2
+    fenced, in_controlled_shutdown, tag_count = unpack_BBB(data, pos)
+    pos += 3
     if fenced > 1:
         raise Irregular
     fenced = fenced == 1
     if in_controlled_shutdown > 1:
         raise Irregular
     in_controlled_shutdown = in_controlled_shutdown == 1
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end, (0, 1))
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end, (0, 1))
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RegisterBrokerRecordV1(
@@ -252,14 +250,12 @@ def parse_register_broker_record_v2(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[RegisterBrokerRecordV2, int]:
     """Parse ``register_broker_record@2``. Raise an exception if the bytes are not regular."""
-    broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch = unpack_iB16sq(data, pos)
-    pos += 29
+    broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch, count = unpack_iB16sqB(data, pos)
+    pos += 30
     if is_migrating_zk_broker > 1:
         raise Irregular
     is_migrating_zk_broker = is_migrating_zk_broker == 1
     incarnation_id = UUID(bytes=incarnation_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -268,12 +264,13 @@ def parse_register_broker_record_v2(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     end_points = List()
-    for _ in range(count):
-        end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
-        end_points.append(end_points_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
+            end_points.append(end_points_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -284,12 +281,13 @@ def parse_register_broker_record_v2(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     features = List()
-    for _ in range(count):
-        features_item, pos = parse_registered_feature_v0(data, pos, end, session)
-        features.append(features_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            features_item, pos = parse_registered_feature_v0(data, pos, end, session)
+            features.append(features_item)
     size = data[pos]
     pos += 1
     if size > 127:
@@ -307,19 +305,18 @@ def parse_register_broker_record_v2(
             raise Irregular
         rack = data[pos:stop].decode()
         pos = stop
-    fenced, in_controlled_shutdown = unpack_BB(data, pos)
-    pos += 2
+    fenced, in_controlled_shutdown, tag_count = unpack_BBB(data, pos)
+    pos += 3
     if fenced > 1:
         raise Irregular
     fenced = fenced == 1
     if in_controlled_shutdown > 1:
         raise Irregular
     in_controlled_shutdown = in_controlled_shutdown == 1
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end, (0, 1))
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end, (0, 1))
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RegisterBrokerRecordV2(
@@ -342,14 +339,12 @@ def parse_register_broker_record_v3(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[RegisterBrokerRecordV3, int]:
     """Parse ``register_broker_record@3``. Raise an exception if the bytes are not regular."""
-    broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch = unpack_iB16sq(data, pos)
-    pos += 29
+    broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch, count = unpack_iB16sqB(data, pos)
+    pos += 30
     if is_migrating_zk_broker > 1:
         raise Irregular
     is_migrating_zk_broker = is_migrating_zk_broker == 1
     incarnation_id = UUID(bytes=incarnation_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -358,12 +353,13 @@ def parse_register_broker_record_v3(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     end_points = List()
-    for _ in range(count):
-        end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
-        end_points.append(end_points_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
+            end_points.append(end_points_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -374,12 +370,13 @@ def parse_register_broker_record_v3(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     features = List()
-    for _ in range(count):
-        features_item, pos = parse_registered_feature_v0(data, pos, end, session)
-        features.append(features_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            features_item, pos = parse_registered_feature_v0(data, pos, end, session)
+            features.append(features_item)
     size = data[pos]
     pos += 1
     if size > 127:
@@ -397,20 +394,18 @@ def parse_register_broker_record_v3(
             raise Irregular
         rack = data[pos:stop].decode()
         pos = stop
-    fenced, in_controlled_shutdown = unpack_BB(data, pos)
-    pos += 2
+    log_dirs = List()
+    fenced, in_controlled_shutdown, tag_count = unpack_BBB(data, pos)
+    pos += 3
     if fenced > 1:
         raise Irregular
     fenced = fenced == 1
     if in_controlled_shutdown > 1:
         raise Irregular
     in_controlled_shutdown = in_controlled_shutdown == 1
-    log_dirs = List()
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end, (1,))
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end, (1,))
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -424,14 +419,15 @@ def parse_register_broker_record_v3(
                     else:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
                 count -= 1
-                if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
-                    raise Irregular
                 log_dirs = List()
-                for _ in range(count):
-                    (log_dirs_item,) = unpack_16s(data, pos)
-                    pos += 16
-                    log_dirs_item = UUID(bytes=log_dirs_item)
-                    log_dirs.append(log_dirs_item)
+                if count:
+                    if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
+                        raise Irregular
+                    for _ in range(count):
+                        (log_dirs_item,) = unpack_16s(data, pos)
+                        pos += 16
+                        log_dirs_item = UUID(bytes=log_dirs_item)
+                        log_dirs.append(log_dirs_item)
                 if pos != within_tag or data[begin_tag:pos] == _register_broker_record_v3_log_dirs_default_bytes:
                     raise Irregular
             else:
@@ -460,14 +456,12 @@ def parse_register_broker_record_v4(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[RegisterBrokerRecordV4, int]:
     """Parse ``register_broker_record@4``. Raise an exception if the bytes are not regular."""
-    broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch = unpack_iB16sq(data, pos)
-    pos += 29
+    broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch, count = unpack_iB16sqB(data, pos)
+    pos += 30
     if is_migrating_zk_broker > 1:
         raise Irregular
     is_migrating_zk_broker = is_migrating_zk_broker == 1
     incarnation_id = UUID(bytes=incarnation_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -476,12 +470,13 @@ def parse_register_broker_record_v4(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     end_points = List()
-    for _ in range(count):
-        end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
-        end_points.append(end_points_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
+            end_points.append(end_points_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -492,12 +487,13 @@ def parse_register_broker_record_v4(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     features = List()
-    for _ in range(count):
-        features_item, pos = parse_registered_feature_v0(data, pos, end, session)
-        features.append(features_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            features_item, pos = parse_registered_feature_v0(data, pos, end, session)
+            features.append(features_item)
     size = data[pos]
     pos += 1
     if size > 127:
@@ -515,21 +511,19 @@ def parse_register_broker_record_v4(
             raise Irregular
         rack = data[pos:stop].decode()
         pos = stop
-    fenced, in_controlled_shutdown = unpack_BB(data, pos)
-    pos += 2
+    log_dirs = List()
+    cordoned_log_dirs = default_value(REGISTER_BROKER_RECORD_V4.by_name["cordoned_log_dirs"])
+    fenced, in_controlled_shutdown, tag_count = unpack_BBB(data, pos)
+    pos += 3
     if fenced > 1:
         raise Irregular
     fenced = fenced == 1
     if in_controlled_shutdown > 1:
         raise Irregular
     in_controlled_shutdown = in_controlled_shutdown == 1
-    log_dirs = List()
-    cordoned_log_dirs = default_value(REGISTER_BROKER_RECORD_V4.by_name["cordoned_log_dirs"])
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -543,14 +537,15 @@ def parse_register_broker_record_v4(
                     else:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
                 count -= 1
-                if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
-                    raise Irregular
                 log_dirs = List()
-                for _ in range(count):
-                    (log_dirs_item,) = unpack_16s(data, pos)
-                    pos += 16
-                    log_dirs_item = UUID(bytes=log_dirs_item)
-                    log_dirs.append(log_dirs_item)
+                if count:
+                    if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
+                        raise Irregular
+                    for _ in range(count):
+                        (log_dirs_item,) = unpack_16s(data, pos)
+                        pos += 16
+                        log_dirs_item = UUID(bytes=log_dirs_item)
+                        log_dirs.append(log_dirs_item)
                 if pos != within_tag or data[begin_tag:pos] == _register_broker_record_v4_log_dirs_default_bytes:
                     raise Irregular
             elif tag == 1:
@@ -568,14 +563,15 @@ def parse_register_broker_record_v4(
                     cordoned_log_dirs = None
                 else:
                     count -= 1
-                    if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
-                        raise Irregular
                     cordoned_log_dirs = List()
-                    for _ in range(count):
-                        (cordoned_log_dirs_item,) = unpack_16s(data, pos)
-                        pos += 16
-                        cordoned_log_dirs_item = UUID(bytes=cordoned_log_dirs_item)
-                        cordoned_log_dirs.append(cordoned_log_dirs_item)
+                    if count:
+                        if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
+                            raise Irregular
+                        for _ in range(count):
+                            (cordoned_log_dirs_item,) = unpack_16s(data, pos)
+                            pos += 16
+                            cordoned_log_dirs_item = UUID(bytes=cordoned_log_dirs_item)
+                            cordoned_log_dirs.append(cordoned_log_dirs_item)
                 if pos != within_tag or data[begin_tag:pos] == _register_broker_record_v4_cordoned_log_dirs_default_bytes:
                     raise Irregular
             else:
@@ -633,14 +629,13 @@ def parse_registered_endpoint_v0(
         raise Irregular
     host = data[pos:stop].decode()
     pos = stop
-    port, security_protocol = unpack_Hh(data, pos)
-    pos += 4
+    port, security_protocol, tag_count = unpack_HhB(data, pos)
+    pos += 5
     security_protocol = _security_protocol.get(security_protocol, security_protocol)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RegisteredEndpointV0(
@@ -672,13 +667,12 @@ def parse_registered_feature_v0(
         raise Irregular
     name = data[pos:stop].decode()
     pos = stop
-    min_supported_version, max_supported_version = unpack_hh(data, pos)
-    pos += 4
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    min_supported_version, max_supported_version, tag_count = unpack_hhB(data, pos)
+    pos += 5
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RegisteredFeatureV0(
@@ -695,13 +689,12 @@ def parse_unregister_broker_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[UnregisterBrokerRecordV0, int]:
     """Parse ``unregister_broker_record@0``. Raise an exception if the bytes are not regular."""
-    broker_id, broker_epoch = unpack_iq(data, pos)
-    pos += 12
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    broker_id, broker_epoch, tag_count = unpack_iqB(data, pos)
+    pos += 13
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return UnregisterBrokerRecordV0(
@@ -719,19 +712,19 @@ def parse_broker_registration_change_record_v0(
     """Parse ``broker_registration_change_record@0``. Raise an exception if the bytes are not
     regular.
     """
-    broker_id, broker_epoch = unpack_iq(data, pos)
-    pos += 12
     fenced = _broker_registration_change_record_v0_fenced_default
+    broker_id, broker_epoch, tag_count = unpack_iqB(data, pos)
+    pos += 13
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end, (1, 2, 3))
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end, (1, 2, 3))
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
-                (fenced,) = unpack_b(data, pos)
+                fenced = data[pos]
                 pos += 1
+                if fenced > 127:
+                    fenced -= 256
                 fenced = _fencing_change.get(fenced, fenced)
                 if pos != within_tag or data[begin_tag:pos] == _broker_registration_change_record_v0_fenced_default_bytes:
                     raise Irregular
@@ -756,27 +749,29 @@ def parse_broker_registration_change_record_v1(
     """Parse ``broker_registration_change_record@1``. Raise an exception if the bytes are not
     regular.
     """
-    broker_id, broker_epoch = unpack_iq(data, pos)
-    pos += 12
     fenced = _broker_registration_change_record_v1_fenced_default
     in_controlled_shutdown = _broker_registration_change_record_v1_in_controlled_shutdown_default
+    broker_id, broker_epoch, tag_count = unpack_iqB(data, pos)
+    pos += 13
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end, (2, 3))
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end, (2, 3))
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
-                (fenced,) = unpack_b(data, pos)
+                fenced = data[pos]
                 pos += 1
+                if fenced > 127:
+                    fenced -= 256
                 fenced = _fencing_change.get(fenced, fenced)
                 if pos != within_tag or data[begin_tag:pos] == _broker_registration_change_record_v1_fenced_default_bytes:
                     raise Irregular
             elif tag == 1:
                 pos = begin_tag
-                (in_controlled_shutdown,) = unpack_b(data, pos)
+                in_controlled_shutdown = data[pos]
                 pos += 1
+                if in_controlled_shutdown > 127:
+                    in_controlled_shutdown -= 256
                 in_controlled_shutdown = _controlled_shutdown_change.get(in_controlled_shutdown, in_controlled_shutdown)
                 if pos != within_tag or data[begin_tag:pos] == _broker_registration_change_record_v1_in_controlled_shutdown_default_bytes:
                     raise Irregular
@@ -802,28 +797,30 @@ def parse_broker_registration_change_record_v2(
     """Parse ``broker_registration_change_record@2``. Raise an exception if the bytes are not
     regular.
     """
-    broker_id, broker_epoch = unpack_iq(data, pos)
-    pos += 12
     fenced = _broker_registration_change_record_v2_fenced_default
     in_controlled_shutdown = _broker_registration_change_record_v2_in_controlled_shutdown_default
     log_dirs = List()
+    broker_id, broker_epoch, tag_count = unpack_iqB(data, pos)
+    pos += 13
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end, (3,))
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end, (3,))
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
-                (fenced,) = unpack_b(data, pos)
+                fenced = data[pos]
                 pos += 1
+                if fenced > 127:
+                    fenced -= 256
                 fenced = _fencing_change.get(fenced, fenced)
                 if pos != within_tag or data[begin_tag:pos] == _broker_registration_change_record_v2_fenced_default_bytes:
                     raise Irregular
             elif tag == 1:
                 pos = begin_tag
-                (in_controlled_shutdown,) = unpack_b(data, pos)
+                in_controlled_shutdown = data[pos]
                 pos += 1
+                if in_controlled_shutdown > 127:
+                    in_controlled_shutdown -= 256
                 in_controlled_shutdown = _controlled_shutdown_change.get(in_controlled_shutdown, in_controlled_shutdown)
                 if pos != within_tag or data[begin_tag:pos] == _broker_registration_change_record_v2_in_controlled_shutdown_default_bytes:
                     raise Irregular
@@ -839,14 +836,15 @@ def parse_broker_registration_change_record_v2(
                     else:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
                 count -= 1
-                if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
-                    raise Irregular
                 log_dirs = List()
-                for _ in range(count):
-                    (log_dirs_item,) = unpack_16s(data, pos)
-                    pos += 16
-                    log_dirs_item = UUID(bytes=log_dirs_item)
-                    log_dirs.append(log_dirs_item)
+                if count:
+                    if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
+                        raise Irregular
+                    for _ in range(count):
+                        (log_dirs_item,) = unpack_16s(data, pos)
+                        pos += 16
+                        log_dirs_item = UUID(bytes=log_dirs_item)
+                        log_dirs.append(log_dirs_item)
                 if pos != within_tag or data[begin_tag:pos] == _broker_registration_change_record_v2_log_dirs_default_bytes:
                     raise Irregular
             else:
@@ -872,29 +870,31 @@ def parse_broker_registration_change_record_v3(
     """Parse ``broker_registration_change_record@3``. Raise an exception if the bytes are not
     regular.
     """
-    broker_id, broker_epoch = unpack_iq(data, pos)
-    pos += 12
     fenced = _broker_registration_change_record_v3_fenced_default
     in_controlled_shutdown = _broker_registration_change_record_v3_in_controlled_shutdown_default
     log_dirs = List()
     cordoned_log_dirs = default_value(BROKER_REGISTRATION_CHANGE_RECORD_V3.by_name["cordoned_log_dirs"])
+    broker_id, broker_epoch, tag_count = unpack_iqB(data, pos)
+    pos += 13
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
-                (fenced,) = unpack_b(data, pos)
+                fenced = data[pos]
                 pos += 1
+                if fenced > 127:
+                    fenced -= 256
                 fenced = _fencing_change.get(fenced, fenced)
                 if pos != within_tag or data[begin_tag:pos] == _broker_registration_change_record_v3_fenced_default_bytes:
                     raise Irregular
             elif tag == 1:
                 pos = begin_tag
-                (in_controlled_shutdown,) = unpack_b(data, pos)
+                in_controlled_shutdown = data[pos]
                 pos += 1
+                if in_controlled_shutdown > 127:
+                    in_controlled_shutdown -= 256
                 in_controlled_shutdown = _controlled_shutdown_change.get(in_controlled_shutdown, in_controlled_shutdown)
                 if pos != within_tag or data[begin_tag:pos] == _broker_registration_change_record_v3_in_controlled_shutdown_default_bytes:
                     raise Irregular
@@ -910,14 +910,15 @@ def parse_broker_registration_change_record_v3(
                     else:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
                 count -= 1
-                if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
-                    raise Irregular
                 log_dirs = List()
-                for _ in range(count):
-                    (log_dirs_item,) = unpack_16s(data, pos)
-                    pos += 16
-                    log_dirs_item = UUID(bytes=log_dirs_item)
-                    log_dirs.append(log_dirs_item)
+                if count:
+                    if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
+                        raise Irregular
+                    for _ in range(count):
+                        (log_dirs_item,) = unpack_16s(data, pos)
+                        pos += 16
+                        log_dirs_item = UUID(bytes=log_dirs_item)
+                        log_dirs.append(log_dirs_item)
                 if pos != within_tag or data[begin_tag:pos] == _broker_registration_change_record_v3_log_dirs_default_bytes:
                     raise Irregular
             elif tag == 3:
@@ -935,14 +936,15 @@ def parse_broker_registration_change_record_v3(
                     cordoned_log_dirs = None
                 else:
                     count -= 1
-                    if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
-                        raise Irregular
                     cordoned_log_dirs = List()
-                    for _ in range(count):
-                        (cordoned_log_dirs_item,) = unpack_16s(data, pos)
-                        pos += 16
-                        cordoned_log_dirs_item = UUID(bytes=cordoned_log_dirs_item)
-                        cordoned_log_dirs.append(cordoned_log_dirs_item)
+                    if count:
+                        if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
+                            raise Irregular
+                        for _ in range(count):
+                            (cordoned_log_dirs_item,) = unpack_16s(data, pos)
+                            pos += 16
+                            cordoned_log_dirs_item = UUID(bytes=cordoned_log_dirs_item)
+                            cordoned_log_dirs.append(cordoned_log_dirs_item)
                 if pos != within_tag or data[begin_tag:pos] == _broker_registration_change_record_v3_cordoned_log_dirs_default_bytes:
                     raise Irregular
             else:
@@ -967,13 +969,12 @@ def parse_fence_broker_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[FenceBrokerRecordV0, int]:
     """Parse ``fence_broker_record@0``. Raise an exception if the bytes are not regular."""
-    id_, epoch = unpack_iq(data, pos)
-    pos += 12
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    id_, epoch, tag_count = unpack_iqB(data, pos)
+    pos += 13
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return FenceBrokerRecordV0({"id": id_, "epoch": epoch, "unknown_tags": unknown_tags}), pos
@@ -983,13 +984,12 @@ def parse_unfence_broker_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[UnfenceBrokerRecordV0, int]:
     """Parse ``unfence_broker_record@0``. Raise an exception if the bytes are not regular."""
-    id_, epoch = unpack_iq(data, pos)
-    pos += 12
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    id_, epoch, tag_count = unpack_iqB(data, pos)
+    pos += 13
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return UnfenceBrokerRecordV0({"id": id_, "epoch": epoch, "unknown_tags": unknown_tags}), pos
@@ -999,14 +999,12 @@ def parse_register_controller_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[RegisterControllerRecordV0, int]:
     """Parse ``register_controller_record@0``. Raise an exception if the bytes are not regular."""
-    controller_id, incarnation_id, zk_migration_ready = unpack_i16sB(data, pos)
-    pos += 21
+    controller_id, incarnation_id, zk_migration_ready, count = unpack_i16sBB(data, pos)
+    pos += 22
     incarnation_id = UUID(bytes=incarnation_id)
     if zk_migration_ready > 1:
         raise Irregular
     zk_migration_ready = zk_migration_ready == 1
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -1015,12 +1013,13 @@ def parse_register_controller_record_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     end_points = List()
-    for _ in range(count):
-        end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
-        end_points.append(end_points_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
+            end_points.append(end_points_item)
     count = data[pos]
     pos += 1
     if count > 127:
@@ -1031,17 +1030,19 @@ def parse_register_controller_record_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     features = List()
-    for _ in range(count):
-        features_item, pos = parse_registered_feature_v0(data, pos, end, session)
-        features.append(features_item)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            features_item, pos = parse_registered_feature_v0(data, pos, end, session)
+            features.append(features_item)
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RegisterControllerRecordV0(
@@ -1060,13 +1061,12 @@ def parse_unregister_controller_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[UnregisterControllerRecordV0, int]:
     """Parse ``unregister_controller_record@0``. Raise an exception if the bytes are not regular."""
-    (controller_id,) = unpack_i(data, pos)
-    pos += 4
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    controller_id, tag_count = unpack_iB(data, pos)
+    pos += 5
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return UnregisterControllerRecordV0(

@@ -35,10 +35,10 @@ from kafka_codecs.metadata.cluster import (
 from kafka_codecs.metadata.enums import ConfigResourceType, ZkMigrationState
 
 _config_resource_type = {member.value: member for member in ConfigResourceType}
-unpack_b = Struct(">b").unpack_from
-unpack_dB = Struct(">dB").unpack_from
-unpack_h = Struct(">h").unpack_from
-unpack_iqq = Struct(">iqq").unpack_from
+unpack_bB = Struct(">bB").unpack_from
+unpack_dBB = Struct(">dBB").unpack_from
+unpack_hB = Struct(">hB").unpack_from
+unpack_iqqB = Struct(">iqqB").unpack_from
 _zk_migration_state = {member.value: member for member in ZkMigrationState}
 _begin_transaction_record_v0_name_default = default_value(BEGIN_TRANSACTION_RECORD_V0.by_name["name"])
 _begin_transaction_record_v0_name_default_bytes = default_of(BEGIN_TRANSACTION_RECORD_V0.by_name["name"])
@@ -50,11 +50,9 @@ def parse_config_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[ConfigRecordV0, int]:
     """Parse ``config_record@0``. Raise an exception if the bytes are not regular."""
-    (resource_type,) = unpack_b(data, pos)
-    pos += 1
+    resource_type, size = unpack_bB(data, pos)
+    pos += 2
     resource_type = _config_resource_type.get(resource_type, resource_type)
-    size = data[pos]
-    pos += 1
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -98,11 +96,12 @@ def parse_config_record_v0(
             raise Irregular
         value = data[pos:stop].decode()
         pos = stop
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ConfigRecordV0(
@@ -130,12 +129,13 @@ def parse_client_quota_record_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     entity = List()
-    for _ in range(count):
-        entity_item, pos = parse_client_quota_record_entity(data, pos, end, session)
-        entity.append(entity_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            entity_item, pos = parse_client_quota_record_entity(data, pos, end, session)
+            entity.append(entity_item)
     size = data[pos]
     pos += 1
     if size > 127:
@@ -150,16 +150,15 @@ def parse_client_quota_record_v0(
         raise Irregular
     key = data[pos:stop].decode()
     pos = stop
-    value, remove = unpack_dB(data, pos)
-    pos += 9
+    value, remove, tag_count = unpack_dBB(data, pos)
+    pos += 10
     if remove > 1:
         raise Irregular
     remove = remove == 1
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ClientQuotaRecordV0(
@@ -208,11 +207,12 @@ def parse_client_quota_record_entity(
             raise Irregular
         entity_name = data[pos:stop].decode()
         pos = stop
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ClientQuotaRecordEntity(
@@ -242,13 +242,12 @@ def parse_feature_level_record_v0(
         raise Irregular
     name = data[pos:stop].decode()
     pos = stop
-    (feature_level,) = unpack_h(data, pos)
-    pos += 2
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    feature_level, tag_count = unpack_hB(data, pos)
+    pos += 3
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return FeatureLevelRecordV0(
@@ -264,13 +263,12 @@ def parse_producer_ids_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[ProducerIdsRecordV0, int]:
     """Parse ``producer_ids_record@0``. Raise an exception if the bytes are not regular."""
-    broker_id, broker_epoch, next_producer_id = unpack_iqq(data, pos)
-    pos += 20
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    broker_id, broker_epoch, next_producer_id, tag_count = unpack_iqqB(data, pos)
+    pos += 21
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ProducerIdsRecordV0(
@@ -287,11 +285,12 @@ def parse_no_op_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[NoOpRecordV0, int]:
     """Parse ``no_op_record@0``. Raise an exception if the bytes are not regular."""
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return NoOpRecordV0({"unknown_tags": unknown_tags}), pos
@@ -301,14 +300,13 @@ def parse_zk_migration_state_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[ZkMigrationStateRecordV0, int]:
     """Parse ``zk_migration_state_record@0``. Raise an exception if the bytes are not regular."""
-    (zk_migration_state,) = unpack_b(data, pos)
-    pos += 1
+    zk_migration_state, tag_count = unpack_bB(data, pos)
+    pos += 2
     zk_migration_state = _zk_migration_state.get(zk_migration_state, zk_migration_state)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ZkMigrationStateRecordV0(
@@ -324,11 +322,11 @@ def parse_begin_transaction_record_v0(
 ) -> tuple[BeginTransactionRecordV0, int]:
     """Parse ``begin_transaction_record@0``. Raise an exception if the bytes are not regular."""
     name = _begin_transaction_record_v0_name_default
+    tag_count = data[pos]
+    pos += 1
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -363,11 +361,12 @@ def parse_end_transaction_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[EndTransactionRecordV0, int]:
     """Parse ``end_transaction_record@0``. Raise an exception if the bytes are not regular."""
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return EndTransactionRecordV0({"unknown_tags": unknown_tags}), pos
@@ -378,11 +377,11 @@ def parse_abort_transaction_record_v0(
 ) -> tuple[AbortTransactionRecordV0, int]:
     """Parse ``abort_transaction_record@0``. Raise an exception if the bytes are not regular."""
     reason = _abort_transaction_record_v0_reason_default
+    tag_count = data[pos]
+    pos += 1
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag

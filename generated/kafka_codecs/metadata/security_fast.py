@@ -25,17 +25,17 @@ from kafka_codecs.metadata.security import (
     UserScramCredentialRecordV0,
 )
 
-unpack_qqq = Struct(">qqq").unpack_from
+unpack_qqqB = Struct(">qqqB").unpack_from
 _scram_mechanism = {member.value: member for member in ScramMechanism}
-unpack_b = Struct(">b").unpack_from
-unpack_i = Struct(">i").unpack_from
+unpack_bB = Struct(">bB").unpack_from
+unpack_iB = Struct(">iB").unpack_from
 _acl_resource_type = {member.value: member for member in AclResourceType}
-unpack_16sb = Struct(">16sb").unpack_from
+unpack_16sbB = Struct(">16sbB").unpack_from
 _acl_pattern_type = {member.value: member for member in AclPatternType}
 _acl_operation = {member.value: member for member in AclOperation}
 _acl_permission_type = {member.value: member for member in AclPermissionType}
-unpack_bb = Struct(">bb").unpack_from
-unpack_16s = Struct(">16s").unpack_from
+unpack_bbB = Struct(">bbB").unpack_from
+unpack_16sB = Struct(">16sB").unpack_from
 
 
 def parse_delegation_token_record_v0(
@@ -80,29 +80,28 @@ def parse_delegation_token_record_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     renewers = List()
-    for _ in range(count):
-        size = data[pos]
-        pos += 1
-        if size > 127:
-            byte = data[pos]
-            if 0 < byte < 128:
-                size += (byte << 7) - 128
-                pos += 1
-            else:
-                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-        stop = pos + size - 1
-        if size < 1 or stop > end:
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        renewers_item = data[pos:stop].decode()
-        pos = stop
-        renewers.append(renewers_item)
-    issue_timestamp, max_timestamp, expiration_timestamp = unpack_qqq(data, pos)
-    pos += 24
-    size = data[pos]
-    pos += 1
+        for _ in range(count):
+            size = data[pos]
+            pos += 1
+            if size > 127:
+                byte = data[pos]
+                if 0 < byte < 128:
+                    size += (byte << 7) - 128
+                    pos += 1
+                else:
+                    size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            stop = pos + size - 1
+            if size < 1 or stop > end:
+                raise Irregular
+            renewers_item = data[pos:stop].decode()
+            pos = stop
+            renewers.append(renewers_item)
+    issue_timestamp, max_timestamp, expiration_timestamp, size = unpack_qqqB(data, pos)
+    pos += 25
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -115,11 +114,12 @@ def parse_delegation_token_record_v0(
         raise Irregular
     token_id = data[pos:stop].decode()
     pos = stop
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return DelegationTokenRecordV0(
@@ -154,11 +154,12 @@ def parse_remove_delegation_token_record_v0(
         raise Irregular
     token_id = data[pos:stop].decode()
     pos = stop
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RemoveDelegationTokenRecordV0({"token_id": token_id, "unknown_tags": unknown_tags}), pos
@@ -182,11 +183,9 @@ def parse_user_scram_credential_record_v0(
         raise Irregular
     name = data[pos:stop].decode()
     pos = stop
-    (mechanism,) = unpack_b(data, pos)
-    pos += 1
+    mechanism, size = unpack_bB(data, pos)
+    pos += 2
     mechanism = _scram_mechanism.get(mechanism, mechanism)
-    size = data[pos]
-    pos += 1
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -227,13 +226,12 @@ def parse_user_scram_credential_record_v0(
         raise Irregular
     server_key = data[pos:stop]
     pos = stop
-    (iterations,) = unpack_i(data, pos)
-    pos += 4
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    iterations, tag_count = unpack_iB(data, pos)
+    pos += 5
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return UserScramCredentialRecordV0(
@@ -269,14 +267,13 @@ def parse_remove_user_scram_credential_record_v0(
         raise Irregular
     name = data[pos:stop].decode()
     pos = stop
-    (mechanism,) = unpack_b(data, pos)
-    pos += 1
+    mechanism, tag_count = unpack_bB(data, pos)
+    pos += 2
     mechanism = _scram_mechanism.get(mechanism, mechanism)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RemoveUserScramCredentialRecordV0(
@@ -292,12 +289,10 @@ def parse_access_control_entry_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[AccessControlEntryRecordV0, int]:
     """Parse ``access_control_entry_record@0``. Raise an exception if the bytes are not regular."""
-    id_, resource_type = unpack_16sb(data, pos)
-    pos += 17
+    id_, resource_type, size = unpack_16sbB(data, pos)
+    pos += 18
     id_ = UUID(bytes=id_)
     resource_type = _acl_resource_type.get(resource_type, resource_type)
-    size = data[pos]
-    pos += 1
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -310,11 +305,9 @@ def parse_access_control_entry_record_v0(
         raise Irregular
     resource_name = data[pos:stop].decode()
     pos = stop
-    (pattern_type,) = unpack_b(data, pos)
-    pos += 1
+    pattern_type, size = unpack_bB(data, pos)
+    pos += 2
     pattern_type = _acl_pattern_type.get(pattern_type, pattern_type)
-    size = data[pos]
-    pos += 1
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -341,15 +334,14 @@ def parse_access_control_entry_record_v0(
         raise Irregular
     host = data[pos:stop].decode()
     pos = stop
-    operation, permission_type = unpack_bb(data, pos)
-    pos += 2
+    operation, permission_type, tag_count = unpack_bbB(data, pos)
+    pos += 3
     operation = _acl_operation.get(operation, operation)
     permission_type = _acl_permission_type.get(permission_type, permission_type)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return AccessControlEntryRecordV0(
@@ -373,14 +365,13 @@ def parse_remove_access_control_entry_record_v0(
     """Parse ``remove_access_control_entry_record@0``. Raise an exception if the bytes are not
     regular.
     """
-    (id_,) = unpack_16s(data, pos)
-    pos += 16
+    id_, tag_count = unpack_16sB(data, pos)
+    pos += 17
     id_ = UUID(bytes=id_)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RemoveAccessControlEntryRecordV0({"id": id_, "unknown_tags": unknown_tags}), pos

@@ -38,13 +38,13 @@ from kafka_codecs.metadata.topics import (
     TopicRecordV0,
 )
 
-unpack_16s = Struct(">16s").unpack_from
-unpack_i16s = Struct(">i16s").unpack_from
-unpack_iii = Struct(">iii").unpack_from
+unpack_16sB = Struct(">16sB").unpack_from
+unpack_i16sB = Struct(">i16sB").unpack_from
 _partition_record_v0_leader_recovery_state_default = default_value(PARTITION_RECORD_V0.by_name["leader_recovery_state"])
+unpack_iiiB = Struct(">iiiB").unpack_from
 _leader_recovery_state = {member.value: member for member in LeaderRecoveryState}
-unpack_b = Struct(">b").unpack_from
 _partition_record_v0_leader_recovery_state_default_bytes = default_of(PARTITION_RECORD_V0.by_name["leader_recovery_state"])
+unpack_16s = Struct(">16s").unpack_from
 _partition_record_v1_leader_recovery_state_default = default_value(PARTITION_RECORD_V1.by_name["leader_recovery_state"])
 _partition_record_v1_leader_recovery_state_default_bytes = default_of(PARTITION_RECORD_V1.by_name["leader_recovery_state"])
 _partition_record_v2_leader_recovery_state_default = default_value(PARTITION_RECORD_V2.by_name["leader_recovery_state"])
@@ -100,14 +100,13 @@ def parse_topic_record_v0(
         raise Irregular
     name = data[pos:stop].decode()
     pos = stop
-    (topic_id,) = unpack_16s(data, pos)
-    pos += 16
+    topic_id, tag_count = unpack_16sB(data, pos)
+    pos += 17
     topic_id = UUID(bytes=topic_id)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return TopicRecordV0({"name": name, "topic_id": topic_id, "unknown_tags": unknown_tags}), pos
@@ -117,11 +116,9 @@ def parse_partition_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[PartitionRecordV0, int]:
     """Parse ``partition_record@0``. Raise an exception if the bytes are not regular."""
-    partition_id, topic_id = unpack_i16s(data, pos)
-    pos += 20
+    partition_id, topic_id, count = unpack_i16sB(data, pos)
+    pos += 21
     topic_id = UUID(bytes=topic_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -176,19 +173,19 @@ def parse_partition_record_v0(
         raise Irregular
     adding_replicas = List(unpack_from(f">{count}i", data, pos))
     pos += count * 4
-    leader, leader_epoch, partition_epoch = unpack_iii(data, pos)
-    pos += 12
     leader_recovery_state = _partition_record_v0_leader_recovery_state_default
+    leader, leader_epoch, partition_epoch, tag_count = unpack_iiiB(data, pos)
+    pos += 13
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end, (1, 2))
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end, (1, 2))
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
-                (leader_recovery_state,) = unpack_b(data, pos)
+                leader_recovery_state = data[pos]
                 pos += 1
+                if leader_recovery_state > 127:
+                    leader_recovery_state -= 256
                 leader_recovery_state = _leader_recovery_state.get(leader_recovery_state, leader_recovery_state)
                 if pos != within_tag or data[begin_tag:pos] == _partition_record_v0_leader_recovery_state_default_bytes:
                     raise Irregular
@@ -218,11 +215,9 @@ def parse_partition_record_v1(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[PartitionRecordV1, int]:
     """Parse ``partition_record@1``. Raise an exception if the bytes are not regular."""
-    partition_id, topic_id = unpack_i16s(data, pos)
-    pos += 20
+    partition_id, topic_id, count = unpack_i16sB(data, pos)
+    pos += 21
     topic_id = UUID(bytes=topic_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -277,10 +272,8 @@ def parse_partition_record_v1(
         raise Irregular
     adding_replicas = List(unpack_from(f">{count}i", data, pos))
     pos += count * 4
-    leader, leader_epoch, partition_epoch = unpack_iii(data, pos)
-    pos += 12
-    count = data[pos]
-    pos += 1
+    leader, leader_epoch, partition_epoch, count = unpack_iiiB(data, pos)
+    pos += 13
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -289,25 +282,28 @@ def parse_partition_record_v1(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     directories = List()
-    for _ in range(count):
-        (directories_item,) = unpack_16s(data, pos)
-        pos += 16
-        directories_item = UUID(bytes=directories_item)
-        directories.append(directories_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            (directories_item,) = unpack_16s(data, pos)
+            pos += 16
+            directories_item = UUID(bytes=directories_item)
+            directories.append(directories_item)
     leader_recovery_state = _partition_record_v1_leader_recovery_state_default
+    tag_count = data[pos]
+    pos += 1
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end, (1, 2))
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end, (1, 2))
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
-                (leader_recovery_state,) = unpack_b(data, pos)
+                leader_recovery_state = data[pos]
                 pos += 1
+                if leader_recovery_state > 127:
+                    leader_recovery_state -= 256
                 leader_recovery_state = _leader_recovery_state.get(leader_recovery_state, leader_recovery_state)
                 if pos != within_tag or data[begin_tag:pos] == _partition_record_v1_leader_recovery_state_default_bytes:
                     raise Irregular
@@ -338,11 +334,9 @@ def parse_partition_record_v2(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[PartitionRecordV2, int]:
     """Parse ``partition_record@2``. Raise an exception if the bytes are not regular."""
-    partition_id, topic_id = unpack_i16s(data, pos)
-    pos += 20
+    partition_id, topic_id, count = unpack_i16sB(data, pos)
+    pos += 21
     topic_id = UUID(bytes=topic_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -397,10 +391,8 @@ def parse_partition_record_v2(
         raise Irregular
     adding_replicas = List(unpack_from(f">{count}i", data, pos))
     pos += count * 4
-    leader, leader_epoch, partition_epoch = unpack_iii(data, pos)
-    pos += 12
-    count = data[pos]
-    pos += 1
+    leader, leader_epoch, partition_epoch, count = unpack_iiiB(data, pos)
+    pos += 13
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -409,27 +401,30 @@ def parse_partition_record_v2(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     directories = List()
-    for _ in range(count):
-        (directories_item,) = unpack_16s(data, pos)
-        pos += 16
-        directories_item = UUID(bytes=directories_item)
-        directories.append(directories_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            (directories_item,) = unpack_16s(data, pos)
+            pos += 16
+            directories_item = UUID(bytes=directories_item)
+            directories.append(directories_item)
     leader_recovery_state = _partition_record_v2_leader_recovery_state_default
     eligible_leader_replicas = default_value(PARTITION_RECORD_V2.by_name["eligible_leader_replicas"])
     last_known_elr = default_value(PARTITION_RECORD_V2.by_name["last_known_elr"])
+    tag_count = data[pos]
+    pos += 1
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
-                (leader_recovery_state,) = unpack_b(data, pos)
+                leader_recovery_state = data[pos]
                 pos += 1
+                if leader_recovery_state > 127:
+                    leader_recovery_state -= 256
                 leader_recovery_state = _leader_recovery_state.get(leader_recovery_state, leader_recovery_state)
                 if pos != within_tag or data[begin_tag:pos] == _partition_record_v2_leader_recovery_state_default_bytes:
                     raise Irregular
@@ -504,20 +499,18 @@ def parse_partition_change_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[PartitionChangeRecordV0, int]:
     """Parse ``partition_change_record@0``. Raise an exception if the bytes are not regular."""
-    partition_id, topic_id = unpack_i16s(data, pos)
-    pos += 20
-    topic_id = UUID(bytes=topic_id)
     isr = default_value(PARTITION_CHANGE_RECORD_V0.by_name["isr"])
     leader = _partition_change_record_v0_leader_default
     replicas = default_value(PARTITION_CHANGE_RECORD_V0.by_name["replicas"])
     removing_replicas = default_value(PARTITION_CHANGE_RECORD_V0.by_name["removing_replicas"])
     adding_replicas = default_value(PARTITION_CHANGE_RECORD_V0.by_name["adding_replicas"])
     leader_recovery_state = _partition_change_record_v0_leader_recovery_state_default
+    partition_id, topic_id, tag_count = unpack_i16sB(data, pos)
+    pos += 21
+    topic_id = UUID(bytes=topic_id)
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end, (6, 7, 8))
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end, (6, 7, 8))
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -611,8 +604,10 @@ def parse_partition_change_record_v0(
                     raise Irregular
             elif tag == 5:
                 pos = begin_tag
-                (leader_recovery_state,) = unpack_b(data, pos)
+                leader_recovery_state = data[pos]
                 pos += 1
+                if leader_recovery_state > 127:
+                    leader_recovery_state -= 256
                 leader_recovery_state = _leader_recovery_state.get(leader_recovery_state, leader_recovery_state)
                 if pos != within_tag or data[begin_tag:pos] == _partition_change_record_v0_leader_recovery_state_default_bytes:
                     raise Irregular
@@ -640,9 +635,6 @@ def parse_partition_change_record_v1(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[PartitionChangeRecordV1, int]:
     """Parse ``partition_change_record@1``. Raise an exception if the bytes are not regular."""
-    partition_id, topic_id = unpack_i16s(data, pos)
-    pos += 20
-    topic_id = UUID(bytes=topic_id)
     isr = default_value(PARTITION_CHANGE_RECORD_V1.by_name["isr"])
     leader = _partition_change_record_v1_leader_default
     replicas = default_value(PARTITION_CHANGE_RECORD_V1.by_name["replicas"])
@@ -650,11 +642,12 @@ def parse_partition_change_record_v1(
     adding_replicas = default_value(PARTITION_CHANGE_RECORD_V1.by_name["adding_replicas"])
     leader_recovery_state = _partition_change_record_v1_leader_recovery_state_default
     directories = default_value(PARTITION_CHANGE_RECORD_V1.by_name["directories"])
+    partition_id, topic_id, tag_count = unpack_i16sB(data, pos)
+    pos += 21
+    topic_id = UUID(bytes=topic_id)
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end, (6, 7))
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end, (6, 7))
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -748,8 +741,10 @@ def parse_partition_change_record_v1(
                     raise Irregular
             elif tag == 5:
                 pos = begin_tag
-                (leader_recovery_state,) = unpack_b(data, pos)
+                leader_recovery_state = data[pos]
                 pos += 1
+                if leader_recovery_state > 127:
+                    leader_recovery_state -= 256
                 leader_recovery_state = _leader_recovery_state.get(leader_recovery_state, leader_recovery_state)
                 if pos != within_tag or data[begin_tag:pos] == _partition_change_record_v1_leader_recovery_state_default_bytes:
                     raise Irregular
@@ -768,14 +763,15 @@ def parse_partition_change_record_v1(
                     directories = None
                 else:
                     count -= 1
-                    if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
-                        raise Irregular
                     directories = List()
-                    for _ in range(count):
-                        (directories_item,) = unpack_16s(data, pos)
-                        pos += 16
-                        directories_item = UUID(bytes=directories_item)
-                        directories.append(directories_item)
+                    if count:
+                        if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
+                            raise Irregular
+                        for _ in range(count):
+                            (directories_item,) = unpack_16s(data, pos)
+                            pos += 16
+                            directories_item = UUID(bytes=directories_item)
+                            directories.append(directories_item)
                 if pos != within_tag or data[begin_tag:pos] == _partition_change_record_v1_directories_default_bytes:
                     raise Irregular
             else:
@@ -803,9 +799,6 @@ def parse_partition_change_record_v2(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[PartitionChangeRecordV2, int]:
     """Parse ``partition_change_record@2``. Raise an exception if the bytes are not regular."""
-    partition_id, topic_id = unpack_i16s(data, pos)
-    pos += 20
-    topic_id = UUID(bytes=topic_id)
     isr = default_value(PARTITION_CHANGE_RECORD_V2.by_name["isr"])
     leader = _partition_change_record_v2_leader_default
     replicas = default_value(PARTITION_CHANGE_RECORD_V2.by_name["replicas"])
@@ -815,11 +808,12 @@ def parse_partition_change_record_v2(
     eligible_leader_replicas = default_value(PARTITION_CHANGE_RECORD_V2.by_name["eligible_leader_replicas"])
     last_known_elr = default_value(PARTITION_CHANGE_RECORD_V2.by_name["last_known_elr"])
     directories = default_value(PARTITION_CHANGE_RECORD_V2.by_name["directories"])
+    partition_id, topic_id, tag_count = unpack_i16sB(data, pos)
+    pos += 21
+    topic_id = UUID(bytes=topic_id)
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -913,8 +907,10 @@ def parse_partition_change_record_v2(
                     raise Irregular
             elif tag == 5:
                 pos = begin_tag
-                (leader_recovery_state,) = unpack_b(data, pos)
+                leader_recovery_state = data[pos]
                 pos += 1
+                if leader_recovery_state > 127:
+                    leader_recovery_state -= 256
                 leader_recovery_state = _leader_recovery_state.get(leader_recovery_state, leader_recovery_state)
                 if pos != within_tag or data[begin_tag:pos] == _partition_change_record_v2_leader_recovery_state_default_bytes:
                     raise Irregular
@@ -975,14 +971,15 @@ def parse_partition_change_record_v2(
                     directories = None
                 else:
                     count -= 1
-                    if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
-                        raise Irregular
                     directories = List()
-                    for _ in range(count):
-                        (directories_item,) = unpack_16s(data, pos)
-                        pos += 16
-                        directories_item = UUID(bytes=directories_item)
-                        directories.append(directories_item)
+                    if count:
+                        if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
+                            raise Irregular
+                        for _ in range(count):
+                            (directories_item,) = unpack_16s(data, pos)
+                            pos += 16
+                            directories_item = UUID(bytes=directories_item)
+                            directories.append(directories_item)
                 if pos != within_tag or data[begin_tag:pos] == _partition_change_record_v2_directories_default_bytes:
                     raise Irregular
             else:
@@ -1012,14 +1009,13 @@ def parse_remove_topic_record_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[RemoveTopicRecordV0, int]:
     """Parse ``remove_topic_record@0``. Raise an exception if the bytes are not regular."""
-    (topic_id,) = unpack_16s(data, pos)
-    pos += 16
+    topic_id, tag_count = unpack_16sB(data, pos)
+    pos += 17
     topic_id = UUID(bytes=topic_id)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RemoveTopicRecordV0({"topic_id": topic_id, "unknown_tags": unknown_tags}), pos
@@ -1043,11 +1039,12 @@ def parse_clear_elr_record_v0(
         raise Irregular
     topic_name = data[pos:stop].decode()
     pos = stop
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    tag_count = data[pos]
+    pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return ClearElrRecordV0({"topic_name": topic_name, "unknown_tags": unknown_tags}), pos

@@ -20,9 +20,8 @@ def parse_header(data: bytes, pos: int, end: int, session: Session) -> tuple[Hea
             pos += 1
         else:
             raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    size = raw >> 1 ^ -(raw & 1)
-    stop = pos + size
-    if size < 0 or stop > end:
+    stop = pos + (raw >> 1)
+    if raw & 1 or stop > end:
         raise Irregular
     key = data[pos:stop].decode()
     pos = stop
@@ -35,12 +34,11 @@ def parse_header(data: bytes, pos: int, end: int, session: Session) -> tuple[Hea
             pos += 1
         else:
             raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    size = raw >> 1 ^ -(raw & 1)
-    if size == -1:
+    if raw == 1:
         value = None
     else:
-        stop = pos + size
-        if size < 0 or stop > end:
+        stop = pos + (raw >> 1)
+        if raw & 1 or stop > end:
             raise Irregular
         value = data[pos:stop]
         pos = stop

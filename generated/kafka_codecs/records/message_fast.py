@@ -16,12 +16,12 @@ unpack_qi = Struct(">qi").unpack_from
 unpack_I = Struct(">I").unpack_from
 _message_v0_crc = checksum_of(MESSAGE_V0.by_name["crc"])
 _compression = {member.value: member for member in (Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4,)}
-unpack_bbi = Struct(">bbi").unpack_from
+unpack_bBi = Struct(">bBi").unpack_from
 unpack_i = Struct(">i").unpack_from
 _message_v0_messages_values = MESSAGE_V0.by_name["messages"].of_each
 _message_v1_crc = checksum_of(MESSAGE_V1.by_name["crc"])
 _timestamp_type = {member.value: member for member in TimestampType}
-unpack_bbqi = Struct(">bbqi").unpack_from
+unpack_bBqi = Struct(">bBqi").unpack_from
 _message_v1_messages_values = MESSAGE_V1.by_name["messages"].of_each
 
 
@@ -38,7 +38,7 @@ def parse_message_v0(data: bytes, pos: int, end: int, session: Session) -> tuple
     pos += 4
     if _message_v0_crc(data[pos:message_size_end]) != crc:
         raise Irregular
-    magic, attributes, size = unpack_bbi(data, pos)
+    magic, attributes, size = unpack_bBi(data, pos)
     pos += 6
     if magic != 0:
         raise Irregular
@@ -103,7 +103,7 @@ def parse_message_v1(data: bytes, pos: int, end: int, session: Session) -> tuple
     pos += 4
     if _message_v1_crc(data[pos:message_size_end]) != crc:
         raise Irregular
-    magic, attributes, timestamp, size = unpack_bbqi(data, pos)
+    magic, attributes, timestamp, size = unpack_bBqi(data, pos)
     pos += 14
     if magic != 1:
         raise Irregular

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from struct import Struct
 
-from codecgen.runtime.construct import wrap
 from codecgen.runtime.fast_path import FastPath, Irregular, List, Parsed, checksum_of, open_section
 from codecgen.runtime.located_bytes import Session
 from codecgen.runtime.parsed import link_elements
@@ -21,7 +20,7 @@ unpack_ibI = Struct(">ibI").unpack_from
 _record_batch_crc = checksum_of(RECORD_BATCH.by_name["crc"])
 _compression = {member.value: member for member in Compression}
 _timestamp_type = {member.value: member for member in TimestampType}
-unpack_hiqqqhii = Struct(">hiqqqhii").unpack_from
+unpack_Hiqqqhii = Struct(">Hiqqqhii").unpack_from
 _record_batch_records_compression = RECORD_BATCH.by_name["records"].codec.compressed
 _record_batch_records_values = RECORD_BATCH.by_name["records"].of_each
 
@@ -43,7 +42,7 @@ def parse_record_batch(
         raise Irregular
     if _record_batch_crc(data[pos:batch_length_end]) != crc:
         raise Irregular
-    attributes, last_offset_delta, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, record_count = unpack_hiqqqhii(data, pos)
+    attributes, last_offset_delta, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, record_count = unpack_Hiqqqhii(data, pos)
     pos += 40
     if attributes & 0xff80:
         raise Irregular
@@ -91,10 +90,10 @@ def parse_record_batch(
     if not (last_offset_delta >= 0):
         raise Irregular
     # rule offsets_of_count
-    if not (last_offset_delta >= wrap(record_count - 1, 64)):
+    if not (last_offset_delta >= ((record_count - 1 + 0x8000000000000000 & 0xffffffffffffffff) - 0x8000000000000000)):
         raise Irregular
     # rule last_offset_in_range
-    if not (base_offset <= wrap(9223372036854775807 - last_offset_delta, 64)):
+    if not (base_offset <= ((9223372036854775807 - last_offset_delta + 0x8000000000000000 & 0xffffffffffffffff) - 0x8000000000000000)):
         raise Irregular
     # rule one_marker
     if not (not attributes_is_control or producer_id < 0 or record_count <= 1):
@@ -112,10 +111,10 @@ def parse_record_batch(
         if not (records[-1]["offset_delta"] <= last_offset_delta):
             raise Irregular
         # rule largest_timestamp
-        if not (attributes_timestamp_type == 1 or max_timestamp == -1 or max_timestamp == wrap(base_timestamp + max_records_timestamp_delta, 64)):
+        if not (attributes_timestamp_type == 1 or max_timestamp == -1 or max_timestamp == ((base_timestamp + max_records_timestamp_delta + 0x8000000000000000 & 0xffffffffffffffff) - 0x8000000000000000)):
             raise Irregular
         # rule no_timestamp
-        if not (attributes_timestamp_type == 1 or max_timestamp != -1 or wrap(base_timestamp + max_records_timestamp_delta, 64) < 0):
+        if not (attributes_timestamp_type == 1 or max_timestamp != -1 or ((base_timestamp + max_records_timestamp_delta + 0x8000000000000000 & 0xffffffffffffffff) - 0x8000000000000000) < 0):
             raise Irregular
     parsed = RecordBatch(
         {

@@ -11,7 +11,7 @@ from codecgen.runtime.located_bytes import Session
 from kafka_codecs.records.header_fast import parse_header
 from kafka_codecs.records.record import Record
 
-unpack_b = Struct(">b").unpack_from
+unpack_BB = Struct(">BB").unpack_from
 
 
 def parse_record(data: bytes, pos: int, end: int, session: Session) -> tuple[Record, int]:
@@ -29,13 +29,11 @@ def parse_record(data: bytes, pos: int, end: int, session: Session) -> tuple[Rec
     length_end = pos + length
     if length < 0 or length_end > end:
         raise Irregular
-    (attributes,) = unpack_b(data, pos)
-    pos += 1
+    attributes, raw = unpack_BB(data, pos)
+    pos += 2
     if attributes & 0xff:
         raise Irregular
     attributes = Parsed({"unused": 0})
-    raw = data[pos]
-    pos += 1
     if raw > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -63,12 +61,11 @@ def parse_record(data: bytes, pos: int, end: int, session: Session) -> tuple[Rec
             pos += 1
         else:
             raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    size = raw >> 1 ^ -(raw & 1)
-    if size == -1:
+    if raw == 1:
         key = None
     else:
-        stop = pos + size
-        if size < 0 or stop > length_end:
+        stop = pos + (raw >> 1)
+        if raw & 1 or stop > length_end:
             raise Irregular
         key = data[pos:stop]
         pos = stop
@@ -81,31 +78,33 @@ def parse_record(data: bytes, pos: int, end: int, session: Session) -> tuple[Rec
             pos += 1
         else:
             raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    size = raw >> 1 ^ -(raw & 1)
-    if size == -1:
+    if raw == 1:
         value = None
     else:
-        stop = pos + size
-        if size < 0 or stop > length_end:
+        stop = pos + (raw >> 1)
+        if raw & 1 or stop > length_end:
             raise Irregular
         value = data[pos:stop]
         pos = stop
-    raw = data[pos]
+    count = data[pos]
     pos += 1
-    if raw > 127:
+    if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
-            raw += (byte << 7) - 128
+            count += (byte << 7) - 128
             pos += 1
         else:
-            raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count = raw >> 1 ^ -(raw & 1)
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > length_end - pos)):
+            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+    if count & 1:
         raise Irregular
+    count >>= 1
     headers = List()
-    for _ in range(count):
-        headers_item, pos = parse_header(data, pos, length_end, session)
-        headers.append(headers_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > length_end - pos)):
+            raise Irregular
+        for _ in range(count):
+            headers_item, pos = parse_header(data, pos, length_end, session)
+            headers.append(headers_item)
     if pos != length_end:
         raise Irregular
     return Record(

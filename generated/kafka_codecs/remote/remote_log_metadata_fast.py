@@ -34,18 +34,18 @@ from kafka_codecs.remote.remote_log_metadata import (
     TopicIdPartitionV0,
 )
 
-unpack_qqiqq = Struct(">qqiqq").unpack_from
-unpack_i = Struct(">i").unpack_from
+unpack_qqiqqB = Struct(">qqiqqB").unpack_from
+unpack_iB = Struct(">iB").unpack_from
 _remote_log_segment_state = {member.value: member for member in RemoteLogSegmentState}
-unpack_b = Struct(">b").unpack_from
 _remote_log_segment_metadata_record_v0_txn_index_empty_default = default_value(REMOTE_LOG_SEGMENT_METADATA_RECORD_V0.by_name["txn_index_empty"])
+unpack_bB = Struct(">bB").unpack_from
 _remote_log_segment_metadata_record_v0_txn_index_empty_default_bytes = default_of(REMOTE_LOG_SEGMENT_METADATA_RECORD_V0.by_name["txn_index_empty"])
-unpack_16s = Struct(">16s").unpack_from
-unpack_16si = Struct(">16si").unpack_from
-unpack_iq = Struct(">iq").unpack_from
+unpack_16sB = Struct(">16sB").unpack_from
+unpack_16siB = Struct(">16siB").unpack_from
+unpack_iqB = Struct(">iqB").unpack_from
 _remote_partition_delete_state = {member.value: member for member in RemotePartitionDeleteState}
-unpack_iqb = Struct(">iqb").unpack_from
-unpack_16sqqiqq = Struct(">16sqqiqq").unpack_from
+unpack_iqbB = Struct(">iqbB").unpack_from
+unpack_16sqqiqqB = Struct(">16sqqiqqB").unpack_from
 _remote_log_segment_metadata_snapshot_record_v0_txn_index_empty_default = default_value(REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0.by_name["txn_index_empty"])
 _remote_log_segment_metadata_snapshot_record_v0_txn_index_empty_default_bytes = default_of(REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0.by_name["txn_index_empty"])
 
@@ -57,10 +57,8 @@ def parse_remote_log_segment_metadata_record_v0(
     regular.
     """
     remote_log_segment_id, pos = parse_remote_log_segment_id_v0(data, pos, end, session)
-    start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms = unpack_qqiqq(data, pos)
-    pos += 36
-    count = data[pos]
-    pos += 1
+    start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, count = unpack_qqiqqB(data, pos)
+    pos += 37
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -69,16 +67,15 @@ def parse_remote_log_segment_metadata_record_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     segment_leader_epochs = List()
-    for _ in range(count):
-        segment_leader_epochs_item, pos = parse_segment_leader_epoch_v0(data, pos, end, session)
-        segment_leader_epochs.append(segment_leader_epochs_item)
-    (segment_size_in_bytes,) = unpack_i(data, pos)
-    pos += 4
-    size = data[pos]
-    pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            segment_leader_epochs_item, pos = parse_segment_leader_epoch_v0(data, pos, end, session)
+            segment_leader_epochs.append(segment_leader_epochs_item)
+    segment_size_in_bytes, size = unpack_iB(data, pos)
+    pos += 5
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -94,15 +91,13 @@ def parse_remote_log_segment_metadata_record_v0(
             raise Irregular
         custom_metadata = data[pos:stop]
         pos = stop
-    (remote_log_segment_state,) = unpack_b(data, pos)
-    pos += 1
-    remote_log_segment_state = _remote_log_segment_state.get(remote_log_segment_state, remote_log_segment_state)
     txn_index_empty = _remote_log_segment_metadata_record_v0_txn_index_empty_default
+    remote_log_segment_state, tag_count = unpack_bB(data, pos)
+    pos += 2
+    remote_log_segment_state = _remote_log_segment_state.get(remote_log_segment_state, remote_log_segment_state)
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag
@@ -141,14 +136,13 @@ def parse_remote_log_segment_id_v0(
 ) -> tuple[RemoteLogSegmentIdV0, int]:
     """Parse ``remote_log_segment_id@0``. Raise an exception if the bytes are not regular."""
     topic_id_partition, pos = parse_topic_id_partition_v0(data, pos, end, session)
-    (id_,) = unpack_16s(data, pos)
-    pos += 16
+    id_, tag_count = unpack_16sB(data, pos)
+    pos += 17
     id_ = UUID(bytes=id_)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RemoteLogSegmentIdV0(
@@ -178,14 +172,13 @@ def parse_topic_id_partition_v0(
         raise Irregular
     name = data[pos:stop].decode()
     pos = stop
-    id_, partition = unpack_16si(data, pos)
-    pos += 20
+    id_, partition, tag_count = unpack_16siB(data, pos)
+    pos += 21
     id_ = UUID(bytes=id_)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return TopicIdPartitionV0(
@@ -202,13 +195,12 @@ def parse_segment_leader_epoch_v0(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[SegmentLeaderEpochV0, int]:
     """Parse ``segment_leader_epoch@0``. Raise an exception if the bytes are not regular."""
-    leader_epoch, offset = unpack_iq(data, pos)
-    pos += 12
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    leader_epoch, offset, tag_count = unpack_iqB(data, pos)
+    pos += 13
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return SegmentLeaderEpochV0(
@@ -227,10 +219,8 @@ def parse_remote_log_segment_metadata_update_record_v0(
     not regular.
     """
     remote_log_segment_id, pos = parse_remote_log_segment_id_v0(data, pos, end, session)
-    broker_id, event_timestamp_ms = unpack_iq(data, pos)
-    pos += 12
-    size = data[pos]
-    pos += 1
+    broker_id, event_timestamp_ms, size = unpack_iqB(data, pos)
+    pos += 13
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -246,14 +236,13 @@ def parse_remote_log_segment_metadata_update_record_v0(
             raise Irregular
         custom_metadata = data[pos:stop]
         pos = stop
-    (remote_log_segment_state,) = unpack_b(data, pos)
-    pos += 1
+    remote_log_segment_state, tag_count = unpack_bB(data, pos)
+    pos += 2
     remote_log_segment_state = _remote_log_segment_state.get(remote_log_segment_state, remote_log_segment_state)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RemoteLogSegmentMetadataUpdateRecordV0(
@@ -275,14 +264,13 @@ def parse_remote_partition_delete_metadata_record_v0(
     regular.
     """
     topic_id_partition, pos = parse_topic_id_partition_v0(data, pos, end, session)
-    broker_id, event_timestamp_ms, remote_partition_delete_state = unpack_iqb(data, pos)
-    pos += 13
+    broker_id, event_timestamp_ms, remote_partition_delete_state, tag_count = unpack_iqbB(data, pos)
+    pos += 14
     remote_partition_delete_state = _remote_partition_delete_state.get(remote_partition_delete_state, remote_partition_delete_state)
-    if data[pos] == 0:
-        unknown_tags = List()
-        pos += 1
+    if tag_count:
+        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
     else:
-        unknown_tags, pos = read_unknown_tags(data, pos, end)
+        unknown_tags = List()
     if pos > end:
         raise Irregular
     return RemotePartitionDeleteMetadataRecordV0(
@@ -302,11 +290,9 @@ def parse_remote_log_segment_metadata_snapshot_record_v0(
     """Parse ``remote_log_segment_metadata_snapshot_record@0``. Raise an exception if the bytes are
     not regular.
     """
-    segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms = unpack_16sqqiqq(data, pos)
-    pos += 52
+    segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, count = unpack_16sqqiqqB(data, pos)
+    pos += 53
     segment_id = UUID(bytes=segment_id)
-    count = data[pos]
-    pos += 1
     if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -315,16 +301,15 @@ def parse_remote_log_segment_metadata_snapshot_record_v0(
         else:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
     count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
     segment_leader_epochs = List()
-    for _ in range(count):
-        segment_leader_epochs_item, pos = parse_segment_leader_epoch_v0(data, pos, end, session)
-        segment_leader_epochs.append(segment_leader_epochs_item)
-    (segment_size_in_bytes,) = unpack_i(data, pos)
-    pos += 4
-    size = data[pos]
-    pos += 1
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            segment_leader_epochs_item, pos = parse_segment_leader_epoch_v0(data, pos, end, session)
+            segment_leader_epochs.append(segment_leader_epochs_item)
+    segment_size_in_bytes, size = unpack_iB(data, pos)
+    pos += 5
     if size > 127:
         byte = data[pos]
         if 0 < byte < 128:
@@ -340,15 +325,13 @@ def parse_remote_log_segment_metadata_snapshot_record_v0(
             raise Irregular
         custom_metadata = data[pos:stop]
         pos = stop
-    (remote_log_segment_state,) = unpack_b(data, pos)
-    pos += 1
-    remote_log_segment_state = _remote_log_segment_state.get(remote_log_segment_state, remote_log_segment_state)
     txn_index_empty = _remote_log_segment_metadata_snapshot_record_v0_txn_index_empty_default
+    remote_log_segment_state, tag_count = unpack_bB(data, pos)
+    pos += 2
+    remote_log_segment_state = _remote_log_segment_state.get(remote_log_segment_state, remote_log_segment_state)
     unknown_tags = List()
-    if data[pos] == 0:
-        pos += 1
-    else:
-        tags, pos = read_tags(data, pos, end)
+    if tag_count:
+        tags, pos = read_tags(data, pos - 1, end)
         for tag, begin_tag, within_tag in tags:
             if tag == 0:
                 pos = begin_tag

@@ -18,6 +18,8 @@ from kafka_codecs.wire.confluent import (
 
 unpack_bI = Struct(">bI").unpack_from
 unpack_b16s = Struct(">b16s").unpack_from
+unpack_bIB = Struct(">bIB").unpack_from
+unpack_b16sB = Struct(">b16sB").unpack_from
 
 
 def parse_schema_id_value(
@@ -61,35 +63,36 @@ def parse_schema_id_protobuf_value(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[SchemaIdProtobufValue, int]:
     """Parse ``schema_id_protobuf_value``. Raise an exception if the bytes are not regular."""
-    magic, schema_id = unpack_bI(data, pos)
-    pos += 5
+    magic, schema_id, count = unpack_bIB(data, pos)
+    pos += 6
     if magic != 0:
         raise Irregular
-    raw = data[pos]
-    pos += 1
-    if raw > 127:
+    if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
-            raw += (byte << 7) - 128
+            count += (byte << 7) - 128
             pos += 1
         else:
-            raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count = raw >> 1 ^ -(raw & 1)
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+    if count & 1:
         raise Irregular
+    count >>= 1
     message_indexes = List()
-    for _ in range(count):
-        raw = data[pos]
-        pos += 1
-        if raw > 127:
-            byte = data[pos]
-            if 0 < byte < 128:
-                raw += (byte << 7) - 128
-                pos += 1
-            else:
-                raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-        message_indexes_item = raw >> 1 ^ -(raw & 1)
-        message_indexes.append(message_indexes_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            raw = data[pos]
+            pos += 1
+            if raw > 127:
+                byte = data[pos]
+                if 0 < byte < 128:
+                    raw += (byte << 7) - 128
+                    pos += 1
+                else:
+                    raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            message_indexes_item = raw >> 1 ^ -(raw & 1)
+            message_indexes.append(message_indexes_item)
     stop = end
     if stop < pos:
         raise Irregular
@@ -111,36 +114,37 @@ def parse_schema_guid_protobuf_value(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[SchemaGuidProtobufValue, int]:
     """Parse ``schema_guid_protobuf_value``. Raise an exception if the bytes are not regular."""
-    magic, schema_guid = unpack_b16s(data, pos)
-    pos += 17
+    magic, schema_guid, count = unpack_b16sB(data, pos)
+    pos += 18
     if magic != 1:
         raise Irregular
     schema_guid = UUID(bytes=schema_guid)
-    raw = data[pos]
-    pos += 1
-    if raw > 127:
+    if count > 127:
         byte = data[pos]
         if 0 < byte < 128:
-            raw += (byte << 7) - 128
+            count += (byte << 7) - 128
             pos += 1
         else:
-            raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count = raw >> 1 ^ -(raw & 1)
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+    if count & 1:
         raise Irregular
+    count >>= 1
     message_indexes = List()
-    for _ in range(count):
-        raw = data[pos]
-        pos += 1
-        if raw > 127:
-            byte = data[pos]
-            if 0 < byte < 128:
-                raw += (byte << 7) - 128
-                pos += 1
-            else:
-                raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-        message_indexes_item = raw >> 1 ^ -(raw & 1)
-        message_indexes.append(message_indexes_item)
+    if count:
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        for _ in range(count):
+            raw = data[pos]
+            pos += 1
+            if raw > 127:
+                byte = data[pos]
+                if 0 < byte < 128:
+                    raw += (byte << 7) - 128
+                    pos += 1
+                else:
+                    raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            message_indexes_item = raw >> 1 ^ -(raw & 1)
+            message_indexes.append(message_indexes_item)
     stop = end
     if stop < pos:
         raise Irregular

@@ -42,7 +42,7 @@ from codecgen.targets.construct.class_names import Classes
 from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.homes import Home, class_name, import_line, symbol
 from codecgen.targets.construct.module_scope import RUNTIME, ModuleScope
-from codecgen.targets.python_source import docstring, string
+from codecgen.targets.python_source import Code, docstring, string
 
 FAST_RUNTIME = "codecgen.runtime.fast_path"
 
@@ -277,6 +277,16 @@ class LocalExpressions(PythonExpressions):
                 return self.function_of.end_text(end, array.field.name, inner.names)  # type: ignore[union-attr]
         return super().text(value)
 
+    def code(self, value: Value) -> Code:
+        """Return a value as code. A sum that cannot be null wraps in place."""
+        if not isinstance(value, nodes.Sum) or self.bits is None or value.type.nullable:
+            return super().code(value)
+        bits, self.bits = self.bits, None
+        inner = self.sum_text(value)
+        self.bits = bits
+        half = 1 << (bits - 1)
+        return f"(({inner} + {half:#x} & {(1 << bits) - 1:#x}) - {half:#x})"
+
     def is_simple_end(
         self, array: FieldValue, inner: FieldValue | nodes.BitValue | nodes.ElementValue
     ) -> bool:
@@ -491,8 +501,10 @@ class LayoutFunction:
             codes = "".join(code for _, code in self.run)
             names = ", ".join(name for name, _ in self.run)
             size = sum(_size_of_code(code) for _, code in self.run)
-            if codes == "B":
+            if codes in ("B", "b"):
                 self.emit(f"{names} = data[pos]", "pos += 1")
+                if codes == "b":
+                    self.emit(f"if {names} > 127:", f"    {names} -= 256")
             else:
                 unpack = self.module.unpacker(codes, self.run_endian or "big")
                 targets = f"({names},)" if len(self.run) == 1 else names
@@ -600,10 +612,13 @@ class LayoutFunction:
         """Print the reading of a number."""
         target = self.local(fp.name)
         type_ = fp.field.type
-        self.scalar(target, SCALARS[name], fp.field.endian)
         if isinstance(type_, BitsType):
+            unsigned = f"u{name[1:]}"  # the sign is one of the bits
+            self.scalar(target, SCALARS[unsigned], fp.field.endian)
             self.bits(fp, type_)
-        elif isinstance(type_, ScalarType) and type_.enum is not None:
+            return
+        self.scalar(target, SCALARS[name], fp.field.endian)
+        if isinstance(type_, ScalarType) and type_.enum is not None:
             self.later(f"{target} = {self.member(target, type_.enum, type_.only)}")
 
     def member(self, number: str, enum: str, only: tuple[str, ...] | None) -> str:
@@ -615,7 +630,6 @@ class LayoutFunction:
     def scalar(self, target: str, scalar: Scalar, endian: str) -> None:
         """Print the reading of a scalar into a variable."""
         if scalar.kind == "varint":
-            self.flush()
             self.varint(target, scalar)
             return
         self.append_run(target, _CODES[scalar.name], endian)
@@ -630,22 +644,26 @@ class LayoutFunction:
 
     def varint(self, target: str, scalar: Scalar) -> None:
         """Print the reading of a varint into a variable."""
-        most, mask = (5, "0xFFFFFFFF") if scalar.bits == 32 else (10, "0xFFFFFFFFFFFFFFFF")
         raw = "raw" if scalar.signed else target
-        read = self.module.use("read_varint")
-        self.emit(
-            f"{raw} = data[pos]",
-            "pos += 1",
-            f"if {raw} > 127:",
-            "    byte = data[pos]",
-            "    if 0 < byte < 128:",
-            f"        {raw} += (byte << 7) - 128",
-            "        pos += 1",
-            "    else:",
-            f"        {raw}, pos = {read}(data, pos - 1, {most}, {mask})",
-        )
+        self.unsigned_varint(raw, scalar)
         if scalar.signed:
             self.emit(f"{target} = raw >> 1 ^ -(raw & 1)")
+
+    def unsigned_varint(self, target: str, scalar: Scalar) -> None:
+        """Print the reading of a varint into a variable, before zigzag. The run may include its first byte."""
+        most, mask = (5, "0xFFFFFFFF") if scalar.bits == 32 else (10, "0xFFFFFFFFFFFFFFFF")
+        read = self.module.use("read_varint")
+        self.append_run(target, "B", "big")
+        self.flush()
+        self.emit(
+            f"if {target} > 127:",
+            "    byte = data[pos]",
+            "    if 0 < byte < 128:",
+            f"        {target} += (byte << 7) - 128",
+            "        pos += 1",
+            "    else:",
+            f"        {target}, pos = {read}(data, pos - 1, {most}, {mask})",
+        )
 
     def bits(self, fp: FieldPlan, type_: BitsType) -> None:
         """Print the construction of named bits from a number."""
@@ -721,8 +739,19 @@ class LayoutFunction:
                 "pos = stop + 1",
             )
             return
-        self.length(type_.length, endian)
         null, plus = type_.null, 1 if type_.length == COMPACT.name else 0
+        if self.is_zigzag(type_.length) and null in (None, -1):
+            self.unsigned_varint("raw", SCALARS[type_.length])
+            if null is not None:
+                self.emit("if raw == 1:", f"    {target} = None", "else:")
+                self.indent += 1
+            self.emit("stop = pos + (raw >> 1)")
+            self.refuse_if(f"raw & 1 or stop > {self.end}")
+            self.slice(target, type_)
+            if null is not None:
+                self.indent -= 1
+            return
+        self.length(type_.length, endian)
         self.flush()
         if null is not None:
             self.emit(f"if size == {null}:", f"    {target} = None", "else:")
@@ -737,6 +766,10 @@ class LayoutFunction:
     def slice(self, target: str, type_: BytesType) -> None:
         """Print the bytes up to ``stop`` as a value."""
         self.emit(f"{target} = data[pos:stop]{'.decode()' if type_.text else ''}", "pos = stop")
+
+    def is_zigzag(self, name: str) -> bool:
+        """Return whether a type is a signed varint."""
+        return name != COMPACT.name and SCALARS[name].kind == "varint" and SCALARS[name].signed
 
     def is_unsigned(self, name: str) -> bool:
         """Return whether the numbers of a type are not negative."""
@@ -774,9 +807,14 @@ class LayoutFunction:
             self.flush()
             number = str(type_.fixed)
         elif type_.count is not None:
-            self.length(type_.count, endian, "count")
-            self.flush()
             number = "count"
+            if self.is_zigzag(type_.count) and type_.null is None:
+                self.unsigned_varint("count", SCALARS[type_.count])
+                self.refuse_if("count & 1")
+                self.emit("count >>= 1")
+            else:
+                self.length(type_.count, endian, "count")
+                self.flush()
             plus = 1 if type_.count == COMPACT.name else 0
             if type_.null is not None:
                 null_test = f"count == {type_.null}"
@@ -799,13 +837,18 @@ class LayoutFunction:
             self.indent += 1
         if plus:
             self.emit("count -= 1")
-        if number is not None and type_.fixed is None:
-            least = type_.at_least
-            self.refuse_if(
-                f"{number} < {least} or ({number} > 63 and ({number} > {limit} or {number} > {self.end} - pos))"
-                if type_.compression is None
-                else f"{number} < {least} or {number} > {limit}"
-            )
+        check: str | None = None
+        if type_.fixed is not None:
+            check = f"{number} > {limit}" if type_.fixed > 63 else None
+        elif number is not None and type_.compression is not None:
+            check = f"{number} < {type_.at_least} or {number} > {limit}"
+        elif number is not None:
+            many = f"{number} > 63 and ({number} > {limit} or {number} > {self.end} - pos)"
+            check = f"{number} < {type_.at_least} or ({many})"
+        may_be_empty = type_.fixed is None and type_.at_least == 0 and type_.compression is None
+        if check is not None and not may_be_empty:
+            self.refuse_if(check)
+            check = None
         if type_.length is not None:
             self.emit("within = pos + size")
             self.refuse_if(f"size < 0 or within > {self.end}")
@@ -813,7 +856,7 @@ class LayoutFunction:
         if type_.compression is not None:
             self.compressed(op, target, number)
         else:
-            self.loop(target, op, number, "data", "pos", self.end)
+            self.loop(target, op, number, "data", "pos", self.end, check)
         if number is None and type_.at_least:
             self.refuse_if(f"len({target}) < {type_.at_least}")
         if number is None:
@@ -851,9 +894,18 @@ class LayoutFunction:
             self.indent -= 1
 
     def loop(
-        self, target: str, op: Elements, number: str | None, data: str, pos: str, end: str
+        self,
+        target: str,
+        op: Elements,
+        number: str | None,
+        data: str,
+        pos: str,
+        end: str,
+        check: str | None = None,
     ) -> None:
-        """Print the loop over the elements of an array in ``data`` from ``pos`` to ``end``."""
+        """Print the loop over the elements of an array in ``data`` from ``pos`` to ``end``. If the array is not empty, the
+        function gives up under the condition ``check``.
+        """
         element = op.element
         list_ = self.module.use("List")
         if (
@@ -865,6 +917,8 @@ class LayoutFunction:
             and SCALARS[element.name].bits != 24
         ):
             scalar = SCALARS[element.name]
+            if check is not None:
+                self.refuse_if(check)
             self.module.standard.add("unpack_from")
             order = "<" if op.field.field.endian == "little" else ">"
             self.emit(
@@ -874,6 +928,10 @@ class LayoutFunction:
             return
         item = self.temporary(f"{op.field.name}_item")
         self.emit(f"{target} = {list_}()")
+        if check is not None:
+            self.emit(f"if {number}:")
+            self.indent += 1
+            self.refuse_if(check)
         if op.field.until is not None:
             self.emit("while True:")
         elif number is None:
@@ -900,6 +958,8 @@ class LayoutFunction:
         if op.field.until is not None:
             self.emit(f"if {self.expression(op.field.until, item=item)}:", "    break")
         self.indent -= 1
+        if check is not None:
+            self.indent -= 1
 
     # ------------------------------------------------------------ layouts in layouts
 
@@ -970,28 +1030,29 @@ class LayoutFunction:
 
     def tags(self, op: Tags) -> None:
         """Print the reading of a section of tagged fields."""
-        self.flush()
         section = self.local(op.field.name)
         for fp, _ in op.known:
             self.default(fp)
         other = f", {op.other}" if op.other else ""
+        list_ = self.module.use("List")
+        count = self.temporary("tag_count")
+        self.append_run(count, "B", "big")
+        self.flush()
         if not op.known:
             read = self.module.use("read_unknown_tags")
             self.emit(
-                "if data[pos] == 0:",
-                f"    {section} = {self.module.use('List')}()",
-                "    pos += 1",
+                f"if {count}:",
+                f"    {section}, pos = {read}(data, pos - 1, {self.end}{other})",
                 "else:",
-                f"    {section}, pos = {read}(data, pos, {self.end}{other})",
+                f"    {section} = {list_}()",
             )
             return
         read = self.module.use("read_tags")
         within, begin = self.temporary("within_tag"), self.temporary("begin_tag")
-        self.emit(f"{section} = {self.module.use('List')}()", "if data[pos] == 0:", "    pos += 1")
-        self.emit("else:")
+        self.emit(f"{section} = {list_}()", f"if {count}:")
         self.indent += 1
         self.emit(
-            f"tags, pos = {read}(data, pos, {self.end}{other})",
+            f"tags, pos = {read}(data, pos - 1, {self.end}{other})",
             f"for tag, {begin}, {within} in tags:",
         )
         self.indent += 1
