@@ -372,6 +372,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         """Return the number that selects the layout of the bytes at the head of ``source``, without
         moving ``source`` or adding findings. Raise CodecError if the bytes end before it.
         """
+        codec = self.codec
+        if isinstance(codec, Integer) and source.left >= self.offset + codec.size:
+            return codec.number_at(source.data, source.pos + self.offset)
         at = Source(
             source.data,
             source.session,

@@ -13,7 +13,7 @@ from codecgen.schema.texts import Text
 from codecgen.targets import view_columns
 from codecgen.targets.construct import payload_rows, rows
 from codecgen.targets.construct.class_names import Classes
-from codecgen.targets.construct.fast_parse import FastModules
+from codecgen.targets.construct.fast_modules import FastModules
 from codecgen.targets.construct.homes import homes_of, import_key, module_path
 from codecgen.targets.construct.module import Module
 from codecgen.targets.construct.stubs import Stub

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
-import keyword
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
+from codecgen.plan import FieldPlan, LayoutPlan, nodes
 from codecgen.plan.nodes import DerivedValue, FieldValue, Value, ends_read
 from codecgen.plan.read_ops import (
     Absent,
@@ -27,313 +24,40 @@ from codecgen.plan.read_ops import (
     When,
 )
 from codecgen.plan.read_program import read_program
-from codecgen.schema.model import Layout
-from codecgen.schema.scalars import COMPACT, SCALARS, Scalar
+from codecgen.schema.scalars import COMPACT, SCALARS
 from codecgen.schema.types import (
-    ZERO_TERMINATED,
     ArrayType,
     BitsType,
     BytesType,
     ChoiceType,
     ScalarType,
     StructType,
+    TagsType,
 )
-from codecgen.targets.construct.class_names import Classes
-from codecgen.targets.construct.expressions import PythonExpressions
-from codecgen.targets.construct.homes import Home, class_name, import_line, symbol
-from codecgen.targets.construct.module_scope import RUNTIME, ModuleScope
-from codecgen.targets.python_source import Code, docstring, string
+from codecgen.targets.construct.fast_module import FastModule, Unsupported, full_name, function_name
+from codecgen.targets.construct.fast_printer import STRUCT_CODES, FunctionPrinter
+from codecgen.targets.construct.homes import symbol
+from codecgen.targets.python_source import docstring, string
 
-FAST_RUNTIME = "codecgen.runtime.fast_path"
-
-_CODES = {
-    "i8": "b",
-    "i16": "h",
-    "i32": "i",
-    "i64": "q",
-    "u8": "B",
-    "u16": "H",
-    "u32": "I",
-    "u64": "Q",
-    "f32": "f",
-    "f64": "d",
-    "bool": "B",
-    "uuid": "16s",
-    "i24": "3s",
-    "u24": "3s",
-}
-"""Codes of :mod:`struct` for scalars of fixed size."""
-
-_RESERVED = frozenset(
-    [
-        *keyword.kwlist,
-        *dir(builtins),
-        *["data", "pos", "end", "session", "raw", "byte", "item", "index", "start", "stop", "tag"],
-        *["count", "size", "numbers", "section", "within", "at", "tags"],
-        *["end_of", "max_of", "min_of", "minus", "ordered", "plus", "value_at", "wrap"],
-        *["link_elements", "read_varint", "open_section", "default_value"],
-    ]
-)
-"""Names that the fields of a layout do not get as local variables."""
+if TYPE_CHECKING:
+    from codecgen.targets.construct.fast_modules import FastModules
 
 
-class Unsupported(Exception):
-    """Raised for an operation that fast parsers do not have."""
+class LayoutFunction(FunctionPrinter):
+    """Prints the fast parser of one layout in one version.
 
-
-class FastModules:
-    """Names of the modules and functions of fast parsers, and the layouts that have one."""
-
-    def __init__(self, plan: Plan, homes: Mapping[str, Home], classes: Classes) -> None:
-        self.plan = plan
-        self.homes = homes
-        self.classes = classes
-        self._depths: dict[tuple[str, int | None], int | None] = {}
-        names = {"/".join(home) for home in homes.values()}
-        self._suffix = "_fast"
-        while any("/".join(home) + self._suffix in names for home in homes.values()):
-            self._suffix += "_"
-
-    def home(self, layout: str) -> Home:
-        """Return the module of the fast parsers of a layout."""
-        *package, module = self.homes[layout]
-        return (*package, module + self._suffix)
-
-    def depth(self, layout: LayoutPlan) -> int | None:
-        """Return how many layouts and arrays lie in each other in a layout, or None if it has no fast parser."""
-        key = layout.name, layout.version
-        if key not in self._depths:
-            self._depths[key] = None  # a layout that holds itself
-            if layout.name in self.plan.model.layouts and "." not in layout.name:
-                scope = ModuleScope(
-                    self.plan,
-                    layout.layout.span.file,
-                    self.home(layout.name),
-                    self.homes,
-                    self.classes,
-                )
-                try:
-                    function = LayoutFunction(self, FastModule(self, scope), layout)
-                    function.text()
-                except (Unsupported, TypeError):
-                    return None
-                self._depths[key] = function.depth
-        return self._depths[key]
-
-    def emit(self, file: str, layouts: Sequence[Layout], header: str) -> tuple[str, str] | None:
-        """Return the name and the source of the module with the fast parsers of a file, or None if it has none."""
-        plans = [p for layout in layouts for p in self.plan.versions[layout.name]]
-        wanted = [p for p in plans if self.depth(p) is not None]
-        if not wanted:
-            return None
-        home = self.home(wanted[0].name)
-        module = FastModule(self, ModuleScope(self.plan, file, home, self.homes, self.classes))
-        functions = [LayoutFunction(self, module, p).text() for p in wanted]
-        paths = [
-            f"    {string(_full_name(p))}: FastPath({_function_name(p)}, depth={self.depth(p)}),"
-            for p in wanted
-        ]
-        table = "\n".join(["FAST_PATHS = {", *paths, "}"])
-        module.fast_runtime.add("FastPath")
-        return ".".join(home), module.text(header, [*functions, table])
-
-
-def _function_name(layout: LayoutPlan) -> str:
-    """Return the name of the function that parses a layout in one version."""
-    return f"parse_{symbol(layout.name, layout.version).lower()}"
-
-
-def _full_name(layout: LayoutPlan) -> str:
-    """Return the name of a layout, with ``@`` and the version if it has one."""
-    return layout.name if layout.version is None else f"{layout.name}@{layout.version}"
-
-
-class FastModule:
-    """Imports and constants of one module of fast parsers, which its functions share."""
-
-    def __init__(self, modules: FastModules, scope: ModuleScope) -> None:
-        self.modules = modules
-        self.scope = scope
-        self.fast_runtime: set[str] = {"Irregular"}
-        self.standard: set[str] = set()
-        self.linking = False
-        self.constants: dict[str, str] = {}
-        self.tables: dict[str, str] = {}
-
-    def snapshot(self) -> tuple[object, ...]:
-        """Return what the module imports and defines so far, for :meth:`restore`."""
-        imports = {home: set(names) for home, names in self.scope.imports.items()}
-        return (
-            *(set(self.fast_runtime), set(self.standard), dict(self.constants), dict(self.tables)),
-            *(imports, set(self.scope.runtime)),
-        )
-
-    def restore(self, known: tuple[Any, ...]) -> None:
-        """Forget what was imported and defined since ``known`` was the state of the module."""
-        self.fast_runtime, self.standard, self.constants, self.tables = known[:4]
-        self.scope.imports, self.scope.runtime = known[4:]
-
-    def table(self, name: str, cases: Mapping[str, str]) -> str:
-        """Return the name of a table of functions by key, which is defined below all functions."""
-        lines = [f"    {key}: {value}," for key, value in cases.items()]
-        self.tables[name] = "\n".join([f"{name} = {{", *lines, "}"])
-        return name
-
-    def constant(self, name: str, text: str) -> str:
-        """Return the name of a constant of the module whose value is the expression ``text``."""
-        while self.constants.get(name, text) != text:
-            name += "_"
-        self.constants[name] = text
-        return name
-
-    def use(self, name: str) -> str:
-        """Import a name of the runtime of fast parsers, and return it."""
-        self.fast_runtime.add(name)
-        return name
-
-    def layout(self, layout: LayoutPlan) -> str:
-        """Return the name of the codec of a layout."""
-        return self.scope.refer(layout.name, symbol(layout.name, layout.version))
-
-    def function(self, layout: LayoutPlan) -> str:
-        """Return the name of the fast parser of a layout; raise Unsupported if it has none."""
-        if self.modules.depth(layout) is None:
-            raise Unsupported
-        name = _function_name(layout)
-        home = self.modules.home(layout.name)
-        if home != self.scope.home:
-            self.scope.imports.setdefault(home, set()).add(name)
-        return name
-
-    def members(self, enum: str, only: tuple[str, ...] | None) -> str:
-        """Return the constant that has the members of an enum by number; all, or those of ``only``."""
-        name = self.scope.refer(enum, class_name(enum))
-        among = name
-        if only is not None:
-            among = f"({''.join(f'{name}.{value.upper()}, ' for value in only).rstrip()})"
-        short = enum.rpartition(".")[2]
-        return self.constant(f"_{short}", f"{{member.value: member for member in {among}}}")
-
-    def unpacker(self, codes: str, endian: str) -> str:
-        """Return the constant that unpacks a run of fixed-size values."""
-        self.standard.add("Struct")
-        order = "<" if endian == "little" else ">"
-        name = f"unpack_{'le_' if order == '<' else ''}{codes}"
-        return self.constant(name, f'Struct("{order}{codes}").unpack_from')
-
-    def text(self, header: str, parts: Sequence[str]) -> str:
-        """Return the source of the module."""
-        groups = [docstring(header), "# fmt: off", "from __future__ import annotations"]
-        standard = []
-        if names := sorted(self.standard - {"UUID"}):
-            standard.append(f"from struct import {', '.join(names)}")
-        if "UUID" in self.standard:
-            standard.append("from uuid import UUID")
-        self.scope.imports.pop(self.scope.home, None)
-        if standard:
-            groups.append("\n".join(standard))
-        first = []
-        if self.scope.runtime:
-            first.append(import_line(RUNTIME, self.scope.runtime))
-        first.append(import_line(FAST_RUNTIME, self.fast_runtime))
-        first.append("from codecgen.runtime.located_bytes import Session")
-        if self.linking:
-            first.append("from codecgen.runtime.parsed import link_elements")
-        for home in sorted(self.scope.imports):
-            first.append(import_line(".".join(home), self.scope.imports[home]))
-        groups.append("\n".join(first))
-        if self.constants:
-            groups.append("\n".join(f"{name} = {text}" for name, text in self.constants.items()))
-        return (
-            "\n\n".join(groups)
-            + "\n\n\n"
-            + "\n\n\n".join([*parts[:-1], "\n\n".join([*self.tables.values(), parts[-1]])])
-            + "\n"
-        )
-
-
-class LocalExpressions(PythonExpressions):
-    """Prints values of the plan from the local variables of a fast parser."""
-
-    def __init__(
-        self, function: LayoutFunction, *, bits: int | None, full: str | None, item: str
-    ) -> None:
-        super().__init__(lambda enum: enum, bits=bits)
-        self.item = item
-        self.function_of = function
-        self.full = full
-        """The array that is known to have elements."""
-
-    def text(self, value: Value) -> str:
-        """Return the expression for a value; members of enums are numbers."""
-        match value:
-            case nodes.Word(_, _, number):
-                return str(number)
-            case nodes.ElementValue():
-                return self.item
-            case nodes.VersionValue(_, field):
-                return self.function_of.local(field)
-            case nodes.EndValue(end, array, inner) if self.is_simple_end(array, inner):
-                return self.function_of.end_text(end, array.field.name, inner.names)  # type: ignore[union-attr]
-        return super().text(value)
-
-    def code(self, value: Value) -> Code:
-        """Return a value as code. A sum that cannot be null wraps in place."""
-        if not isinstance(value, nodes.Sum) or self.bits is None or value.type.nullable:
-            return super().code(value)
-        bits, self.bits = self.bits, None
-        inner = self.sum_text(value)
-        self.bits = bits
-        half = 1 << (bits - 1)
-        return f"(({inner} + {half:#x} & {(1 << bits) - 1:#x}) - {half:#x})"
-
-    def is_simple_end(
-        self, array: FieldValue, inner: FieldValue | nodes.BitValue | nodes.ElementValue
-    ) -> bool:
-        """Return whether the array has elements, and every element a number ``inner``."""
-        if array.owner != "own" or array.holders or array.field.name != self.full:
-            return False
-        return isinstance(inner, FieldValue) and self.function_of.is_number_of_all(array, inner)
-
-    def path_text(self, owner: str, names: tuple[str, ...], may_end: bool) -> str:
-        """Return the expression for a field by its names."""
-        if owner == "item":
-            start, rest = self.item, names
-        else:
-            start, rest = self.function_of.local_path(names)
-        if may_end and rest:
-            return f"{self.use_helper('value_at')}({', '.join((start, *map(string, rest)))})"
-        return start + "".join(f"[{string(name)}]" for name in rest)
-
-
-class LayoutFunction:
-    """Prints the fast parser of one layout in one version."""
+    Attributes:
+        depth: How many layouts and arrays lie in each other, the layout itself included.
+        always_null: Fields that the function reads only if they are null.
+        covered: Names of the first and last fields that each checksum covers.
+        verified: Checksums that are compared before the bytes that they cover are read.
+    """
 
     def __init__(self, modules: FastModules, module: FastModule, layout: LayoutPlan) -> None:
-        self.plan = modules.plan
         self.modules = modules
-        self.module = module
-        self.layout = layout
         self.depth = 1
-        self.program = read_program(self.plan, layout)
-        self.bits_used: set[tuple[str, str]] = set()
-        self.begin()
-
-    def begin(self) -> None:
-        """Forget what was printed."""
-        self.lines: list[str] = []
-        self.indent = 1
-        self.run: list[tuple[str, str]] = []
-        self.run_endian: str | None = None
-        self.verified: set[str] = set()
-        self.always_null: set[str] = set()
-        self.checks: list[str] = []
-        self.locals: dict[str, str] = {}
-        self.ends: list[str] = ["end"]
-        self.reaches_end: list[bool] = []
-        self.maxima: dict[tuple[str, str, str], str] = {}
-
-    # ------------------------------------------------------------ the whole
+        self.program = read_program(modules.plan, layout)
+        super().__init__(modules.plan, module, layout)
 
     def text(self) -> str:
         """Return the source of the function; raise Unsupported if an operation is not supported."""
@@ -344,14 +68,14 @@ class LayoutFunction:
             self.layout.name, self.module.scope.classes[self.layout.name, self.layout.version]
         )
         signature = "(data: bytes, pos: int, end: int, session: Session)"
-        head = f"def {_function_name(self.layout)}{signature} -> tuple[{parsed}, int]:"
+        head = f"def {function_name(self.layout)}{signature} -> tuple[{parsed}, int]:"
         if len(head) > 100:
             head = (
-                f"def {_function_name(self.layout)}(\n    data: bytes, pos: int, end: int, session: Session\n"
+                f"def {function_name(self.layout)}(\n    data: bytes, pos: int, end: int, session: Session\n"
                 f") -> tuple[{parsed}, int]:"
             )
         title = (
-            f"Parse ``{_full_name(self.layout)}``. Raise an exception if the bytes are not regular."
+            f"Parse ``{full_name(self.layout)}``. Raise an exception if the bytes are not regular."
         )
         return "\n".join([head, docstring(title, indent=4), *self.lines])
 
@@ -427,98 +151,6 @@ class LayoutFunction:
             if _depends_on_others(value) and self.layout.fields[-1].name != array:
                 raise Unsupported
         return list(out)
-
-    # ------------------------------------------------------------ printing
-
-    def emit(self, *lines: str) -> None:
-        """Append lines."""
-        self.lines += [f"{'    ' * self.indent}{line}" for line in lines]
-
-    def refuse_if(self, condition: str) -> None:
-        """Print that the function gives up under a condition."""
-        self.emit(f"if {condition}:", "    raise Irregular")
-
-    @property
-    def end(self) -> str:
-        """Return the variable that holds the end of the innermost window."""
-        return self.ends[-1]
-
-    def local(self, name: str) -> str:
-        """Return the local variable of a field, or of another thing with a unique name."""
-        if name not in self.locals:
-            wanted = f"field_{name}" if name.startswith(("parse_", "unpack_")) else name
-            taken = {*self.locals.values(), *_RESERVED}
-            while wanted in taken:
-                wanted += "_"
-            self.locals[name] = wanted
-        return self.locals[name]
-
-    def temporary(self, name: str) -> str:
-        """Return the local variable of something that is no field."""
-        key = f" {name}"
-        if key not in self.locals:
-            taken = {*self.locals.values(), *_RESERVED, *(fp.name for fp in self.layout.fields)}
-            while name in taken:
-                name += "_"
-            self.locals[key] = name
-        return self.locals[key]
-
-    def local_path(self, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-        """Return the variable that holds the first of ``names``, and the names that remain."""
-        fp = self.layout.field(names[0])
-        if fp is None:
-            raise Unsupported
-        if isinstance(fp.field.type, BitsType) and len(names) == 2:
-            self.bits_used.add((names[0], names[1]))
-            return self.temporary(f"{names[0]}_{names[1]}"), ()
-        return self.local(names[0]), names[1:]
-
-    def expression(
-        self, value: Value, bits: int | None = None, full: str | None = None, item: str = "item"
-    ) -> str:
-        """Return the expression for a value."""
-        printer = LocalExpressions(self, bits=bits, full=full, item=item)
-        text = printer.text(value)
-        self.module.scope.runtime |= printer.helpers
-        return text
-
-    # ------------------------------------------------------------ runs of fixed size
-
-    def append_run(self, name: str, code: str, endian: str) -> None:
-        """Add a value of fixed size to the run that is unpacked at once."""
-        sized = code not in ("b", "B") and not code.endswith("s")
-        if self.run and sized and self.run_endian not in (None, endian):
-            self.flush()
-        if not self.run:
-            self.run_endian = None
-        if sized:
-            self.run_endian = endian
-        self.run.append((name, code))
-
-    def flush(self) -> None:
-        """Print the run, and the checks of its values."""
-        if self.run:
-            codes = "".join(code for _, code in self.run)
-            names = ", ".join(name for name, _ in self.run)
-            size = sum(_size_of_code(code) for _, code in self.run)
-            if codes in ("B", "b"):
-                self.emit(f"{names} = data[pos]", "pos += 1")
-                if codes == "b":
-                    self.emit(f"if {names} > 127:", f"    {names} -= 256")
-            else:
-                unpack = self.module.unpacker(codes, self.run_endian or "big")
-                targets = f"({names},)" if len(self.run) == 1 else names
-                self.emit(f"{targets} = {unpack}(data, pos)", f"pos += {size}")
-            self.run = []
-        checks, self.checks = self.checks, []
-        self.emit(*checks)
-
-    def later(self, *lines: str) -> None:
-        """Print lines after the run."""
-        if self.run:
-            self.checks += lines
-        else:
-            self.emit(*lines)
 
     # ------------------------------------------------------------ operations
 
@@ -605,179 +237,6 @@ class LayoutFunction:
         for name, member in sorted(self.bits_used):
             if name == fp.name:
                 self.later(f"{self.local_path((name, member))[0]} = None")
-
-    # ------------------------------------------------------------ numbers
-
-    def number(self, fp: FieldPlan, name: str) -> None:
-        """Print the reading of a number."""
-        target = self.local(fp.name)
-        type_ = fp.field.type
-        if isinstance(type_, BitsType):
-            unsigned = f"u{name[1:]}"  # the sign is one of the bits
-            self.scalar(target, SCALARS[unsigned], fp.field.endian)
-            self.bits(fp, type_)
-            return
-        self.scalar(target, SCALARS[name], fp.field.endian)
-        if isinstance(type_, ScalarType) and type_.enum is not None:
-            self.later(f"{target} = {self.member(target, type_.enum, type_.only)}")
-
-    def member(self, number: str, enum: str, only: tuple[str, ...] | None) -> str:
-        """Return the expression for the member of an enum with a number."""
-        if self.plan.model.enums[enum].keep_unknown:
-            return f"{self.module.members(enum, None)}.get({number}, {number})"
-        return f"{self.module.members(enum, only)}[{number}]"
-
-    def scalar(self, target: str, scalar: Scalar, endian: str) -> None:
-        """Print the reading of a scalar into a variable."""
-        if scalar.kind == "varint":
-            self.varint(target, scalar)
-            return
-        self.append_run(target, _CODES[scalar.name], endian)
-        if scalar.kind == "bool":
-            self.later(f"if {target} > 1:", "    raise Irregular", f"{target} = {target} == 1")
-        elif scalar.kind == "uuid":
-            self.module.standard.add("UUID")
-            self.later(f"{target} = UUID(bytes={target})")
-        elif scalar.bits == 24:
-            signed = ", signed=True" if scalar.signed else ""
-            self.later(f'{target} = int.from_bytes({target}, "{endian}"{signed})')
-
-    def varint(self, target: str, scalar: Scalar) -> None:
-        """Print the reading of a varint into a variable."""
-        raw = "raw" if scalar.signed else target
-        self.unsigned_varint(raw, scalar)
-        if scalar.signed:
-            self.emit(f"{target} = raw >> 1 ^ -(raw & 1)")
-
-    def unsigned_varint(self, target: str, scalar: Scalar) -> None:
-        """Print the reading of a varint into a variable, before zigzag. The run may include its first byte."""
-        most, mask = (5, "0xFFFFFFFF") if scalar.bits == 32 else (10, "0xFFFFFFFFFFFFFFFF")
-        read = self.module.use("read_varint")
-        self.append_run(target, "B", "big")
-        self.flush()
-        self.emit(
-            f"if {target} > 127:",
-            "    byte = data[pos]",
-            "    if 0 < byte < 128:",
-            f"        {target} += (byte << 7) - 128",
-            "        pos += 1",
-            "    else:",
-            f"        {target}, pos = {read}(data, pos - 1, {most}, {mask})",
-        )
-
-    def bits(self, fp: FieldPlan, type_: BitsType) -> None:
-        """Print the construction of named bits from a number."""
-        word = self.local(fp.name)
-        reserved = sum(((1 << m.width) - 1) << m.low for m in type_.members if m.reserved)
-        if reserved:
-            self.later(f"if {word} & {reserved:#x}:", "    raise Irregular")
-        items = []
-        for m in type_.members:
-            mask = (1 << m.width) - 1
-            part = f"{word} >> {m.low} & {mask}" if m.low else f"{word} & {mask}"
-            if m.reserved:
-                text = "0"
-            elif m.enum is not None:
-                text = self.member(
-                    f"({part})" if self.plan.model.enums[m.enum].keep_unknown else part,
-                    m.enum,
-                    m.only,
-                )
-            elif m.width == 1:
-                text = f"{word} & {1 << m.low} != 0"
-            else:
-                text = part
-            if (fp.name, m.name) in self.bits_used:
-                local = self.local_path((fp.name, m.name))[0]
-                self.later(f"{local} = {text}")
-                text = local
-            items.append(f"{string(m.name)}: {text}")
-        parsed = self.module.use("Parsed")
-        one = f"{word} = {parsed}({{{', '.join(items)}}})"
-        if len(one) <= 88:
-            self.later(one)
-        else:
-            self.later(
-                f"{word} = {parsed}(",
-                "    {",
-                *(f"        {item}," for item in items),
-                "    }",
-                ")",
-            )
-
-    # ------------------------------------------------------------ bytes
-
-    def bytes_field(self, fp: FieldPlan, type_: BytesType, after: int | None) -> None:
-        """Print the reading of bytes or text."""
-        target = self.local(fp.name)
-        if type_.length == "rest":
-            if after is None:
-                raise Unsupported
-            self.flush()
-            stop = f"{self.end} - {after}" if after else self.end
-            self.emit(f"stop = {stop}")
-            self.refuse_if("stop < pos")
-            self.slice(target, type_)
-        else:
-            self.data(target, type_, fp.field.endian)
-
-    def data(self, target: str, type_: BytesType, endian: str) -> None:
-        """Print the reading of bytes or text that say where they end."""
-        if isinstance(type_.length, int):
-            self.append_run(target, f"{type_.length}s", endian)
-            decode = ".decode()" if type_.text else ""
-            strip = '.rstrip(b"\\0")' if type_.padded else ""
-            if decode or strip:
-                self.later(f"{target} = {target}{strip}{decode}")
-            return
-        if type_.length == ZERO_TERMINATED:
-            self.flush()
-            decode = ".decode()" if type_.text else ""
-            self.emit(
-                f"stop = data.index(0, pos, {self.end})",
-                f"{target} = data[pos:stop]{decode}",
-                "pos = stop + 1",
-            )
-            return
-        null, plus = type_.null, 1 if type_.length == COMPACT.name else 0
-        if self.is_zigzag(type_.length) and null in (None, -1):
-            self.unsigned_varint("raw", SCALARS[type_.length])
-            if null is not None:
-                self.emit("if raw == 1:", f"    {target} = None", "else:")
-                self.indent += 1
-            self.emit("stop = pos + (raw >> 1)")
-            self.refuse_if(f"raw & 1 or stop > {self.end}")
-            self.slice(target, type_)
-            if null is not None:
-                self.indent -= 1
-            return
-        self.length(type_.length, endian)
-        self.flush()
-        if null is not None:
-            self.emit(f"if size == {null}:", f"    {target} = None", "else:")
-            self.indent += 1
-        self.emit(f"stop = pos + size{f' - {plus}' if plus else ''}")
-        negative = plus or not self.is_unsigned(type_.length)
-        self.refuse_if(f"{f'size < {plus} or ' if negative else ''}stop > {self.end}")
-        self.slice(target, type_)
-        if null is not None:
-            self.indent -= 1
-
-    def slice(self, target: str, type_: BytesType) -> None:
-        """Print the bytes up to ``stop`` as a value."""
-        self.emit(f"{target} = data[pos:stop]{'.decode()' if type_.text else ''}", "pos = stop")
-
-    def is_zigzag(self, name: str) -> bool:
-        """Return whether a type is a signed varint."""
-        return name != COMPACT.name and SCALARS[name].kind == "varint" and SCALARS[name].signed
-
-    def is_unsigned(self, name: str) -> bool:
-        """Return whether the numbers of a type are not negative."""
-        return name == COMPACT.name or not SCALARS[name].signed
-
-    def length(self, name: str, endian: str, target: str = "size") -> None:
-        """Print the reading of a length or a count, as it is written, into a variable."""
-        self.scalar(target, COMPACT if name == COMPACT.name else SCALARS[name], endian)
 
     # ------------------------------------------------------------ arrays
 
@@ -922,7 +381,7 @@ class LayoutFunction:
             self.module.standard.add("unpack_from")
             order = "<" if op.field.field.endian == "little" else ">"
             self.emit(
-                f'{target} = {list_}(unpack_from(f"{order}{{{number}}}{_CODES[scalar.name]}", data, pos))',
+                f'{target} = {list_}(unpack_from(f"{order}{{{number}}}{STRUCT_CODES[scalar.name]}", data, pos))',
                 f"pos += {number} * {scalar.width}" if scalar.width > 1 else f"pos += {number}",
             )
             return
@@ -1171,30 +630,6 @@ class LayoutFunction:
 
     # ------------------------------------------------------------ rules
 
-    def is_number_of_all(self, array: FieldValue, inner: FieldValue) -> bool:
-        """Return whether every element of an array is of one layout, which always has the number ``inner``."""
-        fp = self.layout.field(array.field.name)
-        type_ = None if fp is None else fp.field.type
-        if inner.holders or not isinstance(type_, ArrayType) or fp is None:
-            return False
-        held = self.plan.held_by(type_, self.layout)
-        found = held[0].field(inner.field.name) if len(held) == 1 else None
-        if found is None or found.when is not None or found.field.tag is not None:
-            return False
-        return isinstance(found.field.type, ScalarType) and SCALARS[found.field.type.name].kind in (
-            "integer",
-            "varint",
-        )
-
-    def end_text(self, end: str, array: str, names: tuple[str, ...]) -> str:
-        """Return the expression for the first, last, largest or smallest number of the elements of an array."""
-        items = self.local(array)
-        if end in ("first", "last"):
-            return f"{items}[{0 if end == 'first' else -1}][{string(names[0])}]"
-        return self.maxima.setdefault(
-            (end, array, names[0]), self.temporary(f"{end}_{array}_{names[0]}")
-        )
-
     def rules(self) -> None:
         """Print the rules of the layout."""
         around: str | None = None
@@ -1250,14 +685,7 @@ def _short(layout: LayoutPlan) -> str:
 
 def _is_tags(fp: FieldPlan) -> bool:
     """Return whether a field is a section of tagged fields."""
-    return type(fp.field.type).__name__ == "TagsType"
-
-
-def _size_of_code(code: str) -> int:
-    """Return the number of bytes of a code of :mod:`struct`."""
-    if code.endswith("s"):
-        return int(code[:-1])
-    return {"b": 1, "h": 2, "i": 4, "q": 8, "f": 4, "d": 8}[code.lower()]
+    return isinstance(fp.field.type, TagsType)
 
 
 def _min_size(layout: LayoutPlan) -> int:
@@ -1279,6 +707,3 @@ def _depends_on_others(value: DerivedValue) -> bool:
     """Return whether a value that is derived for an element depends on other elements of the array."""
     array = value.derived.array
     return any(end.array.field.name == array for end in ends_read(value.value))
-
-
-__all__ = ["FastModules"]
