@@ -112,7 +112,8 @@ def test_a_source_that_was_not_taken_stays_as_it_was() -> None:
 def test_the_end_of_the_window_ends_what_is_read() -> None:
     data = SAMPLES["none"] + SAMPLES["gzip"]
     source = Source(data, Session())
-    assert RECORD_BATCH.read(source, None).attributes.compression.name == "NONE"
+    found: Any = RECORD_BATCH.read(source, None)
+    assert found.attributes.compression.name == "NONE"
     assert source.pos == len(SAMPLES["none"])
     short = Source(data, Session(), end=len(SAMPLES["none"]) - 1)
     assert RECORD_BATCH.fast_path.read(short) is None

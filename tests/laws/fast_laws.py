@@ -13,9 +13,17 @@ from codecgen.runtime.parsed import Parsed
 from tests.laws.memory import Broken
 
 
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"strict": False},
+    {"strict": False, "rules": True, "torn": True},
+)
+"""Options of sessions: strict, lenient, and lenient with rules."""
+
+
 def same_either_way(codec: Any, data: bytes, limits: Limits) -> None:
     """Parse bytes with fast parsers and without, strictly, leniently, and leniently with rules. Raises Broken."""
-    for options in ({}, {"strict": False}, {"strict": False, "rules": True, "torn": True}):
+    for options in OPTIONS:
         fast = outcome(codec, data, Session(limits=limits, **options))
         with without_fast_paths():
             slow = outcome(codec, data, Session(limits=limits, **options))
