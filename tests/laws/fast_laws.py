@@ -12,7 +12,6 @@ from codecgen.runtime.located_bytes import Limits, Session
 from codecgen.runtime.parsed import Parsed
 from tests.laws.memory import Broken
 
-
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"strict": False},
