@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 FAST_RUNTIME = "codecgen.runtime.fast_path"
 
 
+_OWN_NAMES = frozenset(["FastPath", "Irregular", "List", "Session", "Struct"])
+"""Names in a module of fast parsers that a layout or an enum may have too."""
+
+
 class Unsupported(Exception):
     """Raised for an operation that fast parsers do not have."""
 
@@ -73,9 +77,16 @@ class FastModule:
         self.fast_runtime.add(name)
         return name
 
+    def refer(self, thing: str, name: str) -> str:
+        """Import ``name`` of the declaration ``thing``, and return the name by which this module knows it."""
+        if name not in _OWN_NAMES:
+            return self.scope.refer(thing, name)
+        self.scope.imports.setdefault(self.scope.homes[thing], set()).add(f"{name} as _{name}")
+        return f"_{name}"
+
     def layout(self, layout: LayoutPlan) -> str:
         """Return the name of the codec of a layout."""
-        return self.scope.refer(layout.name, symbol(layout.name, layout.version))
+        return self.refer(layout.name, symbol(layout.name, layout.version))
 
     def function(self, layout: LayoutPlan) -> str:
         """Return the name of the fast parser of a layout; raise Unsupported if it has none."""
@@ -89,7 +100,7 @@ class FastModule:
 
     def members(self, enum: str, only: tuple[str, ...] | None) -> str:
         """Return the constant that has the members of an enum by number; all, or those of ``only``."""
-        name = self.scope.refer(enum, class_name(enum))
+        name = self.refer(enum, class_name(enum))
         among = name
         if only is not None:
             among = f"({''.join(f'{name}.{value.upper()}, ' for value in only).rstrip()})"

@@ -64,7 +64,7 @@ class LayoutFunction(FunctionPrinter):
         for _ in range(2):  # the second time it is known which bits are used
             self.begin()
             self.body()
-        parsed = self.module.scope.refer(
+        parsed = self.module.refer(
             self.layout.name, self.module.scope.classes[self.layout.name, self.layout.version]
         )
         signature = "(data: bytes, pos: int, end: int, session: Session)"
@@ -101,7 +101,7 @@ class LayoutFunction(FunctionPrinter):
     def result(self) -> None:
         """Print the construction of the value."""
         layout = self.layout
-        parsed = self.module.scope.refer(
+        parsed = self.module.refer(
             layout.name, self.module.scope.classes[layout.name, layout.version]
         )
         names = [fp.name for fp in layout.in_order if not _is_tags(fp)]
