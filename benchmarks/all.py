@@ -26,6 +26,7 @@ NAMES = (
     "no_jit",
     "payloads",
     "reference_codecs",
+    "fast_parse",
     "spark",
     "spark_kafka",
     "spark_plan",

@@ -13,6 +13,7 @@ from codecgen.runtime.errors import BuildError, CodecError, RuleBroken
 from codecgen.runtime.located_bytes import Limits
 from tests.laws import bytes_of
 from tests.laws.bytes_of import Unfit, Unruly
+from tests.laws.fast_laws import same_either_way
 from tests.laws.made import Generated
 from tests.laws.memory import Broken
 from tests.laws.mutations import mutated
@@ -38,9 +39,11 @@ def codec_laws(
                     broken_rule(made, codec, name, version, full)
                 if data is not None:
                     typed(stubs, symbol_of(name, version), codec, data)
+                    same_either_way(codec, data, LIMITS)
                 if data is not None:
                     for bad in mutated(data, r, mutants):
                         parse_or_refuse(codec, bad)
+                        same_either_way(codec, bad, LIMITS)
                         typed(stubs, symbol_of(name, version), codec, bad)
 
 

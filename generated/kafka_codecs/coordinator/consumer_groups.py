@@ -619,4 +619,7 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE: Choice = Choice(
 ConsumerGroupRegularExpressionValue = ConsumerGroupRegularExpressionValueV0
 
 
+__fast__ = "kafka_codecs.coordinator.consumer_groups_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

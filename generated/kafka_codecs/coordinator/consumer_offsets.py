@@ -689,4 +689,7 @@ ConsumerOffsetsValue = (
 )
 
 
+__fast__ = "kafka_codecs.coordinator.consumer_offsets_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

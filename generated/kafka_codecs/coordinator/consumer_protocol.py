@@ -261,4 +261,7 @@ ConsumerProtocolAssignment = (
 )
 
 
+__fast__ = "kafka_codecs.coordinator.consumer_protocol_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -211,4 +211,7 @@ SHARE_GROUP_STATE_VALUE = {
 ShareGroupStateValue = ShareSnapshotValue | ShareUpdateValue
 
 
+__fast__ = "kafka_codecs.coordinator.share_group_state_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

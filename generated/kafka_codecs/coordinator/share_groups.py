@@ -442,4 +442,7 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE: Choice = Choice(
 ShareGroupStatePartitionMetadataValue = ShareGroupStatePartitionMetadataValueV0
 
 
+__fast__ = "kafka_codecs.coordinator.share_groups_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -742,4 +742,7 @@ STREAMS_GROUP_TOPOLOGY_VALUE: Choice = Choice(
 StreamsGroupTopologyValue = StreamsGroupTopologyValueV0
 
 
+__fast__ = "kafka_codecs.coordinator.streams_groups_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -224,4 +224,7 @@ TRANSACTION_STATE_VALUE = {TransactionStateRecordType.TRANSACTION_LOG: TRANSACTI
 TransactionStateValue = TransactionLogValue
 
 
+__fast__ = "kafka_codecs.coordinator.transaction_state_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

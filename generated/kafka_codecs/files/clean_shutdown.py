@@ -15,4 +15,7 @@ CLEAN_SHUTDOWN = Layout(
 CleanShutdown = CLEAN_SHUTDOWN.parsed_class
 
 
+__fast__ = "kafka_codecs.files.clean_shutdown_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

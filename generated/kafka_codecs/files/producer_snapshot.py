@@ -81,4 +81,7 @@ PRODUCER_SNAPSHOT: Choice = Choice(
 ProducerSnapshot = ProducerSnapshotV1
 
 
+__fast__ = "kafka_codecs.files.producer_snapshot_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

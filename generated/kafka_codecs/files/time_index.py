@@ -37,4 +37,7 @@ TIME_INDEX = Layout(
 TimeIndex = TIME_INDEX.parsed_class
 
 
+__fast__ = "kafka_codecs.files.time_index_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

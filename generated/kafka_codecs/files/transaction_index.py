@@ -35,4 +35,7 @@ TRANSACTION_INDEX = Layout(
 TransactionIndex = TRANSACTION_INDEX.parsed_class
 
 
+__fast__ = "kafka_codecs.files.transaction_index_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -123,4 +123,7 @@ VOTERS_RECORD = {0: VOTERS_RECORD_V0}
 VotersRecord = VotersRecordV0
 
 
+__fast__ = "kafka_codecs.messages.kraft_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

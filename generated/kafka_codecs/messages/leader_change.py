@@ -100,4 +100,7 @@ LEADER_CHANGE_MESSAGE = {0: LEADER_CHANGE_MESSAGE_V0, 1: LEADER_CHANGE_MESSAGE_V
 LeaderChangeMessage = LeaderChangeMessageV0 | LeaderChangeMessageV1
 
 
+__fast__ = "kafka_codecs.messages.leader_change_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -52,4 +52,7 @@ SNAPSHOT_FOOTER_RECORD = {0: SNAPSHOT_FOOTER_RECORD_V0}
 SnapshotFooterRecord = SnapshotFooterRecordV0
 
 
+__fast__ = "kafka_codecs.messages.snapshot_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -558,4 +558,7 @@ UNREGISTER_CONTROLLER_RECORD = {0: UNREGISTER_CONTROLLER_RECORD_V0}
 UnregisterControllerRecord = UnregisterControllerRecordV0
 
 
+__fast__ = "kafka_codecs.metadata.brokers_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -281,4 +281,7 @@ ABORT_TRANSACTION_RECORD = {0: ABORT_TRANSACTION_RECORD_V0}
 AbortTransactionRecord = AbortTransactionRecordV0
 
 
+__fast__ = "kafka_codecs.metadata.cluster_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -45,4 +45,7 @@ METADATA_RECORD = Layout(
 MetadataRecord = METADATA_RECORD.parsed_class
 
 
+__fast__ = "kafka_codecs.metadata.metadata_record_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

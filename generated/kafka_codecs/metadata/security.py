@@ -213,4 +213,7 @@ REMOVE_ACCESS_CONTROL_ENTRY_RECORD = {0: REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0}
 RemoveAccessControlEntryRecord = RemoveAccessControlEntryRecordV0
 
 
+__fast__ = "kafka_codecs.metadata.security_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

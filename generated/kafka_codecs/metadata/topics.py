@@ -444,4 +444,7 @@ CLEAR_ELR_RECORD = {0: CLEAR_ELR_RECORD_V0}
 ClearElrRecord = ClearElrRecordV0
 
 
+__fast__ = "kafka_codecs.metadata.topics_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -26,4 +26,7 @@ END_TXN_MARKER = {0: END_TXN_MARKER_V0}
 EndTxnMarker = EndTxnMarkerV0
 
 
+__fast__ = "kafka_codecs.records.end_txn_marker_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -19,4 +19,7 @@ HEADER = Layout(
 Header = HEADER.parsed_class
 
 
+__fast__ = "kafka_codecs.records.header_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -277,4 +277,7 @@ MESSAGE_V1.requires(
 )
 
 
+__fast__ = "kafka_codecs.records.message_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -32,4 +32,7 @@ RECORD = Layout(
 Record = RECORD.parsed_class
 
 
+__fast__ = "kafka_codecs.records.record_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -342,4 +342,7 @@ RECORD_BATCH.requires(
 )  # fmt: skip
 
 
+__fast__ = "kafka_codecs.records.record_batch_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -255,4 +255,7 @@ RemoteLogMetadataBody = (
 )
 
 
+__fast__ = "kafka_codecs.remote.remote_log_metadata_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

@@ -78,4 +78,7 @@ CONFLUENT_PROTOBUF_VALUE = Choice(
 ConfluentProtobufValue = SchemaIdProtobufValue | SchemaGuidProtobufValue
 
 
+__fast__ = "kafka_codecs.wire.confluent_fast"
+
+
 __made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}

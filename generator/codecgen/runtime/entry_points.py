@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 from codecgen.runtime.declared import Declared
 from codecgen.runtime.errors import ParseError
-from codecgen.runtime.located_bytes import Limits, Session
+from codecgen.runtime.located_bytes import DEFAULT_LIMITS, Limits, Session
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # for the default; type checkers bring it with them
@@ -81,7 +81,7 @@ class EntryPoint(Declared, Generic[P, L]):
         Raises:
             ParseError: if the bytes are not such a value.
         """
-        session = Session(strict=strict, limits=limits or Limits(), file=file, trace=trace)
+        session = Session(strict=strict, limits=limits or DEFAULT_LIMITS, file=file, trace=trace)
         if findings is not None:
             session.findings = findings
         return self.parse_whole(data, position, session)

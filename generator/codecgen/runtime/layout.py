@@ -21,6 +21,7 @@ from codecgen.runtime.errors import (
     TruncatedError,
     ValueRefused,
 )
+from codecgen.runtime.fast_path import FastPath, find_fast_path
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.heads import Frames, Head, frames
 from codecgen.runtime.located_bytes import Session, Source
@@ -165,6 +166,11 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         """Return the reader of the leading fields of fixed size."""
         return Head(self)
 
+    @cached_property
+    def fast_path(self) -> FastPath | None:
+        """Return the generated function that parses regular bytes, or None if there is none."""
+        return find_fast_path(self.__module__, self.full_name)
+
     @property
     def framed(self) -> bool:
         """Return whether the first bytes tell the length of the layout."""
@@ -222,6 +228,11 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         """Return the layout at the head of ``source``. Raise CodecError if the bytes do not parse;
         LimitError if layouts nest too deep.
         """
+        fast = self.fast_path
+        if fast is not None:
+            found: Parsed | None = fast.read(source)
+            if found is not None:
+                return found
         source.enter()
         try:
             return self._parse_of(source).parse()
@@ -361,6 +372,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         """Return the number that selects the layout of the bytes at the head of ``source``, without
         moving ``source`` or adding findings. Raise CodecError if the bytes end before it.
         """
+        codec = self.codec
+        if isinstance(codec, Integer) and source.left >= self.offset + codec.size:
+            return codec.number_at(source.data, source.pos + self.offset)
         at = Source(
             source.data,
             source.session,

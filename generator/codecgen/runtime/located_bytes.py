@@ -39,6 +39,10 @@ class Limits:
     line: int = 1 << 16
 
 
+DEFAULT_LIMITS = Limits()
+"""The limits of a parse for which the caller sets none."""
+
+
 @dataclass(slots=True)
 class Session:
     """State of one parse or build: its options, and what it found.
@@ -60,7 +64,7 @@ class Session:
     """
 
     strict: bool = True
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = DEFAULT_LIMITS
     file: str | None = None
     findings: list[ParseError] = field(default_factory=list)
     trace: list[tuple[str, int, int, bool]] | None = None

@@ -170,13 +170,17 @@ def link_elements(items: Any, around: Parsed, of_each: Mapping[str, Derived]) ->
     """Store in the elements of an array the fields around them and the values that are derived for them."""
     there = InArray(around, of_each)
     linked = [d for d in of_each.values() if d.depends_on is not None]
+    if not linked:
+        for item in items or ():
+            if isinstance(item, Parsed):
+                item.__dict__["_in_array"] = there
+        return
     fields = {name: _copied(around.get(name)) for d in linked for name in d.depends_on or ()}
     for item in items or ():
         if isinstance(item, Parsed):
             item.__dict__["_in_array"] = there
-            if linked:
-                derived = {d.name: d.display(around, item) for d in linked}
-                item.__dict__["_as_parsed"] = AsParsed(dict(item), fields, derived)
+            derived = {d.name: d.display(around, item) for d in linked}
+            item.__dict__["_as_parsed"] = AsParsed(dict(item), fields, derived)
 
 
 def _copied(value: Any) -> Any:

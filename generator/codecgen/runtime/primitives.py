@@ -97,9 +97,13 @@ class Integer(Codec):
         if after > source.end:
             raise source.truncated_error(self.size)
         source.pos = after
+        return self.number_at(source.data, pos)
+
+    def number_at(self, data: bytes | memoryview, pos: int) -> int:
+        """Return the number at byte ``pos`` of ``data``, which must hold all of its bytes."""
         if self._struct is None:
-            return int.from_bytes(source.data[pos:after], self.endian, signed=self.signed)
-        return int(self._struct.unpack_from(source.data, pos)[0])
+            return int.from_bytes(data[pos : pos + self.size], self.endian, signed=self.signed)
+        return int(self._struct.unpack_from(data, pos)[0])
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a number; raise BuildError if it is no int or out of range."""

@@ -13,6 +13,7 @@ from codecgen.schema.texts import Text
 from codecgen.targets import view_columns
 from codecgen.targets.construct import payload_rows, rows
 from codecgen.targets.construct.class_names import Classes
+from codecgen.targets.construct.fast_modules import FastModules
 from codecgen.targets.construct.homes import homes_of, import_key, module_path
 from codecgen.targets.construct.module import Module
 from codecgen.targets.construct.stubs import Stub
@@ -38,6 +39,7 @@ def emit(plan: Plan) -> Emitted:
     classes = Classes(plan.model)
     files: dict[str, str] = {}
     names: dict[tuple[str, ...], tuple[str, ...]] = {}
+    fast = FastModules(plan, homes, classes)
     diagnostics: list[Diagnostic] = []
     needs: dict[tuple[str, ...], Set[tuple[str, ...]]] = {}
     for file, things in modules.items():
@@ -50,6 +52,14 @@ def emit(plan: Plan) -> Emitted:
         diagnostics += module.scope.diagnostics
         needs[home] = {other[1:] for other in module.scope.imports if other[0] == package}
         names[home] = () if _declares_drafts(things) else tuple(module.scope.exported)
+        layouts = [thing for thing in things if isinstance(thing, Layout)]
+        found_fast = (
+            None if module.scope.diagnostics else fast.emit(file, layouts, _fast_header(plan, file))
+        )
+        if found_fast is not None:
+            name, text = found_fast
+            files[name.replace(".", "/") + ".py"] = text
+            module.append_part(f"__fast__ = {string(name)}", apart=True)
         files["/".join((package, *home)) + ".py"] = module.text(_header(plan, file))
         files["/".join((package, *home)) + ".pyi"] = stub.text(_header(plan, file))
     diagnostics += _import_cycles(needs, {module_path(f): t[0] for f, t in modules.items()})
@@ -92,6 +102,11 @@ def _header(plan: Plan, file: str) -> str:
     if plan.release is not None:
         mark += f" As of {plan.manifest.release_line or 'release'} {plan.release}."
     return mark
+
+
+def _fast_header(plan: Plan, file: str) -> str:
+    """Return the first line of a module of fast parsers."""
+    return f"Fast parsers of regular bytes. {_header(plan, file)}"
 
 
 def _package_doc(plan: Plan) -> str:

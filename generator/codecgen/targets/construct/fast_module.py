@@ -1,0 +1,145 @@
+"""One module of fast parsers: its imports, constants and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from codecgen.plan import LayoutPlan
+from codecgen.targets.construct.homes import class_name, import_line, symbol
+from codecgen.targets.construct.module_scope import RUNTIME, ModuleScope
+from codecgen.targets.python_source import docstring
+
+if TYPE_CHECKING:
+    from codecgen.targets.construct.fast_modules import FastModules
+
+FAST_RUNTIME = "codecgen.runtime.fast_path"
+
+
+_OWN_NAMES = frozenset(["FastPath", "Irregular", "List", "Session", "Struct"])
+"""Names in a module of fast parsers that a layout or an enum may have too."""
+
+
+class Unsupported(Exception):
+    """Raised for an operation that fast parsers do not have."""
+
+
+def function_name(layout: LayoutPlan) -> str:
+    """Return the name of the function that parses a layout in one version."""
+    return f"parse_{symbol(layout.name, layout.version).lower()}"
+
+
+def full_name(layout: LayoutPlan) -> str:
+    """Return the name of a layout, with ``@`` and the version if it has one."""
+    return layout.name if layout.version is None else f"{layout.name}@{layout.version}"
+
+
+class FastModule:
+    """Imports and constants of one module of fast parsers, which its functions share."""
+
+    def __init__(self, modules: FastModules, scope: ModuleScope) -> None:
+        self.modules = modules
+        self.scope = scope
+        self.fast_runtime: set[str] = {"Irregular"}
+        self.standard: set[str] = set()
+        self.linking = False
+        self.constants: dict[str, str] = {}
+        self.tables: dict[str, str] = {}
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Return what the module imports and defines so far, for :meth:`restore`."""
+        imports = {home: set(names) for home, names in self.scope.imports.items()}
+        return (
+            *(set(self.fast_runtime), set(self.standard), dict(self.constants), dict(self.tables)),
+            *(imports, set(self.scope.runtime)),
+        )
+
+    def restore(self, known: tuple[Any, ...]) -> None:
+        """Forget what was imported and defined since ``known`` was the state of the module."""
+        self.fast_runtime, self.standard, self.constants, self.tables = known[:4]
+        self.scope.imports, self.scope.runtime = known[4:]
+
+    def table(self, name: str, cases: Mapping[str, str]) -> str:
+        """Return the name of a table of functions by key, which is defined below all functions."""
+        lines = [f"    {key}: {value}," for key, value in cases.items()]
+        self.tables[name] = "\n".join([f"{name} = {{", *lines, "}"])
+        return name
+
+    def constant(self, name: str, text: str) -> str:
+        """Return the name of a constant of the module whose value is the expression ``text``."""
+        while self.constants.get(name, text) != text:
+            name += "_"
+        self.constants[name] = text
+        return name
+
+    def use(self, name: str) -> str:
+        """Import a name of the runtime of fast parsers, and return it."""
+        self.fast_runtime.add(name)
+        return name
+
+    def refer(self, thing: str, name: str) -> str:
+        """Import ``name`` of the declaration ``thing``, and return the name by which this module knows it."""
+        if name not in _OWN_NAMES:
+            return self.scope.refer(thing, name)
+        self.scope.imports.setdefault(self.scope.homes[thing], set()).add(f"{name} as _{name}")
+        return f"_{name}"
+
+    def layout(self, layout: LayoutPlan) -> str:
+        """Return the name of the codec of a layout."""
+        return self.refer(layout.name, symbol(layout.name, layout.version))
+
+    def function(self, layout: LayoutPlan) -> str:
+        """Return the name of the fast parser of a layout; raise Unsupported if it has none."""
+        if self.modules.depth(layout) is None:
+            raise Unsupported
+        name = function_name(layout)
+        home = self.modules.home(layout.name)
+        if home != self.scope.home:
+            self.scope.imports.setdefault(home, set()).add(name)
+        return name
+
+    def members(self, enum: str, only: tuple[str, ...] | None) -> str:
+        """Return the constant that has the members of an enum by number; all, or those of ``only``."""
+        name = self.refer(enum, class_name(enum))
+        among = name
+        if only is not None:
+            among = f"({''.join(f'{name}.{value.upper()}, ' for value in only).rstrip()})"
+        short = enum.rpartition(".")[2]
+        return self.constant(f"_{short}", f"{{member.value: member for member in {among}}}")
+
+    def unpacker(self, codes: str, endian: str) -> str:
+        """Return the constant that unpacks a run of fixed-size values."""
+        self.standard.add("Struct")
+        order = "<" if endian == "little" else ">"
+        name = f"unpack_{'le_' if order == '<' else ''}{codes}"
+        return self.constant(name, f'Struct("{order}{codes}").unpack_from')
+
+    def text(self, header: str, parts: Sequence[str]) -> str:
+        """Return the source of the module."""
+        groups = [docstring(header), "# fmt: off", "from __future__ import annotations"]
+        standard = []
+        if names := sorted(self.standard - {"UUID"}):
+            standard.append(f"from struct import {', '.join(names)}")
+        if "UUID" in self.standard:
+            standard.append("from uuid import UUID")
+        self.scope.imports.pop(self.scope.home, None)
+        if standard:
+            groups.append("\n".join(standard))
+        first = []
+        if self.scope.runtime:
+            first.append(import_line(RUNTIME, self.scope.runtime))
+        first.append(import_line(FAST_RUNTIME, self.fast_runtime))
+        first.append("from codecgen.runtime.located_bytes import Session")
+        if self.linking:
+            first.append("from codecgen.runtime.parsed import link_elements")
+        for home in sorted(self.scope.imports):
+            first.append(import_line(".".join(home), self.scope.imports[home]))
+        groups.append("\n".join(first))
+        if self.constants:
+            groups.append("\n".join(f"{name} = {text}" for name, text in self.constants.items()))
+        return (
+            "\n\n".join(groups)
+            + "\n\n\n"
+            + "\n\n\n".join([*parts[:-1], "\n\n".join([*self.tables.values(), parts[-1]])])
+            + "\n"
+        )

@@ -1,0 +1,79 @@
+"""The modules of fast parsers of a directory, and which layouts have one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.schema.model import Layout
+from codecgen.targets.construct.class_names import Classes
+from codecgen.targets.construct.fast_module import (
+    FastModule,
+    Unsupported,
+    full_name,
+    function_name,
+)
+from codecgen.targets.construct.fast_parse import LayoutFunction
+from codecgen.targets.construct.homes import Home
+from codecgen.targets.construct.module_scope import ModuleScope
+from codecgen.targets.python_source import string
+
+
+class FastModules:
+    """Names of the modules and functions of fast parsers, and the layouts that have one."""
+
+    def __init__(self, plan: Plan, homes: Mapping[str, Home], classes: Classes) -> None:
+        self.plan = plan
+        self.homes = homes
+        self.classes = classes
+        self._depths: dict[tuple[str, int | None], int | None] = {}
+        names = {"/".join(home) for home in homes.values()}
+        self._suffix = "_fast"
+        while any("/".join(home) + self._suffix in names for home in homes.values()):
+            self._suffix += "_"
+
+    def home(self, layout: str) -> Home:
+        """Return the module of the fast parsers of a layout."""
+        *package, module = self.homes[layout]
+        return (*package, module + self._suffix)
+
+    def depth(self, layout: LayoutPlan) -> int | None:
+        """Return how many layouts and arrays lie in each other in a layout, or None if it has no fast parser."""
+        key = layout.name, layout.version
+        if key not in self._depths:
+            self._depths[key] = None  # a layout that holds itself
+            if layout.name in self.plan.model.layouts and "." not in layout.name:
+                scope = ModuleScope(
+                    self.plan,
+                    layout.layout.span.file,
+                    self.home(layout.name),
+                    self.homes,
+                    self.classes,
+                )
+                try:
+                    function = LayoutFunction(self, FastModule(self, scope), layout)
+                    function.text()
+                except (Unsupported, TypeError):
+                    return None
+                self._depths[key] = function.depth
+        return self._depths[key]
+
+    def emit(self, file: str, layouts: Sequence[Layout], header: str) -> tuple[str, str] | None:
+        """Return the name and the source of the module with the fast parsers of a file, or None if it has none."""
+        plans = [p for layout in layouts for p in self.plan.versions[layout.name]]
+        wanted = [p for p in plans if self.depth(p) is not None]
+        if not wanted:
+            return None
+        home = self.home(wanted[0].name)
+        module = FastModule(self, ModuleScope(self.plan, file, home, self.homes, self.classes))
+        functions = [LayoutFunction(self, module, p).text() for p in wanted]
+        paths = [
+            f"    {string(full_name(p))}: FastPath({function_name(p)}, depth={self.depth(p)}),"
+            for p in wanted
+        ]
+        table = "\n".join(["FAST_PATHS = {", *paths, "}"])
+        module.fast_runtime.add("FastPath")
+        return ".".join(home), module.text(header, [*functions, table])
+
+
+__all__ = ["FastModules"]

@@ -1,0 +1,709 @@
+"""Fast parsers of layouts: for each version one function that parses regular bytes, printed from its read program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codecgen.plan import FieldPlan, LayoutPlan, nodes
+from codecgen.plan.nodes import DerivedValue, FieldValue, Value, ends_read
+from codecgen.plan.read_ops import (
+    Absent,
+    Bytes,
+    Choose,
+    Close,
+    Elements,
+    Mark,
+    Number,
+    Open,
+    Padding,
+    ReadOp,
+    Require,
+    Struct,
+    Tags,
+    Verify,
+    When,
+)
+from codecgen.plan.read_program import read_program
+from codecgen.schema.scalars import COMPACT, SCALARS
+from codecgen.schema.types import (
+    ArrayType,
+    BitsType,
+    BytesType,
+    ChoiceType,
+    ScalarType,
+    StructType,
+    TagsType,
+)
+from codecgen.targets.construct.fast_module import FastModule, Unsupported, full_name, function_name
+from codecgen.targets.construct.fast_printer import STRUCT_CODES, FunctionPrinter
+from codecgen.targets.construct.homes import symbol
+from codecgen.targets.python_source import docstring, string
+
+if TYPE_CHECKING:
+    from codecgen.targets.construct.fast_modules import FastModules
+
+
+class LayoutFunction(FunctionPrinter):
+    """Prints the fast parser of one layout in one version.
+
+    Attributes:
+        depth: How many layouts and arrays lie in each other, the layout itself included.
+        always_null: Fields that the function reads only if they are null.
+        covered: Names of the first and last fields that each checksum covers.
+        verified: Checksums that are compared before the bytes that they cover are read.
+    """
+
+    def __init__(self, modules: FastModules, module: FastModule, layout: LayoutPlan) -> None:
+        self.modules = modules
+        self.depth = 1
+        self.program = read_program(modules.plan, layout)
+        super().__init__(modules.plan, module, layout)
+
+    def text(self) -> str:
+        """Return the source of the function; raise Unsupported if an operation is not supported."""
+        for _ in range(2):  # the second time it is known which bits are used
+            self.begin()
+            self.body()
+        parsed = self.module.refer(
+            self.layout.name, self.module.scope.classes[self.layout.name, self.layout.version]
+        )
+        signature = "(data: bytes, pos: int, end: int, session: Session)"
+        head = f"def {function_name(self.layout)}{signature} -> tuple[{parsed}, int]:"
+        if len(head) > 100:
+            head = (
+                f"def {function_name(self.layout)}(\n    data: bytes, pos: int, end: int, session: Session\n"
+                f") -> tuple[{parsed}, int]:"
+            )
+        title = (
+            f"Parse ``{full_name(self.layout)}``. Raise an exception if the bytes are not regular."
+        )
+        return "\n".join([head, docstring(title, indent=4), *self.lines])
+
+    def body(self) -> None:
+        """Print the lines of the function."""
+        layout = self.layout
+        if any(isinstance(op, Open) and op.when is not None for op in self.program.ops):
+            raise Unsupported
+        self.covered = self.checksum_places()
+        if any(isinstance(op, Padding) for op in self.program.ops):
+            self.emit("start = pos")
+        for op in self.program.ops:
+            self.op(op)
+        self.flush()
+        if not self.program.ops or not isinstance(self.program.ops[-1], Close):
+            self.refuse_if("pos > end")
+        for fp in layout.fields:
+            if fp.covers and fp.name not in self.verified:
+                self.verify(fp, self.covered[fp.name])
+        self.rules()
+        self.result()
+
+    def result(self) -> None:
+        """Print the construction of the value."""
+        layout = self.layout
+        parsed = self.module.refer(
+            layout.name, self.module.scope.classes[layout.name, layout.version]
+        )
+        names = [fp.name for fp in layout.in_order if not _is_tags(fp)]
+        for fp in layout.in_order:
+            if _is_tags(fp):
+                names += [t.name for t in layout.fields if t.field.tag is not None]
+                names.append(fp.name)
+        if [n for n in names if n in {fp.name for fp in layout.in_order}] != [
+            fp.name for fp in layout.in_order
+        ]:
+            raise Unsupported  # fields follow the section of tagged fields
+        items = [f"{string(name)}: {self.local(name)}" for name in names]
+        linked = self.linked_arrays()
+        one = f"{parsed}({{{', '.join(items)}}})"
+        value = self.temporary("parsed")
+        start = f"{value} = " if linked else "return "
+        after = "" if linked else ", pos"
+        if len(start + one + after) + 4 <= 100:
+            self.emit(f"{start}{one}{after}")
+        else:
+            self.emit(f"{start}{parsed}(")
+            self.emit("    {")
+            for item in items:
+                self.emit(f"        {item},")
+            self.emit("    }")
+            self.emit(f"){after}")
+        for name in linked:
+            self.module.linking = True
+            of_each = self.module.constant(
+                f"_{_short(layout)}_{name}_values",
+                f"{self.module.layout(layout)}.by_name[{string(name)}].of_each",
+            )
+            self.emit(f"link_elements({self.local(name)}, {value}, {of_each})")
+        if linked:
+            self.emit(f"return {value}, pos")
+
+    def linked_arrays(self) -> list[str]:
+        """Return the arrays whose elements have derived values. Raise Unsupported if the values of an array depend on other
+        elements, and fields follow the array.
+        """
+        out: dict[str, None] = {}
+        for value in self.layout.derived:
+            array = value.derived.array
+            if array is None or self.layout.field(array) is None:
+                continue
+            out[array] = None
+            if _depends_on_others(value) and self.layout.fields[-1].name != array:
+                raise Unsupported
+        return list(out)
+
+    # ------------------------------------------------------------ operations
+
+    def op(self, op: ReadOp) -> None:
+        """Print an operation."""
+        if isinstance(
+            op, Number | Bytes | Padding | Elements | Struct | Choose | Tags | When | Absent
+        ):
+            self.mark_place(op.field, False)
+        match op:
+            case Number(fp, name):
+                self.number(fp, name)
+            case Bytes(fp, type_, after):
+                self.bytes_field(fp, type_, after)
+            case Padding(fp, multiple):
+                self.flush()
+                self.emit(f"stop = pos + (start - pos) % {multiple}")
+                self.refuse_if(f"stop > {self.end} or any(data[pos:stop])")
+                self.emit("pos = stop", f"{self.local(fp.name)} = None")
+            case Require(fp, condition, why):
+                if why not in ("enum", "reserved"):
+                    self.require(fp, condition)
+            case When():
+                self.when(op)
+            case Absent(fp):
+                self.absent(fp)
+            case Open(length, _, last):
+                self.flush()
+                self.open_window(length, last)
+            case Close(length):
+                self.flush()
+                self.refuse_if(f"pos != {self.ends.pop()}")
+                self.reaches_end.pop()
+            case Mark() | Verify():
+                pass  # see :meth:`mark_place`
+            case Elements():
+                self.elements(op)
+            case Struct(fp, held):
+                self.struct(fp, held)
+            case Choose():
+                self.choose(op)
+            case Tags():
+                self.tags(op)
+        if isinstance(
+            op, Number | Bytes | Padding | Elements | Struct | Choose | Tags | When | Absent
+        ):
+            self.mark_place(op.field, True)
+
+    def require(self, fp: FieldPlan, condition: Value) -> None:
+        """Print a requirement."""
+        text = self.expression(nodes.negate(condition))
+        self.later(f"if {text}:", "    raise Irregular")
+
+    def when(self, op: When) -> None:
+        """Print a field that is there under a condition. If it is not supported, the function gives up where it is there."""
+        self.flush()
+        condition = self.expression(op.condition)
+        before = len(self.lines), dict(self.locals), self.depth, list(self.ends), self.indent
+        known = self.module.snapshot()
+        self.emit(f"if {condition}:")
+        self.indent += 1
+        try:
+            for inner in op.then:
+                self.op(inner)
+            self.flush()
+        except Unsupported:
+            self.module.restore(known)
+            del self.lines[before[0] :]
+            self.run, self.checks = [], []
+            _, self.locals, self.depth, self.ends, self.indent = before
+            self.refuse_if(condition)
+            self.absent(op.field)
+            self.always_null.add(op.field.name)
+            return
+        self.indent -= 1
+        self.emit("else:")
+        self.indent += 1
+        self.absent(op.field)
+        self.indent -= 1
+
+    def absent(self, fp: FieldPlan) -> None:
+        """Print that a field is null."""
+        self.later(f"{self.local(fp.name)} = None")
+        for name, member in sorted(self.bits_used):
+            if name == fp.name:
+                self.later(f"{self.local_path((name, member))[0]} = None")
+
+    # ------------------------------------------------------------ arrays
+
+    def elements(self, op: Elements) -> None:
+        """Print the reading of an array."""
+        fp, type_ = op.field, op.type
+        if op.any_version or type_.nesting is not None or isinstance(op.element, ChoiceType):
+            raise Unsupported
+        if isinstance(op.element, LayoutPlan):
+            one = self.modules.depth(op.element)
+            if one is None:
+                raise Unsupported
+            self.depth = max(self.depth, 2 + one)
+            if _min_size(op.element) == 0:
+                raise Unsupported
+        else:
+            self.depth = max(self.depth, 2)
+            if isinstance(op.element, BytesType) and op.element.length in (0, "rest"):
+                raise Unsupported
+        target = self.local(fp.name)
+        endian = fp.field.endian
+        limit = "session.limits.elements"
+        number: str | None = None
+        null_test: str | None = None
+        plus = 0
+        if type_.fixed is not None:
+            self.flush()
+            number = str(type_.fixed)
+        elif type_.count is not None:
+            number = "count"
+            if self.is_zigzag(type_.count) and type_.null is None:
+                self.unsigned_varint("count", SCALARS[type_.count])
+                self.refuse_if("count & 1")
+                self.emit("count >>= 1")
+            else:
+                self.length(type_.count, endian, "count")
+                self.flush()
+            plus = 1 if type_.count == COMPACT.name else 0
+            if type_.null is not None:
+                null_test = f"count == {type_.null}"
+        elif type_.counted_by is not None:
+            self.flush()
+            number = self.local(type_.counted_by)
+            if type_.null is not None:
+                null_test = f"{number} == {type_.null}"
+        else:
+            self.flush()
+        if type_.length is not None:
+            if null_test is not None or number is not None:
+                raise Unsupported
+            self.length(type_.length, endian, "size")
+            self.flush()
+            if type_.null is not None:
+                null_test = f"size == {type_.null}"
+        if null_test is not None:
+            self.emit(f"if {null_test}:", f"    {target} = None", "else:")
+            self.indent += 1
+        if plus:
+            self.emit("count -= 1")
+        check: str | None = None
+        if type_.fixed is not None:
+            check = f"{number} > {limit}" if type_.fixed > 63 else None
+        elif number is not None and type_.compression is not None:
+            check = f"{number} < {type_.at_least} or {number} > {limit}"
+        elif number is not None:
+            many = f"{number} > 63 and ({number} > {limit} or {number} > {self.end} - pos)"
+            check = f"{number} < {type_.at_least} or ({many})"
+        may_be_empty = type_.fixed is None and type_.at_least == 0 and type_.compression is None
+        if check is not None and not may_be_empty:
+            self.refuse_if(check)
+            check = None
+        if type_.length is not None:
+            self.emit("within = pos + size")
+            self.refuse_if(f"size < 0 or within > {self.end}")
+            self.ends.append("within")
+        if type_.compression is not None:
+            self.compressed(op, target, number)
+        else:
+            self.loop(target, op, number, "data", "pos", self.end, check)
+        if number is None and type_.at_least:
+            self.refuse_if(f"len({target}) < {type_.at_least}")
+        if number is None:
+            self.refuse_if(f"len({target}) > {limit}")
+        if type_.length is not None:
+            self.refuse_if("pos != within")
+            self.ends.pop()
+        if null_test is not None:
+            self.indent -= 1
+        if type_.compression is not None and type_.length is None:
+            self.refuse_if(f"pos != {self.end}")  # nothing follows a null or empty array
+
+    def compressed(self, op: Elements, target: str, number: str | None) -> None:
+        """Print the reading of a section that may be compressed."""
+        fp = op.field
+        if fp.codec is None:
+            raise Unsupported
+        known = self.module.constant(
+            f"_{_short(self.layout)}_{fp.name}_compression",
+            f"{self.module.layout(self.layout)}.by_name[{string(fp.name)}].codec.compressed",
+        )
+        if isinstance(fp.codec, nodes.BitValue | nodes.FieldValue):
+            by = self.expression(fp.codec)
+        else:
+            raise Unsupported
+        if number is not None:
+            self.emit(f"if {number} == 0:", f"    {target} = {self.module.use('List')}()", "else:")
+            self.indent += 1
+        opened = self.module.use("open_section")
+        self.emit(f"section, at, stop = {opened}({known}, {by}, data, pos, {self.end}, session)")
+        self.loop(target, op, number, "section", "at", "stop")
+        self.refuse_if("at != stop")
+        self.emit(f"pos = {self.end}")
+        if number is not None:
+            self.indent -= 1
+
+    def loop(
+        self,
+        target: str,
+        op: Elements,
+        number: str | None,
+        data: str,
+        pos: str,
+        end: str,
+        check: str | None = None,
+    ) -> None:
+        """Print the loop over the elements of an array in ``data`` from ``pos`` to ``end``. If the array is not empty, the
+        function gives up under the condition ``check``.
+        """
+        element = op.element
+        list_ = self.module.use("List")
+        if (
+            isinstance(element, ScalarType)
+            and element.enum is None
+            and number is not None
+            and data == "data"
+            and SCALARS[element.name].kind in ("integer", "float")
+            and SCALARS[element.name].bits != 24
+        ):
+            scalar = SCALARS[element.name]
+            if check is not None:
+                self.refuse_if(check)
+            self.module.standard.add("unpack_from")
+            order = "<" if op.field.field.endian == "little" else ">"
+            self.emit(
+                f'{target} = {list_}(unpack_from(f"{order}{{{number}}}{STRUCT_CODES[scalar.name]}", data, pos))',
+                f"pos += {number} * {scalar.width}" if scalar.width > 1 else f"pos += {number}",
+            )
+            return
+        item = self.temporary(f"{op.field.name}_item")
+        self.emit(f"{target} = {list_}()")
+        if check is not None:
+            self.emit(f"if {number}:")
+            self.indent += 1
+            self.refuse_if(check)
+        if op.field.until is not None:
+            self.emit("while True:")
+        elif number is None:
+            self.emit(f"while {pos} < {end}:")
+        else:
+            self.emit(f"for _ in range({number}):")
+        self.indent += 1
+        self.ends.append(end)
+        if isinstance(element, LayoutPlan):
+            function = self.module.function(element)
+            self.emit(f"{item}, {pos} = {function}({data}, {pos}, {end}, session)")
+        elif data != "data":
+            raise Unsupported
+        elif isinstance(element, ScalarType):
+            self.scalar(item, SCALARS[element.name], op.field.field.endian)
+            self.flush()
+            if element.enum is not None:
+                self.emit(f"{item} = {self.member(item, element.enum, element.only)}")
+        elif isinstance(element, BytesType):
+            self.data(item, element, op.field.field.endian)
+            self.flush()
+        self.ends.pop()
+        self.emit(f"{target}.append({item})")
+        if op.field.until is not None:
+            self.emit(f"if {self.expression(op.field.until, item=item)}:", "    break")
+        self.indent -= 1
+        if check is not None:
+            self.indent -= 1
+
+    # ------------------------------------------------------------ layouts in layouts
+
+    def struct(self, fp: FieldPlan, held: LayoutPlan) -> None:
+        """Print the reading of a layout in the place of a field."""
+        type_ = fp.field.type
+        if not isinstance(type_, StructType) or len(self.plan.held(type_.layout, self.layout)) > 1:
+            raise Unsupported
+        function = self.module.function(held)
+        self.depth = max(self.depth, 1 + (self.modules.depth(held) or 0))
+        target = self.local(fp.name)
+        if type_.present is None or type_.null is None:
+            self.flush()
+            self.emit(f"{target}, pos = {function}(data, pos, {self.end}, session)")
+            return
+        self.scalar("size", SCALARS[type_.present], fp.field.endian)
+        self.flush()
+        self.emit(
+            f"if size == {type_.null}:",
+            f"    {target} = None",
+            "elif size == 1:",
+            f"    {target}, pos = {function}(data, pos, {self.end}, session)",
+            "else:",
+            "    raise Irregular",
+        )
+
+    def choose(self, op: Choose) -> None:
+        """Print the reading of one of several layouts."""
+        fp, type_ = op.field, op.type
+        if not isinstance(type_, ChoiceType) or fp.given is None or any(op.steps):
+            raise Unsupported
+        cases: dict[str, str] = {}
+        for number, held in op.cases:
+            depth = self.modules.depth(held)
+            if fp.held_version is not None and held.version is None:
+                continue
+            key = str(number) if fp.held_version is None else f"({number}, {held.version})"
+            if key in cases or number is None:
+                raise Unsupported
+            if depth is not None:
+                cases[key] = self.module.function(held)
+                self.depth = max(self.depth, 1 + depth)
+        if not cases:
+            raise Unsupported
+        known = self.module.table(f"_{_short(self.layout)}_{fp.name}_parsers", cases)
+        key = self.expression(fp.given)
+        if fp.held_version is not None:
+            key = f"{key}, {self.expression(fp.held_version)}"
+        target = self.local(fp.name)
+        end = self.end
+        if type_.length is not None:
+            self.length(type_.length, fp.field.endian)
+            self.flush()
+            if type_.null is not None:
+                self.emit(f"if size == {type_.null}:", f"    {target} = None", "else:")
+                self.indent += 1
+            end = self.temporary("within")
+            self.emit(f"{end} = pos + size")
+            self.refuse_if(f"size < 0 or {end} > {self.end}")
+        self.flush()
+        self.emit(f"{target}, pos = {known}[{key}](data, pos, {end}, session)")
+        if type_.length is not None:
+            self.refuse_if(f"pos != {end}")
+            if type_.null is not None:
+                self.indent -= 1
+
+    # ------------------------------------------------------------ tagged fields
+
+    def tags(self, op: Tags) -> None:
+        """Print the reading of a section of tagged fields."""
+        section = self.local(op.field.name)
+        for fp, _ in op.known:
+            self.default(fp)
+        other = f", {op.other}" if op.other else ""
+        list_ = self.module.use("List")
+        count = self.temporary("tag_count")
+        self.append_run(count, "B", "big")
+        self.flush()
+        if not op.known:
+            read = self.module.use("read_unknown_tags")
+            self.emit(
+                f"if {count}:",
+                f"    {section}, pos = {read}(data, pos - 1, {self.end}{other})",
+                "else:",
+                f"    {section} = {list_}()",
+            )
+            return
+        read = self.module.use("read_tags")
+        within, begin = self.temporary("within_tag"), self.temporary("begin_tag")
+        self.emit(f"{section} = {list_}()", f"if {count}:")
+        self.indent += 1
+        self.emit(
+            f"tags, pos = {read}(data, pos - 1, {self.end}{other})",
+            f"for tag, {begin}, {within} in tags:",
+        )
+        self.indent += 1
+        word = "if"
+        for fp, ops in op.known:
+            self.emit(f"{word} tag == {fp.field.tag}:")
+            self.indent += 1
+            self.emit(f"pos = {begin}")
+            self.ends.append(within)
+            for inner in ops:
+                if not isinstance(inner, Require):  # readers do not check them in tagged fields
+                    self.op(inner)
+            self.flush()
+            self.ends.pop()
+            default = self.module.constant(
+                f"_{_short(self.layout)}_{fp.name}_default_bytes",
+                f"{self.module.use('default_of')}({self.field_of(fp)})",
+            )
+            self.refuse_if(f"pos != {within} or data[{begin}:pos] == {default}")
+            self.indent -= 1
+            word = "elif"
+        unknown = f'{{"tag": tag, "data": data[{begin}:{within}]}}'
+        self.emit(
+            "else:",
+            f"    {section}.append({self.module.use('TaggedField')}({unknown}))",
+            f"    pos = {within}",
+        )
+        self.indent -= 2
+
+    def field_of(self, fp: FieldPlan) -> str:
+        """Return the expression for a field of the codec."""
+        return f"{self.module.layout(self.layout)}.by_name[{string(fp.name)}]"
+
+    def default(self, fp: FieldPlan) -> None:
+        """Print the default of a tagged field."""
+        target, type_ = self.local(fp.name), fp.field.type
+        plain = fp.default is None and not fp.field.filled
+        if isinstance(type_, ArrayType) and plain:
+            self.emit(f"{target} = {self.module.use('List')}()")
+            return
+        call = f"{self.module.use('default_value')}({self.field_of(fp)})"
+        if isinstance(type_, ScalarType | BytesType):
+            self.emit(
+                f"{target} = {self.module.constant(f'_{_short(self.layout)}_{fp.name}_default', call)}"
+            )
+        elif isinstance(type_, StructType) and type_.null is not None and plain:
+            self.emit(f"{target} = None")
+        else:
+            self.emit(f"{target} = {call}")
+
+    # ------------------------------------------------------------ windows and checksums
+
+    def open_window(self, length: FieldPlan, last: str | None) -> None:
+        """Print the end of the bytes that a length measures, and the checksums over them."""
+        size, own = self.local(length.name), length.own_bytes
+        end = self.temporary(f"{length.name}_end")
+        self.emit(f"{end} = pos + {size}{f' - {own}' if own else ''}")
+        self.refuse_if(f"{size} < {own} or {end} > {self.end}")
+        self.ends.append(end)
+        self.reaches_end.append(last is None)
+
+    def checksum_places(self) -> dict[str, list[tuple[str, str]]]:
+        """Return the checksums that are verified, with the names of the first and last fields that they cover."""
+        out: dict[str, list[tuple[str, str]]] = {}
+        last = self.layout.in_order[-1].name if self.layout.in_order else ""
+        for fp in self.layout.fields:
+            if not fp.covers:
+                continue
+            if any(part.zero for part in fp.covers) or fp.field.zero:
+                raise Unsupported
+            out[fp.name] = [(part.first, part.last or last) for part in fp.covers]
+        return out
+
+    def mark_place(self, fp: FieldPlan, after: bool) -> None:
+        """Print that the position before or after a field is noted, if a checksum covers bytes from or to there."""
+        for name, parts in self.covered.items():
+            for i, (first, last) in enumerate(parts):
+                if fp.name == (last if after else first):
+                    self.flush()
+                    if self.is_verified_ahead(name, after):
+                        self.verify_ranges(name, [f"data[pos:{self.end}]"])
+                        self.verified.add(name)
+                        continue
+                    if name in self.verified:
+                        continue
+                    place = self.temporary(f"{name}_{'to' if after else 'from'}_{i}")
+                    self.emit(f"{place} = pos")
+
+    def is_verified_ahead(self, name: str, after: bool) -> bool:
+        """Return whether a checksum before a field covers all bytes from the field to the end of an open window."""
+        parts = self.covered[name]
+        fields = [fp.name for fp in self.layout.in_order]
+        to_end = len(parts) == 1 and parts[0][1] == fields[-1]
+        known = to_end and bool(self.reaches_end) and self.reaches_end[-1]
+        return known and not after and fields.index(name) < fields.index(parts[0][0])
+
+    def verify_ranges(self, name: str, ranges: list[str]) -> None:
+        """Print the comparison of a checksum with the bytes of some ranges."""
+        compute = self.module.constant(
+            f"_{_short(self.layout)}_{name}",
+            f"{self.module.use('checksum_of')}({self.module.layout(self.layout)}.by_name[{string(name)}])",
+        )
+        stored = self.local(name)
+        covered = ranges[0] if len(ranges) == 1 else f'b"".join([{", ".join(ranges)}])'
+        fp = self.layout.field(name)
+        there = f"{stored} is not None and " if fp is not None and fp.when is not None else ""
+        self.refuse_if(f"{there}{compute}({covered}) != {stored}")
+
+    def verify(self, fp: FieldPlan, parts: list[tuple[str, str]]) -> None:
+        """Print the comparison of a checksum with the bytes between places that were noted."""
+        ranges = [
+            f"data[{self.temporary(f'{fp.name}_from_{i}')}:{self.temporary(f'{fp.name}_to_{i}')}]"
+            for i in range(len(parts))
+        ]
+        self.verify_ranges(fp.name, ranges)
+
+    # ------------------------------------------------------------ rules
+
+    def rules(self) -> None:
+        """Print the rules of the layout."""
+        around: str | None = None
+        position = 0
+        for rule in self.layout.rules:
+            array = rule.elements_of
+            if array in self.always_null:
+                continue
+            if array != around:
+                if around is not None:
+                    self.insert_maxima(position)
+                    self.indent -= 1
+                around = array
+                if array is not None:
+                    self.emit(f"if {self.local(array)}:")
+                    self.indent += 1
+                    position = len(self.lines)
+                    self.maxima = {}
+            self.emit(f"# rule {rule.name}")
+            if rule.condition is not None:
+                text = self.expression(nodes.Negation(rule.condition), bits=64, full=array)
+                self.refuse_if(text)
+            elif rule.ascending is not None and rule.array is not None:
+                fp = rule.array
+                value = FieldValue(fp.field, rule.ascending.type)
+                if not self.is_number_of_all(value, rule.ascending):
+                    position_of = next(i for i, r in enumerate(self.layout.rules) if r is rule)
+                    rules = f"{self.module.layout(self.layout)}.related.rules"
+                    items = f"{{{string(fp.name)}: {self.local(fp.name)}}}"
+                    self.refuse_if(f"{rules}[{position_of}].find_breach({items}) is not None")
+                    continue
+                name = rule.ascending.field.name
+                self.emit(f"numbers = [item[{string(name)}] for item in {self.local(fp.name)}]")
+                self.refuse_if("sorted(set(numbers)) != numbers")
+        if around is not None:
+            self.insert_maxima(position)
+            self.indent -= 1
+
+    def insert_maxima(self, position: int) -> None:
+        """Insert the lines that compute the largest and smallest numbers that the rules use."""
+        lines = [
+            f"{local} = {end}([item[{string(name)}] for item in {self.local(array)}])"
+            for (end, array, name), local in self.maxima.items()
+        ]
+        self.lines[position:position] = [f"{'    ' * self.indent}{line}" for line in lines]
+        self.maxima = {}
+
+
+def _short(layout: LayoutPlan) -> str:
+    """Return the name of a layout for constants."""
+    return symbol(layout.name, layout.version).lower()
+
+
+def _is_tags(fp: FieldPlan) -> bool:
+    """Return whether a field is a section of tagged fields."""
+    return isinstance(fp.field.type, TagsType)
+
+
+def _min_size(layout: LayoutPlan) -> int:
+    """Return a number of bytes that every value of a layout has at least: 0 or 1."""
+    for fp in layout.in_order:
+        if fp.when is not None:
+            continue
+        type_ = fp.field.type
+        if isinstance(type_, ScalarType | BitsType) or _is_tags(fp):
+            return 1
+        if isinstance(type_, BytesType) and type_.length not in (0, "rest"):
+            return 1
+        if isinstance(type_, ArrayType) and type_.count is not None:
+            return 1
+    return 0
+
+
+def _depends_on_others(value: DerivedValue) -> bool:
+    """Return whether a value that is derived for an element depends on other elements of the array."""
+    array = value.derived.array
+    return any(end.array.field.name == array for end in ends_read(value.value))

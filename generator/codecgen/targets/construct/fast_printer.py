@@ -1,0 +1,429 @@
+"""Prints the simple parts of fast parsers: runs of fixed-size values, varints, bits, bytes and text."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+
+from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
+from codecgen.plan.nodes import FieldValue, Value
+from codecgen.schema.scalars import COMPACT, SCALARS, Scalar
+from codecgen.schema.types import ZERO_TERMINATED, ArrayType, BitsType, BytesType, ScalarType
+from codecgen.targets.construct.expressions import PythonExpressions
+from codecgen.targets.construct.fast_module import FastModule, Unsupported
+from codecgen.targets.python_source import Code, string
+
+STRUCT_CODES = {
+    "i8": "b",
+    "i16": "h",
+    "i32": "i",
+    "i64": "q",
+    "u8": "B",
+    "u16": "H",
+    "u32": "I",
+    "u64": "Q",
+    "f32": "f",
+    "f64": "d",
+    "bool": "B",
+    "uuid": "16s",
+    "i24": "3s",
+    "u24": "3s",
+}
+"""Codes of :mod:`struct` for scalars of fixed size."""
+
+_RESERVED = frozenset(
+    [
+        *keyword.kwlist,
+        *dir(builtins),
+        *["data", "pos", "end", "session", "raw", "byte", "item", "index", "start", "stop", "tag"],
+        *["count", "size", "numbers", "section", "within", "at", "tags"],
+        *["end_of", "max_of", "min_of", "minus", "ordered", "plus", "value_at", "wrap"],
+        *["link_elements", "read_varint", "open_section", "default_value"],
+    ]
+)
+"""Names that the fields of a layout do not get as local variables."""
+
+
+class LocalExpressions(PythonExpressions):
+    """Prints values of the plan from the local variables of a fast parser."""
+
+    def __init__(
+        self, function: FunctionPrinter, *, bits: int | None, full: str | None, item: str
+    ) -> None:
+        super().__init__(lambda enum: enum, bits=bits)
+        self.item = item
+        self.function_of = function
+        self.full = full
+        """The array that is known to have elements."""
+
+    def text(self, value: Value) -> str:
+        """Return the expression for a value; members of enums are numbers."""
+        match value:
+            case nodes.Word(_, _, number):
+                return str(number)
+            case nodes.ElementValue():
+                return self.item
+            case nodes.VersionValue(_, field):
+                return self.function_of.local(field)
+            case nodes.EndValue(end, array, inner) if self.is_simple_end(array, inner):
+                return self.function_of.end_text(end, array.field.name, inner.names)  # type: ignore[union-attr]
+        return super().text(value)
+
+    def code(self, value: Value) -> Code:
+        """Return a value as code. A sum that cannot be null wraps in place."""
+        if not isinstance(value, nodes.Sum) or self.bits is None or value.type.nullable:
+            return super().code(value)
+        bits, self.bits = self.bits, None
+        inner = self.sum_text(value)
+        self.bits = bits
+        half = 1 << (bits - 1)
+        return f"(({inner} + {half:#x} & {(1 << bits) - 1:#x}) - {half:#x})"
+
+    def is_simple_end(
+        self, array: FieldValue, inner: FieldValue | nodes.BitValue | nodes.ElementValue
+    ) -> bool:
+        """Return whether the array has elements, and every element a number ``inner``."""
+        if array.owner != "own" or array.holders or array.field.name != self.full:
+            return False
+        return isinstance(inner, FieldValue) and self.function_of.is_number_of_all(array, inner)
+
+    def path_text(self, owner: str, names: tuple[str, ...], may_end: bool) -> str:
+        """Return the expression for a field by its names."""
+        if owner == "item":
+            start, rest = self.item, names
+        else:
+            start, rest = self.function_of.local_path(names)
+        if may_end and rest:
+            return f"{self.use_helper('value_at')}({', '.join((start, *map(string, rest)))})"
+        return start + "".join(f"[{string(name)}]" for name in rest)
+
+
+class FunctionPrinter:
+    """Prints the parts of a fast parser that read numbers, bytes and text.
+
+    Attributes:
+        lines: The lines so far.
+        run: Variables and codes of values of fixed size that are unpacked together.
+        checks: Lines that follow the run.
+        ends: Variables that hold the ends of the open windows, the innermost last.
+        bits_used: Names of words and of their bits that expressions use.
+    """
+
+    def __init__(self, plan: Plan, module: FastModule, layout: LayoutPlan) -> None:
+        self.plan = plan
+        self.module = module
+        self.layout = layout
+        self.bits_used: set[tuple[str, str]] = set()
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was printed."""
+        self.lines: list[str] = []
+        self.indent = 1
+        self.run: list[tuple[str, str]] = []
+        self.run_endian: str | None = None
+        self.verified: set[str] = set()
+        self.always_null: set[str] = set()
+        self.checks: list[str] = []
+        self.locals: dict[str, str] = {}
+        self.ends: list[str] = ["end"]
+        self.reaches_end: list[bool] = []
+        self.maxima: dict[tuple[str, str, str], str] = {}
+
+    # ------------------------------------------------------------ the whole
+
+    # ------------------------------------------------------------ printing
+
+    def emit(self, *lines: str) -> None:
+        """Append lines."""
+        self.lines += [f"{'    ' * self.indent}{line}" for line in lines]
+
+    def refuse_if(self, condition: str) -> None:
+        """Print that the function gives up under a condition."""
+        self.emit(f"if {condition}:", "    raise Irregular")
+
+    @property
+    def end(self) -> str:
+        """Return the variable that holds the end of the innermost window."""
+        return self.ends[-1]
+
+    def local(self, name: str) -> str:
+        """Return the local variable of a field, or of another thing with a unique name."""
+        if name not in self.locals:
+            wanted = f"field_{name}" if name.startswith(("parse_", "unpack_")) else name
+            taken = {*self.locals.values(), *_RESERVED}
+            while wanted in taken:
+                wanted += "_"
+            self.locals[name] = wanted
+        return self.locals[name]
+
+    def temporary(self, name: str) -> str:
+        """Return the local variable of something that is no field."""
+        key = f" {name}"
+        if key not in self.locals:
+            taken = {*self.locals.values(), *_RESERVED, *(fp.name for fp in self.layout.fields)}
+            while name in taken:
+                name += "_"
+            self.locals[key] = name
+        return self.locals[key]
+
+    def local_path(self, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+        """Return the variable that holds the first of ``names``, and the names that remain."""
+        fp = self.layout.field(names[0])
+        if fp is None:
+            raise Unsupported
+        if isinstance(fp.field.type, BitsType) and len(names) == 2:
+            self.bits_used.add((names[0], names[1]))
+            return self.temporary(f"{names[0]}_{names[1]}"), ()
+        return self.local(names[0]), names[1:]
+
+    def expression(
+        self, value: Value, bits: int | None = None, full: str | None = None, item: str = "item"
+    ) -> str:
+        """Return the expression for a value."""
+        printer = LocalExpressions(self, bits=bits, full=full, item=item)
+        text = printer.text(value)
+        self.module.scope.runtime |= printer.helpers
+        return text
+
+    # ------------------------------------------------------------ runs of fixed size
+
+    def append_run(self, name: str, code: str, endian: str) -> None:
+        """Add a value of fixed size to the run that is unpacked at once."""
+        sized = code not in ("b", "B") and not code.endswith("s")
+        if self.run and sized and self.run_endian not in (None, endian):
+            self.flush()
+        if not self.run:
+            self.run_endian = None
+        if sized:
+            self.run_endian = endian
+        self.run.append((name, code))
+
+    def flush(self) -> None:
+        """Print the run, and the checks of its values."""
+        if self.run:
+            codes = "".join(code for _, code in self.run)
+            names = ", ".join(name for name, _ in self.run)
+            size = sum(_size_of_code(code) for _, code in self.run)
+            if codes in ("B", "b"):
+                self.emit(f"{names} = data[pos]", "pos += 1")
+                if codes == "b":
+                    self.emit(f"if {names} > 127:", f"    {names} -= 256")
+            else:
+                unpack = self.module.unpacker(codes, self.run_endian or "big")
+                targets = f"({names},)" if len(self.run) == 1 else names
+                self.emit(f"{targets} = {unpack}(data, pos)", f"pos += {size}")
+            self.run = []
+        checks, self.checks = self.checks, []
+        self.emit(*checks)
+
+    def later(self, *lines: str) -> None:
+        """Print lines after the run."""
+        if self.run:
+            self.checks += lines
+        else:
+            self.emit(*lines)
+
+    # ------------------------------------------------------------ numbers
+
+    def number(self, fp: FieldPlan, name: str) -> None:
+        """Print the reading of a number."""
+        target = self.local(fp.name)
+        type_ = fp.field.type
+        if isinstance(type_, BitsType):
+            unsigned = f"u{name[1:]}"  # the sign is one of the bits
+            self.scalar(target, SCALARS[unsigned], fp.field.endian)
+            self.bits(fp, type_)
+            return
+        self.scalar(target, SCALARS[name], fp.field.endian)
+        if isinstance(type_, ScalarType) and type_.enum is not None:
+            self.later(f"{target} = {self.member(target, type_.enum, type_.only)}")
+
+    def member(self, number: str, enum: str, only: tuple[str, ...] | None) -> str:
+        """Return the expression for the member of an enum with a number."""
+        if self.plan.model.enums[enum].keep_unknown:
+            return f"{self.module.members(enum, None)}.get({number}, {number})"
+        return f"{self.module.members(enum, only)}[{number}]"
+
+    def scalar(self, target: str, scalar: Scalar, endian: str) -> None:
+        """Print the reading of a scalar into a variable."""
+        if scalar.kind == "varint":
+            self.varint(target, scalar)
+            return
+        self.append_run(target, STRUCT_CODES[scalar.name], endian)
+        if scalar.kind == "bool":
+            self.later(f"if {target} > 1:", "    raise Irregular", f"{target} = {target} == 1")
+        elif scalar.kind == "uuid":
+            self.module.standard.add("UUID")
+            self.later(f"{target} = UUID(bytes={target})")
+        elif scalar.bits == 24:
+            signed = ", signed=True" if scalar.signed else ""
+            self.later(f'{target} = int.from_bytes({target}, "{endian}"{signed})')
+
+    def varint(self, target: str, scalar: Scalar) -> None:
+        """Print the reading of a varint into a variable."""
+        raw = "raw" if scalar.signed else target
+        self.unsigned_varint(raw, scalar)
+        if scalar.signed:
+            self.emit(f"{target} = raw >> 1 ^ -(raw & 1)")
+
+    def unsigned_varint(self, target: str, scalar: Scalar) -> None:
+        """Print the reading of a varint into a variable, before zigzag. The run may include its first byte."""
+        most, mask = (5, "0xFFFFFFFF") if scalar.bits == 32 else (10, "0xFFFFFFFFFFFFFFFF")
+        read = self.module.use("read_varint")
+        self.append_run(target, "B", "big")
+        self.flush()
+        self.emit(
+            f"if {target} > 127:",
+            "    byte = data[pos]",
+            "    if 0 < byte < 128:",
+            f"        {target} += (byte << 7) - 128",
+            "        pos += 1",
+            "    else:",
+            f"        {target}, pos = {read}(data, pos - 1, {most}, {mask})",
+        )
+
+    def bits(self, fp: FieldPlan, type_: BitsType) -> None:
+        """Print the construction of named bits from a number."""
+        word = self.local(fp.name)
+        reserved = sum(((1 << m.width) - 1) << m.low for m in type_.members if m.reserved)
+        if reserved:
+            self.later(f"if {word} & {reserved:#x}:", "    raise Irregular")
+        items = []
+        for m in type_.members:
+            mask = (1 << m.width) - 1
+            part = f"{word} >> {m.low} & {mask}" if m.low else f"{word} & {mask}"
+            if m.reserved:
+                text = "0"
+            elif m.enum is not None:
+                text = self.member(
+                    f"({part})" if self.plan.model.enums[m.enum].keep_unknown else part,
+                    m.enum,
+                    m.only,
+                )
+            elif m.width == 1:
+                text = f"{word} & {1 << m.low} != 0"
+            else:
+                text = part
+            if (fp.name, m.name) in self.bits_used:
+                local = self.local_path((fp.name, m.name))[0]
+                self.later(f"{local} = {text}")
+                text = local
+            items.append(f"{string(m.name)}: {text}")
+        parsed = self.module.use("Parsed")
+        one = f"{word} = {parsed}({{{', '.join(items)}}})"
+        if len(one) <= 88:
+            self.later(one)
+        else:
+            self.later(
+                f"{word} = {parsed}(",
+                "    {",
+                *(f"        {item}," for item in items),
+                "    }",
+                ")",
+            )
+
+    # ------------------------------------------------------------ bytes
+
+    def bytes_field(self, fp: FieldPlan, type_: BytesType, after: int | None) -> None:
+        """Print the reading of bytes or text."""
+        target = self.local(fp.name)
+        if type_.length == "rest":
+            if after is None:
+                raise Unsupported
+            self.flush()
+            stop = f"{self.end} - {after}" if after else self.end
+            self.emit(f"stop = {stop}")
+            self.refuse_if("stop < pos")
+            self.slice(target, type_)
+        else:
+            self.data(target, type_, fp.field.endian)
+
+    def data(self, target: str, type_: BytesType, endian: str) -> None:
+        """Print the reading of bytes or text that say where they end."""
+        if isinstance(type_.length, int):
+            self.append_run(target, f"{type_.length}s", endian)
+            decode = ".decode()" if type_.text else ""
+            strip = '.rstrip(b"\\0")' if type_.padded else ""
+            if decode or strip:
+                self.later(f"{target} = {target}{strip}{decode}")
+            return
+        if type_.length == ZERO_TERMINATED:
+            self.flush()
+            decode = ".decode()" if type_.text else ""
+            self.emit(
+                f"stop = data.index(0, pos, {self.end})",
+                f"{target} = data[pos:stop]{decode}",
+                "pos = stop + 1",
+            )
+            return
+        null, plus = type_.null, 1 if type_.length == COMPACT.name else 0
+        if self.is_zigzag(type_.length) and null in (None, -1):
+            self.unsigned_varint("raw", SCALARS[type_.length])
+            if null is not None:
+                self.emit("if raw == 1:", f"    {target} = None", "else:")
+                self.indent += 1
+            self.emit("stop = pos + (raw >> 1)")
+            self.refuse_if(f"raw & 1 or stop > {self.end}")
+            self.slice(target, type_)
+            if null is not None:
+                self.indent -= 1
+            return
+        self.length(type_.length, endian)
+        self.flush()
+        if null is not None:
+            self.emit(f"if size == {null}:", f"    {target} = None", "else:")
+            self.indent += 1
+        self.emit(f"stop = pos + size{f' - {plus}' if plus else ''}")
+        negative = plus or not self.is_unsigned(type_.length)
+        self.refuse_if(f"{f'size < {plus} or ' if negative else ''}stop > {self.end}")
+        self.slice(target, type_)
+        if null is not None:
+            self.indent -= 1
+
+    def slice(self, target: str, type_: BytesType) -> None:
+        """Print the bytes up to ``stop`` as a value."""
+        self.emit(f"{target} = data[pos:stop]{'.decode()' if type_.text else ''}", "pos = stop")
+
+    def is_zigzag(self, name: str) -> bool:
+        """Return whether a type is a signed varint."""
+        return name != COMPACT.name and SCALARS[name].kind == "varint" and SCALARS[name].signed
+
+    def is_unsigned(self, name: str) -> bool:
+        """Return whether the numbers of a type are not negative."""
+        return name == COMPACT.name or not SCALARS[name].signed
+
+    def length(self, name: str, endian: str, target: str = "size") -> None:
+        """Print the reading of a length or a count, as it is written, into a variable."""
+        self.scalar(target, COMPACT if name == COMPACT.name else SCALARS[name], endian)
+
+    def is_number_of_all(self, array: FieldValue, inner: FieldValue) -> bool:
+        """Return whether every element of an array is of one layout, which always has the number ``inner``."""
+        fp = self.layout.field(array.field.name)
+        type_ = None if fp is None else fp.field.type
+        if inner.holders or not isinstance(type_, ArrayType) or fp is None:
+            return False
+        held = self.plan.held_by(type_, self.layout)
+        found = held[0].field(inner.field.name) if len(held) == 1 else None
+        if found is None or found.when is not None or found.field.tag is not None:
+            return False
+        return isinstance(found.field.type, ScalarType) and SCALARS[found.field.type.name].kind in (
+            "integer",
+            "varint",
+        )
+
+    def end_text(self, end: str, array: str, names: tuple[str, ...]) -> str:
+        """Return the expression for the first, last, largest or smallest number of the elements of an array."""
+        items = self.local(array)
+        if end in ("first", "last"):
+            return f"{items}[{0 if end == 'first' else -1}][{string(names[0])}]"
+        return self.maxima.setdefault(
+            (end, array, names[0]), self.temporary(f"{end}_{array}_{names[0]}")
+        )
+
+
+def _size_of_code(code: str) -> int:
+    """Return the number of bytes of a code of :mod:`struct`."""
+    if code.endswith("s"):
+        return int(code[:-1])
+    return {"b": 1, "h": 2, "i": 4, "q": 8, "f": 4, "d": 8}[code.lower()]

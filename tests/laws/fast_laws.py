@@ -1,0 +1,80 @@
+"""Laws about fast parsers: values, errors and findings are those of the field-by-field parser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.fast_path import without_fast_paths
+from codecgen.runtime.located_bytes import Limits, Session
+from codecgen.runtime.parsed import Parsed
+from tests.laws.memory import Broken
+
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"strict": False},
+    {"strict": False, "rules": True, "torn": True},
+)
+"""Options of sessions: strict, lenient, and lenient with rules."""
+
+
+def same_either_way(codec: Any, data: bytes, limits: Limits) -> None:
+    """Parse bytes with fast parsers and without, strictly, leniently, and leniently with rules. Raises Broken."""
+    for options in OPTIONS:
+        fast = outcome(codec, data, Session(limits=limits, **options))
+        with without_fast_paths():
+            slow = outcome(codec, data, Session(limits=limits, **options))
+        if fast != slow:
+            wrong = next((a, b) for a, b in zip(fast, slow, strict=True) if a != b)
+            raise Broken(
+                f"{codec!r}: {data.hex()} with {options} is parsed to {wrong[0]} by the fast parser, "
+                f"not to {wrong[1]}"
+            )
+
+
+def outcome(codec: Any, data: bytes, session: Session) -> tuple[Any, ...]:
+    """What a parse gives: the value, the error, the findings, and what the session knows then."""
+    value, error = None, None
+    try:
+        parsed = codec.parse_whole(data, 100, session)
+        value = tree(parsed), repr(parsed)
+    except CodecError as raised:
+        error = shown(raised)
+    findings = [shown(finding) for finding in session.findings]
+    return value, error, findings, session.section, session.depth, session.nesting
+
+
+def shown(error: CodecError) -> tuple[Any, ...]:
+    return type(error), str(error), error.reason, error.where
+
+
+def tree(value: Any) -> Any:
+    """A value with its classes, the order of its items, and what else its containers know."""
+    if isinstance(value, dict):
+        known = dict(vars(value)) if isinstance(value, Parsed) else {}
+        place = known.pop("_in_array", None)
+        each = None if place is None else sorted(place.of_each)
+        return (
+            type(value),
+            [(name, tree(item)) for name, item in value.items()],
+            each,
+            tree_of(known),
+        )
+    if isinstance(value, list):
+        return type(value), [tree(item) for item in value]
+    return type(value), repr(value)
+
+
+def tree_of(known: dict[str, Any]) -> list[Any]:
+    """The same of objects beside the items."""
+    return [(name, list(_parts(value))) for name, value in sorted(known.items())]
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    if is_dataclass(value):
+        for one in fields(value):
+            yield one.name, tree(getattr(value, one.name))
+    else:
+        yield tree(value)
