@@ -643,7 +643,7 @@ if TYPE_CHECKING:
         SchemaIdValue,
     )
 
-made_for(__name__, language=1, runtime=(1, 4), release="0.1.0")
+made_for(__name__, language=1, runtime=(1, 5), release="0.1.0")
 
 __all__ = [
     "ABORT_TRANSACTION_RECORD",
@@ -1864,4 +1864,4 @@ if not TYPE_CHECKING:
         return sorted({*globals(), *__all__})
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

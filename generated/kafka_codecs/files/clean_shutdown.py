@@ -15,4 +15,4 @@ CLEAN_SHUTDOWN = Layout(
 CleanShutdown = CLEAN_SHUTDOWN.parsed_class
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

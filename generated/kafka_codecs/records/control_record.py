@@ -23,4 +23,4 @@ CONTROL_RECORD_KEY = Layout(
 ControlRecordKey = CONTROL_RECORD_KEY.parsed_class
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

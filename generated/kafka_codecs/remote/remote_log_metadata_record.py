@@ -50,4 +50,4 @@ REMOTE_LOG_METADATA_RECORD = Layout(
 RemoteLogMetadataRecord = REMOTE_LOG_METADATA_RECORD.parsed_class
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
