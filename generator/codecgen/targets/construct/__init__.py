@@ -6,12 +6,13 @@ from collections.abc import Mapping, Set
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
+from codecgen.plan.generated_names import MESSAGE_TABLE
 from codecgen.schema.model import Choice, Declared, Enum, Layout
 from codecgen.schema.nested_choices import case_names
 from codecgen.schema.scalars import Scalar
 from codecgen.schema.texts import Text
 from codecgen.targets import view_columns
-from codecgen.targets.construct import payload_rows, rows
+from codecgen.targets.construct import message_table, payload_rows, rows
 from codecgen.targets.construct.class_names import Classes
 from codecgen.targets.construct.homes import homes_of, import_key, module_path
 from codecgen.targets.construct.module import Module
@@ -61,6 +62,8 @@ def emit(plan: Plan) -> Emitted:
     found = rows.emit(plan, homes, MARK) | payload_rows.emit(plan, homes, MARK)
     if found:
         files |= found | rows.package_module(plan, MARK) | view_columns.emit(plan, MARK)
+    files |= message_table.emit(plan, homes, MARK)
+    names[(MESSAGE_TABLE,)] = message_table.exported_names(plan)
     files[f"{package}/__init__.py"] = _init(plan, names)
     files[f"{package}/py.typed"] = ""
     if diagnostics:
