@@ -14,7 +14,6 @@ def lazy_exports(package: str) -> tuple[Callable[[str], object], Callable[[], li
 
     The module ``_exports`` of the package lists the names, and is imported when the first name is asked for.
     """
-
     modules: dict[str, str] = {}
 
     def get(name: str) -> object:
