@@ -72,6 +72,8 @@ def yaml_default(one: Field) -> str | None:
     """Return a default as YAML, ``""`` if there is none, or None if the schema language cannot express it."""
     kind = one.type.non_array_name
     text = one.default if kind == "string" else one.default.strip()
+    if not text and kind in ("string", "bytes") and "default" in one.spans:
+        return '""'
     if not text or kind == "records":
         return ""
     if text == "null" and (one.type.is_array or one.type.is_struct or kind in ("string", "bytes")):

@@ -29,6 +29,8 @@ FIELDS: list[tuple[str, dict[str, Any], Any]] = [
     ("float64", {"default": "-2.0"}, -2.0),
     ("float64", {"default": "1e3"}, 1000.0),
     ("string", {"default": 'a "b" \\ c'}, 'a "b" \\ c'),
+    ("string", {"default": ""}, ""),
+    ("bytes", {"default": ""}, b""),
     ("string", NULLABLE, None),
     ("bytes", NULLABLE, None),
     ("[]int32", {}, []),
