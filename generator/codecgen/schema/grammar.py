@@ -278,7 +278,8 @@ FORMS: Mapping[str, Form] = {
                 Integer(), "The number of the message. A request and its response have the same."
             ),
             "header": Key(
-                _versioned(LayoutName()), "The layout in front of it: a header, in one version."
+                _one_or_by_version(LayoutName()),
+                "The layout in front of it: a header, in one version.",
             ),
             "key_field": Key(Name(), "The field of a header that holds the key of the message."),
             "version_field": Key(
