@@ -69,13 +69,24 @@ def _check_versions(layout: Layout, message: Message) -> Iterator[Diagnostic]:
         text = f'the {message.role} "{layout.name}" has no versions'
         yield _finding(text, message.span, "give the layout `versions`")
         return
-    if message.unstable is not None and message.unstable.low not in layout.versions:
+    unstable = message.unstable
+    if unstable is not None and not all(
+        v in layout.versions for v in (unstable.low, unstable.high) if v is not None
+    ):
         text = f'"{layout.name}" has versions {layout.versions}, not {message.unstable}'
         yield _finding(text, place(message, "unstable"))
     without = [v for v in layout.all_versions() if message.header_of(v) is None]
     if message.headers and without:
         text = f'no header is given for version {without[0]} of "{layout.name}"'
         yield _finding(text, place(message, "header"), "name the header of each version")
+    for index, (versions, ref) in enumerate(message.headers):
+        there = [v for v in layout.all_versions() if v in versions]
+        before = [part for part, _ in message.headers[:index]]
+        if not there:
+            text = f'"{layout.name}" has versions {layout.versions}, not {versions}'
+            yield _finding(text, ref.span)
+        elif any(v in part for part in before for v in there):
+            yield _finding(f"versions {versions} have a header already", ref.span)
 
 
 def _check_reference(ref: Reference, model: Model) -> Iterator[Diagnostic]:
