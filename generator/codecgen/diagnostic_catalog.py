@@ -286,6 +286,14 @@ CATALOG: Mapping[str, CatalogEntry] = {
         "that the elements do not use, and `less` a number of the surrounding layout.",
         "Correct the name of the array, `from` or `less`.",
     ),
+    "C070": CatalogEntry(
+        "Invalid message of a protocol",
+        "`message` says that a layout is a request, a response or a header. A request or response has a key that no other "
+        "layout of its role has, and versions. Its `header` is a layout with the role `header`, in one version. A header "
+        "names the fields with the key and the version of the message; they are integers and lie at the same bytes in "
+        "all of its versions.",
+        "Correct `message`, or the header that it names.",
+    ),
     "C059": CatalogEntry(
         "Ambiguous parts of a payload",
         "Only one part of a payload can be a choice by a field. Later parts can be choices `given` an enum that are decided "

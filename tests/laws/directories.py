@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from codecgen.check.names import RUNTIME
-from tests.laws import apart, examples, text_laws
+from tests.laws import apart, examples, messages, text_laws
 from tests.laws.draws import Draw
 from tests.laws.flexible import Flexibles
 from tests.laws.keys import Kit, Made, Several
@@ -100,6 +100,8 @@ class Directory:
         if d.chance(5):
             files = apart.split(files, d)
             self.manifest["uses"] = {apart.ALIAS: f"../{apart.ALIAS}"}
+        elif d.chance(4):
+            messages.add([document for _, document in self.documents], d)
         world = World(self.manifest, files)
         seed = d.number(0, 1 << 30)
         examples.add(world, seed, bool(self.kit.releases))

@@ -5,16 +5,17 @@ from __future__ import annotations
 from codecgen.runtime.construct import (
     Array,
     Bytes,
-    Choice,
     EnumField,
     Field,
     Integer,
     Layout,
+    LayoutVersions,
     Nullable,
     Tags,
     Text,
     Uuid,
     Varint,
+    VersionedLayout,
 )
 from kafka_codecs.coordinator.enums import ConsumerMemberState, ConsumerOffsetsRecordType
 
@@ -52,7 +53,7 @@ CONSUMER_GROUP_METADATA_VALUE_V0 = Layout(
 )
 ConsumerGroupMetadataValueV0 = CONSUMER_GROUP_METADATA_VALUE_V0.parsed_class
 
-CONSUMER_GROUP_METADATA_VALUE: Choice = Choice(
+CONSUMER_GROUP_METADATA_VALUE = VersionedLayout(
     "consumer_group_metadata_value",
     by="version",
     cases={0: CONSUMER_GROUP_METADATA_VALUE_V0},
@@ -100,7 +101,7 @@ CONSUMER_GROUP_PARTITION_RACKS_V0 = Layout(
 )
 ConsumerGroupPartitionRacksV0 = CONSUMER_GROUP_PARTITION_RACKS_V0.parsed_class
 
-CONSUMER_GROUP_PARTITION_RACKS = {0: CONSUMER_GROUP_PARTITION_RACKS_V0}
+CONSUMER_GROUP_PARTITION_RACKS = LayoutVersions(CONSUMER_GROUP_PARTITION_RACKS_V0)
 ConsumerGroupPartitionRacks = ConsumerGroupPartitionRacksV0
 
 CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0 = Layout(
@@ -137,9 +138,9 @@ ConsumerGroupPartitionMetadataValueTopicsV0 = (
     CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0.parsed_class
 )
 
-CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS = {
-    0: CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0,
-}
+CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS = LayoutVersions(
+    CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0,
+)
 ConsumerGroupPartitionMetadataValueTopics = ConsumerGroupPartitionMetadataValueTopicsV0
 
 # What a consumer group knows of the topics that it subscribes to. Brokers read it, and write a hash
@@ -169,7 +170,7 @@ CONSUMER_GROUP_PARTITION_METADATA_VALUE_V0 = Layout(
 )
 ConsumerGroupPartitionMetadataValueV0 = CONSUMER_GROUP_PARTITION_METADATA_VALUE_V0.parsed_class
 
-CONSUMER_GROUP_PARTITION_METADATA_VALUE: Choice = Choice(
+CONSUMER_GROUP_PARTITION_METADATA_VALUE = VersionedLayout(
     "consumer_group_partition_metadata_value",
     by="version",
     cases={0: CONSUMER_GROUP_PARTITION_METADATA_VALUE_V0},
@@ -241,7 +242,7 @@ CLASSIC_MEMBER_METADATA_V0 = Layout(
 )
 ClassicMemberMetadataV0 = CLASSIC_MEMBER_METADATA_V0.parsed_class
 
-CLASSIC_MEMBER_METADATA = {0: CLASSIC_MEMBER_METADATA_V0}
+CLASSIC_MEMBER_METADATA = LayoutVersions(CLASSIC_MEMBER_METADATA_V0)
 ClassicMemberMetadata = ClassicMemberMetadataV0
 
 # A member of a consumer group: who it is, and what it subscribes to.
@@ -329,7 +330,7 @@ CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
 )
 ConsumerGroupMemberMetadataValueV0 = CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0.parsed_class
 
-CONSUMER_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
+CONSUMER_GROUP_MEMBER_METADATA_VALUE = VersionedLayout(
     "consumer_group_member_metadata_value",
     by="version",
     cases={0: CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0},
@@ -382,7 +383,7 @@ ConsumerGroupTargetAssignmentMetadataValueV0 = (
     CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.parsed_class
 )
 
-CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
+CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = VersionedLayout(
     "consumer_group_target_assignment_metadata_value",
     by="version",
     cases={0: CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0},
@@ -456,7 +457,7 @@ ConsumerGroupTargetAssignmentMemberValueV0 = (
     CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0.parsed_class
 )
 
-CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
+CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = VersionedLayout(
     "consumer_group_target_assignment_member_value",
     by="version",
     cases={0: CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0},
@@ -508,7 +509,7 @@ CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0 = Layout(
 )
 ConsumerGroupAssignedPartitionsV0 = CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0.parsed_class
 
-CONSUMER_GROUP_ASSIGNED_PARTITIONS = {0: CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0}
+CONSUMER_GROUP_ASSIGNED_PARTITIONS = LayoutVersions(CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0)
 ConsumerGroupAssignedPartitions = ConsumerGroupAssignedPartitionsV0
 
 # What a member of a consumer group has at present, and what it has to give up.
@@ -553,7 +554,7 @@ ConsumerGroupCurrentMemberAssignmentValueV0 = (
     CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0.parsed_class
 )
 
-CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
+CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = VersionedLayout(
     "consumer_group_current_member_assignment_value",
     by="version",
     cases={0: CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0},
@@ -610,7 +611,7 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0 = Layout(
 )
 ConsumerGroupRegularExpressionValueV0 = CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0.parsed_class
 
-CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE: Choice = Choice(
+CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE = VersionedLayout(
     "consumer_group_regular_expression_value",
     by="version",
     cases={0: CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0},
@@ -622,4 +623,4 @@ ConsumerGroupRegularExpressionValue = ConsumerGroupRegularExpressionValueV0
 __fast__ = "kafka_codecs.coordinator.consumer_groups_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Required, TypedDict, type_check_only
 from uuid import UUID
 
-from codecgen.runtime.construct import Choice, Layout
+from codecgen.runtime.construct import Layout, LayoutVersions, VersionedLayout
 from codecgen.runtime.parsed import Parsed, TaggedField
 from kafka_codecs.coordinator.enums import ConsumerMemberState, ConsumerOffsetsRecordType
 
@@ -284,34 +284,34 @@ ConsumerGroupRegularExpressionValue = ConsumerGroupRegularExpressionValueV0
 
 CONSUMER_GROUP_METADATA_KEY: Layout[ConsumerGroupMetadataKey, ConsumerGroupMetadataKeyValues | ConsumerGroupMetadataKey]  # fmt: skip
 CONSUMER_GROUP_METADATA_VALUE_V0: Layout[ConsumerGroupMetadataValueV0, ConsumerGroupMetadataValueV0Values | ConsumerGroupMetadataValueV0]  # fmt: skip
-CONSUMER_GROUP_METADATA_VALUE: Choice[ConsumerGroupMetadataValue, ConsumerGroupMetadataValueV0Values | ConsumerGroupMetadataValue]  # fmt: skip
+CONSUMER_GROUP_METADATA_VALUE: VersionedLayout[ConsumerGroupMetadataValue, ConsumerGroupMetadataValueV0Values | ConsumerGroupMetadataValue]  # fmt: skip
 CONSUMER_GROUP_PARTITION_METADATA_KEY: Layout[ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataKeyValues | ConsumerGroupPartitionMetadataKey]  # fmt: skip
 CONSUMER_GROUP_PARTITION_RACKS_V0: Layout[ConsumerGroupPartitionRacksV0, ConsumerGroupPartitionRacksV0Values | ConsumerGroupPartitionRacksV0]  # fmt: skip
-CONSUMER_GROUP_PARTITION_RACKS: dict[int, Layout[ConsumerGroupPartitionRacks, ConsumerGroupPartitionRacksV0Values | ConsumerGroupPartitionRacks]]  # fmt: skip
+CONSUMER_GROUP_PARTITION_RACKS: LayoutVersions[ConsumerGroupPartitionRacks, ConsumerGroupPartitionRacksV0Values | ConsumerGroupPartitionRacks]  # fmt: skip
 CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0: Layout[ConsumerGroupPartitionMetadataValueTopicsV0, ConsumerGroupPartitionMetadataValueTopicsV0Values | ConsumerGroupPartitionMetadataValueTopicsV0]  # fmt: skip
-CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS: dict[int, Layout[ConsumerGroupPartitionMetadataValueTopics, ConsumerGroupPartitionMetadataValueTopicsV0Values | ConsumerGroupPartitionMetadataValueTopics]]  # fmt: skip
+CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS: LayoutVersions[ConsumerGroupPartitionMetadataValueTopics, ConsumerGroupPartitionMetadataValueTopicsV0Values | ConsumerGroupPartitionMetadataValueTopics]  # fmt: skip
 CONSUMER_GROUP_PARTITION_METADATA_VALUE_V0: Layout[ConsumerGroupPartitionMetadataValueV0, ConsumerGroupPartitionMetadataValueV0Values | ConsumerGroupPartitionMetadataValueV0]  # fmt: skip
-CONSUMER_GROUP_PARTITION_METADATA_VALUE: Choice[ConsumerGroupPartitionMetadataValue, ConsumerGroupPartitionMetadataValueV0Values | ConsumerGroupPartitionMetadataValue]  # fmt: skip
+CONSUMER_GROUP_PARTITION_METADATA_VALUE: VersionedLayout[ConsumerGroupPartitionMetadataValue, ConsumerGroupPartitionMetadataValueV0Values | ConsumerGroupPartitionMetadataValue]  # fmt: skip
 CONSUMER_GROUP_MEMBER_METADATA_KEY: Layout[ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataKeyValues | ConsumerGroupMemberMetadataKey]  # fmt: skip
 CLASSIC_MEMBER_METADATA_SUPPORTED_PROTOCOLS: Layout[ClassicMemberMetadataSupportedProtocols, ClassicMemberMetadataSupportedProtocolsValues | ClassicMemberMetadataSupportedProtocols]  # fmt: skip
 CLASSIC_MEMBER_METADATA_V0: Layout[ClassicMemberMetadataV0, ClassicMemberMetadataV0Values | ClassicMemberMetadataV0]  # fmt: skip
-CLASSIC_MEMBER_METADATA: dict[int, Layout[ClassicMemberMetadata, ClassicMemberMetadataV0Values | ClassicMemberMetadata]]  # fmt: skip
+CLASSIC_MEMBER_METADATA: LayoutVersions[ClassicMemberMetadata, ClassicMemberMetadataV0Values | ClassicMemberMetadata]  # fmt: skip
 CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0: Layout[ConsumerGroupMemberMetadataValueV0, ConsumerGroupMemberMetadataValueV0Values | ConsumerGroupMemberMetadataValueV0]  # fmt: skip
-CONSUMER_GROUP_MEMBER_METADATA_VALUE: Choice[ConsumerGroupMemberMetadataValue, ConsumerGroupMemberMetadataValueV0Values | ConsumerGroupMemberMetadataValue]  # fmt: skip
+CONSUMER_GROUP_MEMBER_METADATA_VALUE: VersionedLayout[ConsumerGroupMemberMetadataValue, ConsumerGroupMemberMetadataValueV0Values | ConsumerGroupMemberMetadataValue]  # fmt: skip
 CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY: Layout[ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataKeyValues | ConsumerGroupTargetAssignmentMetadataKey]  # fmt: skip
 CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0: Layout[ConsumerGroupTargetAssignmentMetadataValueV0, ConsumerGroupTargetAssignmentMetadataValueV0Values | ConsumerGroupTargetAssignmentMetadataValueV0]  # fmt: skip
-CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice[ConsumerGroupTargetAssignmentMetadataValue, ConsumerGroupTargetAssignmentMetadataValueV0Values | ConsumerGroupTargetAssignmentMetadataValue]  # fmt: skip
+CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: VersionedLayout[ConsumerGroupTargetAssignmentMetadataValue, ConsumerGroupTargetAssignmentMetadataValueV0Values | ConsumerGroupTargetAssignmentMetadataValue]  # fmt: skip
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY: Layout[ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberKeyValues | ConsumerGroupTargetAssignmentMemberKey]  # fmt: skip
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS: Layout[ConsumerGroupTargetAssignmentMemberValueTopicPartitions, ConsumerGroupTargetAssignmentMemberValueTopicPartitionsValues | ConsumerGroupTargetAssignmentMemberValueTopicPartitions]  # fmt: skip
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0: Layout[ConsumerGroupTargetAssignmentMemberValueV0, ConsumerGroupTargetAssignmentMemberValueV0Values | ConsumerGroupTargetAssignmentMemberValueV0]  # fmt: skip
-CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice[ConsumerGroupTargetAssignmentMemberValue, ConsumerGroupTargetAssignmentMemberValueV0Values | ConsumerGroupTargetAssignmentMemberValue]  # fmt: skip
+CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: VersionedLayout[ConsumerGroupTargetAssignmentMemberValue, ConsumerGroupTargetAssignmentMemberValueV0Values | ConsumerGroupTargetAssignmentMemberValue]  # fmt: skip
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY: Layout[ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentKeyValues | ConsumerGroupCurrentMemberAssignmentKey]  # fmt: skip
 CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0: Layout[ConsumerGroupAssignedPartitionsV0, ConsumerGroupAssignedPartitionsV0Values | ConsumerGroupAssignedPartitionsV0]  # fmt: skip
-CONSUMER_GROUP_ASSIGNED_PARTITIONS: dict[int, Layout[ConsumerGroupAssignedPartitions, ConsumerGroupAssignedPartitionsV0Values | ConsumerGroupAssignedPartitions]]  # fmt: skip
+CONSUMER_GROUP_ASSIGNED_PARTITIONS: LayoutVersions[ConsumerGroupAssignedPartitions, ConsumerGroupAssignedPartitionsV0Values | ConsumerGroupAssignedPartitions]  # fmt: skip
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0: Layout[ConsumerGroupCurrentMemberAssignmentValueV0, ConsumerGroupCurrentMemberAssignmentValueV0Values | ConsumerGroupCurrentMemberAssignmentValueV0]  # fmt: skip
-CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice[ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupCurrentMemberAssignmentValueV0Values | ConsumerGroupCurrentMemberAssignmentValue]  # fmt: skip
+CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: VersionedLayout[ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupCurrentMemberAssignmentValueV0Values | ConsumerGroupCurrentMemberAssignmentValue]  # fmt: skip
 CONSUMER_GROUP_REGULAR_EXPRESSION_KEY: Layout[ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionKeyValues | ConsumerGroupRegularExpressionKey]  # fmt: skip
 CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0: Layout[ConsumerGroupRegularExpressionValueV0, ConsumerGroupRegularExpressionValueV0Values | ConsumerGroupRegularExpressionValueV0]  # fmt: skip
-CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE: Choice[ConsumerGroupRegularExpressionValue, ConsumerGroupRegularExpressionValueV0Values | ConsumerGroupRegularExpressionValue]  # fmt: skip
+CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE: VersionedLayout[ConsumerGroupRegularExpressionValue, ConsumerGroupRegularExpressionValueV0Values | ConsumerGroupRegularExpressionValue]  # fmt: skip
 
 __made_for__: dict[str, object]

@@ -10,10 +10,12 @@ from codecgen.runtime.construct import (
     Field,
     Integer,
     Layout,
+    LayoutVersions,
     Tags,
     Text,
     Uuid,
     Varint,
+    VersionedLayout,
 )
 from kafka_codecs.coordinator.consumer_groups import (
     CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY,
@@ -129,7 +131,7 @@ LEGACY_OFFSET_COMMIT_VALUE_V0 = Layout(
 )
 LegacyOffsetCommitValueV0 = LEGACY_OFFSET_COMMIT_VALUE_V0.parsed_class
 
-LEGACY_OFFSET_COMMIT_VALUE: Choice = Choice(
+LEGACY_OFFSET_COMMIT_VALUE = VersionedLayout(
     "legacy_offset_commit_value",
     by="version",
     cases={0: LEGACY_OFFSET_COMMIT_VALUE_V0},
@@ -248,7 +250,7 @@ OFFSET_COMMIT_VALUE_V4 = Layout(
 )
 OffsetCommitValueV4 = OFFSET_COMMIT_VALUE_V4.parsed_class
 
-OFFSET_COMMIT_VALUE: Choice = Choice(
+OFFSET_COMMIT_VALUE = VersionedLayout(
     "offset_commit_value",
     by="version",
     cases={
@@ -420,13 +422,13 @@ GROUP_METADATA_VALUE_MEMBERS_V4 = Layout(
 )
 GroupMetadataValueMembersV4 = GROUP_METADATA_VALUE_MEMBERS_V4.parsed_class
 
-GROUP_METADATA_VALUE_MEMBERS = {
-    0: GROUP_METADATA_VALUE_MEMBERS_V0,
-    1: GROUP_METADATA_VALUE_MEMBERS_V1,
-    2: GROUP_METADATA_VALUE_MEMBERS_V2,
-    3: GROUP_METADATA_VALUE_MEMBERS_V3,
-    4: GROUP_METADATA_VALUE_MEMBERS_V4,
-}
+GROUP_METADATA_VALUE_MEMBERS = LayoutVersions(
+    GROUP_METADATA_VALUE_MEMBERS_V0,
+    GROUP_METADATA_VALUE_MEMBERS_V1,
+    GROUP_METADATA_VALUE_MEMBERS_V2,
+    GROUP_METADATA_VALUE_MEMBERS_V3,
+    GROUP_METADATA_VALUE_MEMBERS_V4,
+)
 GroupMetadataValueMembers = (
     GroupMetadataValueMembersV0
     | GroupMetadataValueMembersV1
@@ -561,7 +563,7 @@ GROUP_METADATA_VALUE_V4 = Layout(
 )
 GroupMetadataValueV4 = GROUP_METADATA_VALUE_V4.parsed_class
 
-GROUP_METADATA_VALUE: Choice = Choice(
+GROUP_METADATA_VALUE = VersionedLayout(
     "group_metadata_value",
     by="version",
     cases={
@@ -692,4 +694,4 @@ ConsumerOffsetsValue = (
 __fast__ = "kafka_codecs.coordinator.consumer_offsets_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Required, TypedDict, type_check_only
 from uuid import UUID
 
-from codecgen.runtime.construct import Choice, Layout
+from codecgen.runtime.construct import Choice, Layout, LayoutVersions, VersionedLayout
 from codecgen.runtime.parsed import Parsed, TaggedField
 from kafka_codecs.coordinator.consumer_groups import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -483,28 +483,28 @@ ConsumerOffsetsValue = (
 
 LEGACY_OFFSET_COMMIT_KEY: Layout[LegacyOffsetCommitKey, LegacyOffsetCommitKeyValues | LegacyOffsetCommitKey]  # fmt: skip
 LEGACY_OFFSET_COMMIT_VALUE_V0: Layout[LegacyOffsetCommitValueV0, LegacyOffsetCommitValueV0Values | LegacyOffsetCommitValueV0]  # fmt: skip
-LEGACY_OFFSET_COMMIT_VALUE: Choice[LegacyOffsetCommitValue, LegacyOffsetCommitValueV0Values | LegacyOffsetCommitValue]  # fmt: skip
+LEGACY_OFFSET_COMMIT_VALUE: VersionedLayout[LegacyOffsetCommitValue, LegacyOffsetCommitValueV0Values | LegacyOffsetCommitValue]  # fmt: skip
 OFFSET_COMMIT_KEY: Layout[OffsetCommitKey, OffsetCommitKeyValues | OffsetCommitKey]
 OFFSET_COMMIT_VALUE_V0: Layout[OffsetCommitValueV0, OffsetCommitValueV0Values | OffsetCommitValueV0]
 OFFSET_COMMIT_VALUE_V1: Layout[OffsetCommitValueV1, OffsetCommitValueV1Values | OffsetCommitValueV1]
 OFFSET_COMMIT_VALUE_V2: Layout[OffsetCommitValueV2, OffsetCommitValueV2Values | OffsetCommitValueV2]
 OFFSET_COMMIT_VALUE_V3: Layout[OffsetCommitValueV3, OffsetCommitValueV3Values | OffsetCommitValueV3]
 OFFSET_COMMIT_VALUE_V4: Layout[OffsetCommitValueV4, OffsetCommitValueV4Values | OffsetCommitValueV4]
-OFFSET_COMMIT_VALUE: Choice[OffsetCommitValue, OffsetCommitValueV0Values | OffsetCommitValueV1Values | OffsetCommitValueV2Values | OffsetCommitValueV3Values | OffsetCommitValueV4Values | OffsetCommitValue]  # fmt: skip
+OFFSET_COMMIT_VALUE: VersionedLayout[OffsetCommitValue, OffsetCommitValueV0Values | OffsetCommitValueV1Values | OffsetCommitValueV2Values | OffsetCommitValueV3Values | OffsetCommitValueV4Values | OffsetCommitValue]  # fmt: skip
 GROUP_METADATA_KEY: Layout[GroupMetadataKey, GroupMetadataKeyValues | GroupMetadataKey]
 GROUP_METADATA_VALUE_MEMBERS_V0: Layout[GroupMetadataValueMembersV0, GroupMetadataValueMembersV0Values | GroupMetadataValueMembersV0]  # fmt: skip
 GROUP_METADATA_VALUE_MEMBERS_V1: Layout[GroupMetadataValueMembersV1, GroupMetadataValueMembersV1Values | GroupMetadataValueMembersV1]  # fmt: skip
 GROUP_METADATA_VALUE_MEMBERS_V2: Layout[GroupMetadataValueMembersV2, GroupMetadataValueMembersV2Values | GroupMetadataValueMembersV2]  # fmt: skip
 GROUP_METADATA_VALUE_MEMBERS_V3: Layout[GroupMetadataValueMembersV3, GroupMetadataValueMembersV3Values | GroupMetadataValueMembersV3]  # fmt: skip
 GROUP_METADATA_VALUE_MEMBERS_V4: Layout[GroupMetadataValueMembersV4, GroupMetadataValueMembersV4Values | GroupMetadataValueMembersV4]  # fmt: skip
-GROUP_METADATA_VALUE_MEMBERS: dict[int, Layout[GroupMetadataValueMembers, GroupMetadataValueMembersV0Values | GroupMetadataValueMembersV1Values | GroupMetadataValueMembersV2Values | GroupMetadataValueMembersV3Values | GroupMetadataValueMembersV4Values | GroupMetadataValueMembers]]  # fmt: skip
+GROUP_METADATA_VALUE_MEMBERS: LayoutVersions[GroupMetadataValueMembers, GroupMetadataValueMembersV0Values | GroupMetadataValueMembersV1Values | GroupMetadataValueMembersV2Values | GroupMetadataValueMembersV3Values | GroupMetadataValueMembersV4Values | GroupMetadataValueMembers]  # fmt: skip
 GROUP_METADATA_VALUE_V0: Layout[GroupMetadataValueV0, GroupMetadataValueV0Values | GroupMetadataValueV0]  # fmt: skip
 GROUP_METADATA_VALUE_V1: Layout[GroupMetadataValueV1, GroupMetadataValueV1Values | GroupMetadataValueV1]  # fmt: skip
 GROUP_METADATA_VALUE_V2: Layout[GroupMetadataValueV2, GroupMetadataValueV2Values | GroupMetadataValueV2]  # fmt: skip
 GROUP_METADATA_VALUE_V3: Layout[GroupMetadataValueV3, GroupMetadataValueV3Values | GroupMetadataValueV3]  # fmt: skip
 GROUP_METADATA_VALUE_V4: Layout[GroupMetadataValueV4, GroupMetadataValueV4Values | GroupMetadataValueV4]  # fmt: skip
-GROUP_METADATA_VALUE: Choice[GroupMetadataValue, GroupMetadataValueV0Values | GroupMetadataValueV1Values | GroupMetadataValueV2Values | GroupMetadataValueV3Values | GroupMetadataValueV4Values | GroupMetadataValue]  # fmt: skip
+GROUP_METADATA_VALUE: VersionedLayout[GroupMetadataValue, GroupMetadataValueV0Values | GroupMetadataValueV1Values | GroupMetadataValueV2Values | GroupMetadataValueV3Values | GroupMetadataValueV4Values | GroupMetadataValue]  # fmt: skip
 CONSUMER_OFFSETS_KEY: Choice[ConsumerOffsetsKey, LegacyOffsetCommitKeyValues | OffsetCommitKeyValues | GroupMetadataKeyValues | ConsumerGroupMetadataKeyValues | ConsumerGroupPartitionMetadataKeyValues | ConsumerGroupMemberMetadataKeyValues | ConsumerGroupTargetAssignmentMetadataKeyValues | ConsumerGroupTargetAssignmentMemberKeyValues | ConsumerGroupCurrentMemberAssignmentKeyValues | ShareGroupMemberMetadataKeyValues | ShareGroupMetadataKeyValues | ShareGroupTargetAssignmentMetadataKeyValues | ShareGroupTargetAssignmentMemberKeyValues | ShareGroupCurrentMemberAssignmentKeyValues | ShareGroupStatePartitionMetadataKeyValues | ConsumerGroupRegularExpressionKeyValues | StreamsGroupMetadataKeyValues | StreamsGroupMemberMetadataKeyValues | StreamsGroupTargetAssignmentMetadataKeyValues | StreamsGroupTargetAssignmentMemberKeyValues | StreamsGroupCurrentMemberAssignmentKeyValues | StreamsGroupTopologyKeyValues | ConsumerOffsetsKey]  # fmt: skip
-CONSUMER_OFFSETS_VALUE: dict[ConsumerOffsetsRecordType, Choice[ConsumerOffsetsValue, LegacyOffsetCommitValueV0Values | OffsetCommitValueV0Values | OffsetCommitValueV1Values | OffsetCommitValueV2Values | OffsetCommitValueV3Values | OffsetCommitValueV4Values | GroupMetadataValueV0Values | GroupMetadataValueV1Values | GroupMetadataValueV2Values | GroupMetadataValueV3Values | GroupMetadataValueV4Values | ConsumerGroupMetadataValueV0Values | ConsumerGroupPartitionMetadataValueV0Values | ConsumerGroupMemberMetadataValueV0Values | ConsumerGroupTargetAssignmentMetadataValueV0Values | ConsumerGroupTargetAssignmentMemberValueV0Values | ConsumerGroupCurrentMemberAssignmentValueV0Values | ShareGroupMemberMetadataValueV0Values | ShareGroupMetadataValueV0Values | ShareGroupTargetAssignmentMetadataValueV0Values | ShareGroupTargetAssignmentMemberValueV0Values | ShareGroupCurrentMemberAssignmentValueV0Values | ShareGroupStatePartitionMetadataValueV0Values | ConsumerGroupRegularExpressionValueV0Values | StreamsGroupMetadataValueV0Values | StreamsGroupMemberMetadataValueV0Values | StreamsGroupTargetAssignmentMetadataValueV0Values | StreamsGroupTargetAssignmentMemberValueV0Values | StreamsGroupCurrentMemberAssignmentValueV0Values | StreamsGroupTopologyValueV0Values | ConsumerOffsetsValue]]  # fmt: skip
+CONSUMER_OFFSETS_VALUE: dict[ConsumerOffsetsRecordType, VersionedLayout[ConsumerOffsetsValue, LegacyOffsetCommitValueV0Values | OffsetCommitValueV0Values | OffsetCommitValueV1Values | OffsetCommitValueV2Values | OffsetCommitValueV3Values | OffsetCommitValueV4Values | GroupMetadataValueV0Values | GroupMetadataValueV1Values | GroupMetadataValueV2Values | GroupMetadataValueV3Values | GroupMetadataValueV4Values | ConsumerGroupMetadataValueV0Values | ConsumerGroupPartitionMetadataValueV0Values | ConsumerGroupMemberMetadataValueV0Values | ConsumerGroupTargetAssignmentMetadataValueV0Values | ConsumerGroupTargetAssignmentMemberValueV0Values | ConsumerGroupCurrentMemberAssignmentValueV0Values | ShareGroupMemberMetadataValueV0Values | ShareGroupMetadataValueV0Values | ShareGroupTargetAssignmentMetadataValueV0Values | ShareGroupTargetAssignmentMemberValueV0Values | ShareGroupCurrentMemberAssignmentValueV0Values | ShareGroupStatePartitionMetadataValueV0Values | ConsumerGroupRegularExpressionValueV0Values | StreamsGroupMetadataValueV0Values | StreamsGroupMemberMetadataValueV0Values | StreamsGroupTargetAssignmentMetadataValueV0Values | StreamsGroupTargetAssignmentMemberValueV0Values | StreamsGroupCurrentMemberAssignmentValueV0Values | StreamsGroupTopologyValueV0Values | ConsumerOffsetsValue]]  # fmt: skip
 
 __made_for__: dict[str, object]

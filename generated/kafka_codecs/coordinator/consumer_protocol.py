@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import Array, Bytes, Choice, Field, Integer, Layout, Text
+from codecgen.runtime.construct import Array, Bytes, Field, Integer, Layout, Text, VersionedLayout
 
 CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS = Layout(
     "consumer_protocol_subscription_owned_partitions",
@@ -125,7 +125,7 @@ CONSUMER_PROTOCOL_SUBSCRIPTION_V3 = Layout(
 )
 ConsumerProtocolSubscriptionV3 = CONSUMER_PROTOCOL_SUBSCRIPTION_V3.parsed_class
 
-CONSUMER_PROTOCOL_SUBSCRIPTION: Choice = Choice(
+CONSUMER_PROTOCOL_SUBSCRIPTION = VersionedLayout(
     "consumer_protocol_subscription",
     by="version",
     cases={
@@ -242,7 +242,7 @@ CONSUMER_PROTOCOL_ASSIGNMENT_V3 = Layout(
 )
 ConsumerProtocolAssignmentV3 = CONSUMER_PROTOCOL_ASSIGNMENT_V3.parsed_class
 
-CONSUMER_PROTOCOL_ASSIGNMENT: Choice = Choice(
+CONSUMER_PROTOCOL_ASSIGNMENT = VersionedLayout(
     "consumer_protocol_assignment",
     by="version",
     cases={
@@ -264,4 +264,4 @@ ConsumerProtocolAssignment = (
 __fast__ = "kafka_codecs.coordinator.consumer_protocol_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, Required, TypedDict, type_check_only
 
-from codecgen.runtime.construct import Choice, Layout
+from codecgen.runtime.construct import Layout, VersionedLayout
 from codecgen.runtime.parsed import Parsed
 
 class ConsumerProtocolSubscriptionOwnedPartitions(Parsed):
@@ -143,12 +143,12 @@ CONSUMER_PROTOCOL_SUBSCRIPTION_V0: Layout[ConsumerProtocolSubscriptionV0, Consum
 CONSUMER_PROTOCOL_SUBSCRIPTION_V1: Layout[ConsumerProtocolSubscriptionV1, ConsumerProtocolSubscriptionV1Values | ConsumerProtocolSubscriptionV1]  # fmt: skip
 CONSUMER_PROTOCOL_SUBSCRIPTION_V2: Layout[ConsumerProtocolSubscriptionV2, ConsumerProtocolSubscriptionV2Values | ConsumerProtocolSubscriptionV2]  # fmt: skip
 CONSUMER_PROTOCOL_SUBSCRIPTION_V3: Layout[ConsumerProtocolSubscriptionV3, ConsumerProtocolSubscriptionV3Values | ConsumerProtocolSubscriptionV3]  # fmt: skip
-CONSUMER_PROTOCOL_SUBSCRIPTION: Choice[ConsumerProtocolSubscription, ConsumerProtocolSubscriptionV0Values | ConsumerProtocolSubscriptionV1Values | ConsumerProtocolSubscriptionV2Values | ConsumerProtocolSubscriptionV3Values | ConsumerProtocolSubscription]  # fmt: skip
+CONSUMER_PROTOCOL_SUBSCRIPTION: VersionedLayout[ConsumerProtocolSubscription, ConsumerProtocolSubscriptionV0Values | ConsumerProtocolSubscriptionV1Values | ConsumerProtocolSubscriptionV2Values | ConsumerProtocolSubscriptionV3Values | ConsumerProtocolSubscription]  # fmt: skip
 CONSUMER_PROTOCOL_ASSIGNMENT_ASSIGNED_PARTITIONS: Layout[ConsumerProtocolAssignmentAssignedPartitions, ConsumerProtocolAssignmentAssignedPartitionsValues | ConsumerProtocolAssignmentAssignedPartitions]  # fmt: skip
 CONSUMER_PROTOCOL_ASSIGNMENT_V0: Layout[ConsumerProtocolAssignmentV0, ConsumerProtocolAssignmentV0Values | ConsumerProtocolAssignmentV0]  # fmt: skip
 CONSUMER_PROTOCOL_ASSIGNMENT_V1: Layout[ConsumerProtocolAssignmentV1, ConsumerProtocolAssignmentV1Values | ConsumerProtocolAssignmentV1]  # fmt: skip
 CONSUMER_PROTOCOL_ASSIGNMENT_V2: Layout[ConsumerProtocolAssignmentV2, ConsumerProtocolAssignmentV2Values | ConsumerProtocolAssignmentV2]  # fmt: skip
 CONSUMER_PROTOCOL_ASSIGNMENT_V3: Layout[ConsumerProtocolAssignmentV3, ConsumerProtocolAssignmentV3Values | ConsumerProtocolAssignmentV3]  # fmt: skip
-CONSUMER_PROTOCOL_ASSIGNMENT: Choice[ConsumerProtocolAssignment, ConsumerProtocolAssignmentV0Values | ConsumerProtocolAssignmentV1Values | ConsumerProtocolAssignmentV2Values | ConsumerProtocolAssignmentV3Values | ConsumerProtocolAssignment]  # fmt: skip
+CONSUMER_PROTOCOL_ASSIGNMENT: VersionedLayout[ConsumerProtocolAssignment, ConsumerProtocolAssignmentV0Values | ConsumerProtocolAssignmentV1Values | ConsumerProtocolAssignmentV2Values | ConsumerProtocolAssignmentV3Values | ConsumerProtocolAssignment]  # fmt: skip
 
 __made_for__: dict[str, object]

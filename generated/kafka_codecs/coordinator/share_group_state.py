@@ -13,6 +13,7 @@ from codecgen.runtime.construct import (
     Text,
     Uuid,
     Varint,
+    VersionedLayout,
 )
 from kafka_codecs.coordinator.enums import DeliveryState, ShareGroupStateRecordType
 
@@ -98,7 +99,7 @@ SHARE_SNAPSHOT_VALUE_V0 = Layout(
 )
 ShareSnapshotValueV0 = SHARE_SNAPSHOT_VALUE_V0.parsed_class
 
-SHARE_SNAPSHOT_VALUE: Choice = Choice(
+SHARE_SNAPSHOT_VALUE = VersionedLayout(
     "share_snapshot_value",
     by="version",
     cases={0: SHARE_SNAPSHOT_VALUE_V0},
@@ -184,7 +185,7 @@ SHARE_UPDATE_VALUE_V0 = Layout(
 )
 ShareUpdateValueV0 = SHARE_UPDATE_VALUE_V0.parsed_class
 
-SHARE_UPDATE_VALUE: Choice = Choice(
+SHARE_UPDATE_VALUE = VersionedLayout(
     "share_update_value",
     by="version",
     cases={0: SHARE_UPDATE_VALUE_V0},
@@ -214,4 +215,4 @@ ShareGroupStateValue = ShareSnapshotValue | ShareUpdateValue
 __fast__ = "kafka_codecs.coordinator.share_group_state_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Required, TypedDict, type_check_only
 from uuid import UUID
 
-from codecgen.runtime.construct import Choice, Layout
+from codecgen.runtime.construct import Choice, Layout, VersionedLayout
 from codecgen.runtime.parsed import Parsed, TaggedField
 from kafka_codecs.coordinator.enums import DeliveryState, ShareGroupStateRecordType
 
@@ -119,12 +119,12 @@ ShareGroupStateValue = ShareSnapshotValue | ShareUpdateValue
 SHARE_SNAPSHOT_KEY: Layout[ShareSnapshotKey, ShareSnapshotKeyValues | ShareSnapshotKey]
 SHARE_SNAPSHOT_VALUE_STATE_BATCHES: Layout[ShareSnapshotValueStateBatches, ShareSnapshotValueStateBatchesValues | ShareSnapshotValueStateBatches]  # fmt: skip
 SHARE_SNAPSHOT_VALUE_V0: Layout[ShareSnapshotValueV0, ShareSnapshotValueV0Values | ShareSnapshotValueV0]  # fmt: skip
-SHARE_SNAPSHOT_VALUE: Choice[ShareSnapshotValue, ShareSnapshotValueV0Values | ShareSnapshotValue]
+SHARE_SNAPSHOT_VALUE: VersionedLayout[ShareSnapshotValue, ShareSnapshotValueV0Values | ShareSnapshotValue]  # fmt: skip
 SHARE_UPDATE_KEY: Layout[ShareUpdateKey, ShareUpdateKeyValues | ShareUpdateKey]
 SHARE_UPDATE_VALUE_STATE_BATCHES: Layout[ShareUpdateValueStateBatches, ShareUpdateValueStateBatchesValues | ShareUpdateValueStateBatches]  # fmt: skip
 SHARE_UPDATE_VALUE_V0: Layout[ShareUpdateValueV0, ShareUpdateValueV0Values | ShareUpdateValueV0]
-SHARE_UPDATE_VALUE: Choice[ShareUpdateValue, ShareUpdateValueV0Values | ShareUpdateValue]
+SHARE_UPDATE_VALUE: VersionedLayout[ShareUpdateValue, ShareUpdateValueV0Values | ShareUpdateValue]
 SHARE_GROUP_STATE_KEY: Choice[ShareGroupStateKey, ShareSnapshotKeyValues | ShareUpdateKeyValues | ShareGroupStateKey]  # fmt: skip
-SHARE_GROUP_STATE_VALUE: dict[ShareGroupStateRecordType, Choice[ShareGroupStateValue, ShareSnapshotValueV0Values | ShareUpdateValueV0Values | ShareGroupStateValue]]  # fmt: skip
+SHARE_GROUP_STATE_VALUE: dict[ShareGroupStateRecordType, VersionedLayout[ShareGroupStateValue, ShareSnapshotValueV0Values | ShareUpdateValueV0Values | ShareGroupStateValue]]  # fmt: skip
 
 __made_for__: dict[str, object]

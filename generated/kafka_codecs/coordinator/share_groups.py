@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from codecgen.runtime.construct import (
     Array,
-    Choice,
     EnumField,
     Field,
     Integer,
     Layout,
+    LayoutVersions,
     Tags,
     Text,
     Uuid,
     Varint,
+    VersionedLayout,
 )
 from kafka_codecs.coordinator.enums import ConsumerMemberState, ConsumerOffsetsRecordType
 
@@ -77,7 +78,7 @@ SHARE_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
 )
 ShareGroupMemberMetadataValueV0 = SHARE_GROUP_MEMBER_METADATA_VALUE_V0.parsed_class
 
-SHARE_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
+SHARE_GROUP_MEMBER_METADATA_VALUE = VersionedLayout(
     "share_group_member_metadata_value",
     by="version",
     cases={0: SHARE_GROUP_MEMBER_METADATA_VALUE_V0},
@@ -119,7 +120,7 @@ SHARE_GROUP_METADATA_VALUE_V0 = Layout(
 )
 ShareGroupMetadataValueV0 = SHARE_GROUP_METADATA_VALUE_V0.parsed_class
 
-SHARE_GROUP_METADATA_VALUE: Choice = Choice(
+SHARE_GROUP_METADATA_VALUE = VersionedLayout(
     "share_group_metadata_value",
     by="version",
     cases={0: SHARE_GROUP_METADATA_VALUE_V0},
@@ -170,7 +171,7 @@ ShareGroupTargetAssignmentMetadataValueV0 = (
     SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.parsed_class
 )
 
-SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
+SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = VersionedLayout(
     "share_group_target_assignment_metadata_value",
     by="version",
     cases={0: SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0},
@@ -242,7 +243,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
 )
 ShareGroupTargetAssignmentMemberValueV0 = SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0.parsed_class
 
-SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
+SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = VersionedLayout(
     "share_group_target_assignment_member_value",
     by="version",
     cases={0: SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0},
@@ -319,7 +320,7 @@ ShareGroupCurrentMemberAssignmentValueV0 = (
     SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0.parsed_class
 )
 
-SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
+SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = VersionedLayout(
     "share_group_current_member_assignment_value",
     by="version",
     cases={0: SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0},
@@ -369,7 +370,7 @@ SHARE_GROUP_STATE_TOPIC_V0 = Layout(
 )
 ShareGroupStateTopicV0 = SHARE_GROUP_STATE_TOPIC_V0.parsed_class
 
-SHARE_GROUP_STATE_TOPIC = {0: SHARE_GROUP_STATE_TOPIC_V0}
+SHARE_GROUP_STATE_TOPIC = LayoutVersions(SHARE_GROUP_STATE_TOPIC_V0)
 ShareGroupStateTopic = ShareGroupStateTopicV0
 
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS = Layout(
@@ -433,7 +434,7 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0 = Layout(
 )
 ShareGroupStatePartitionMetadataValueV0 = SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0.parsed_class
 
-SHARE_GROUP_STATE_PARTITION_METADATA_VALUE: Choice = Choice(
+SHARE_GROUP_STATE_PARTITION_METADATA_VALUE = VersionedLayout(
     "share_group_state_partition_metadata_value",
     by="version",
     cases={0: SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0},
@@ -445,4 +446,4 @@ ShareGroupStatePartitionMetadataValue = ShareGroupStatePartitionMetadataValueV0
 __fast__ = "kafka_codecs.coordinator.share_groups_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Required, TypedDict, type_check_only
 from uuid import UUID
 
-from codecgen.runtime.construct import Choice, Layout
+from codecgen.runtime.construct import Layout, LayoutVersions, VersionedLayout
 from codecgen.runtime.parsed import Parsed, TaggedField
 from kafka_codecs.coordinator.enums import ConsumerMemberState, ConsumerOffsetsRecordType
 
@@ -216,26 +216,26 @@ ShareGroupStatePartitionMetadataValue = ShareGroupStatePartitionMetadataValueV0
 
 SHARE_GROUP_MEMBER_METADATA_KEY: Layout[ShareGroupMemberMetadataKey, ShareGroupMemberMetadataKeyValues | ShareGroupMemberMetadataKey]  # fmt: skip
 SHARE_GROUP_MEMBER_METADATA_VALUE_V0: Layout[ShareGroupMemberMetadataValueV0, ShareGroupMemberMetadataValueV0Values | ShareGroupMemberMetadataValueV0]  # fmt: skip
-SHARE_GROUP_MEMBER_METADATA_VALUE: Choice[ShareGroupMemberMetadataValue, ShareGroupMemberMetadataValueV0Values | ShareGroupMemberMetadataValue]  # fmt: skip
+SHARE_GROUP_MEMBER_METADATA_VALUE: VersionedLayout[ShareGroupMemberMetadataValue, ShareGroupMemberMetadataValueV0Values | ShareGroupMemberMetadataValue]  # fmt: skip
 SHARE_GROUP_METADATA_KEY: Layout[ShareGroupMetadataKey, ShareGroupMetadataKeyValues | ShareGroupMetadataKey]  # fmt: skip
 SHARE_GROUP_METADATA_VALUE_V0: Layout[ShareGroupMetadataValueV0, ShareGroupMetadataValueV0Values | ShareGroupMetadataValueV0]  # fmt: skip
-SHARE_GROUP_METADATA_VALUE: Choice[ShareGroupMetadataValue, ShareGroupMetadataValueV0Values | ShareGroupMetadataValue]  # fmt: skip
+SHARE_GROUP_METADATA_VALUE: VersionedLayout[ShareGroupMetadataValue, ShareGroupMetadataValueV0Values | ShareGroupMetadataValue]  # fmt: skip
 SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY: Layout[ShareGroupTargetAssignmentMetadataKey, ShareGroupTargetAssignmentMetadataKeyValues | ShareGroupTargetAssignmentMetadataKey]  # fmt: skip
 SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0: Layout[ShareGroupTargetAssignmentMetadataValueV0, ShareGroupTargetAssignmentMetadataValueV0Values | ShareGroupTargetAssignmentMetadataValueV0]  # fmt: skip
-SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice[ShareGroupTargetAssignmentMetadataValue, ShareGroupTargetAssignmentMetadataValueV0Values | ShareGroupTargetAssignmentMetadataValue]  # fmt: skip
+SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: VersionedLayout[ShareGroupTargetAssignmentMetadataValue, ShareGroupTargetAssignmentMetadataValueV0Values | ShareGroupTargetAssignmentMetadataValue]  # fmt: skip
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY: Layout[ShareGroupTargetAssignmentMemberKey, ShareGroupTargetAssignmentMemberKeyValues | ShareGroupTargetAssignmentMemberKey]  # fmt: skip
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS: Layout[ShareGroupTargetAssignmentMemberValueTopicPartitions, ShareGroupTargetAssignmentMemberValueTopicPartitionsValues | ShareGroupTargetAssignmentMemberValueTopicPartitions]  # fmt: skip
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0: Layout[ShareGroupTargetAssignmentMemberValueV0, ShareGroupTargetAssignmentMemberValueV0Values | ShareGroupTargetAssignmentMemberValueV0]  # fmt: skip
-SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice[ShareGroupTargetAssignmentMemberValue, ShareGroupTargetAssignmentMemberValueV0Values | ShareGroupTargetAssignmentMemberValue]  # fmt: skip
+SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: VersionedLayout[ShareGroupTargetAssignmentMemberValue, ShareGroupTargetAssignmentMemberValueV0Values | ShareGroupTargetAssignmentMemberValue]  # fmt: skip
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY: Layout[ShareGroupCurrentMemberAssignmentKey, ShareGroupCurrentMemberAssignmentKeyValues | ShareGroupCurrentMemberAssignmentKey]  # fmt: skip
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_ASSIGNED_PARTITIONS: Layout[ShareGroupCurrentMemberAssignmentValueAssignedPartitions, ShareGroupCurrentMemberAssignmentValueAssignedPartitionsValues | ShareGroupCurrentMemberAssignmentValueAssignedPartitions]  # fmt: skip
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0: Layout[ShareGroupCurrentMemberAssignmentValueV0, ShareGroupCurrentMemberAssignmentValueV0Values | ShareGroupCurrentMemberAssignmentValueV0]  # fmt: skip
-SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice[ShareGroupCurrentMemberAssignmentValue, ShareGroupCurrentMemberAssignmentValueV0Values | ShareGroupCurrentMemberAssignmentValue]  # fmt: skip
+SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: VersionedLayout[ShareGroupCurrentMemberAssignmentValue, ShareGroupCurrentMemberAssignmentValueV0Values | ShareGroupCurrentMemberAssignmentValue]  # fmt: skip
 SHARE_GROUP_STATE_PARTITION_METADATA_KEY: Layout[ShareGroupStatePartitionMetadataKey, ShareGroupStatePartitionMetadataKeyValues | ShareGroupStatePartitionMetadataKey]  # fmt: skip
 SHARE_GROUP_STATE_TOPIC_V0: Layout[ShareGroupStateTopicV0, ShareGroupStateTopicV0Values | ShareGroupStateTopicV0]  # fmt: skip
-SHARE_GROUP_STATE_TOPIC: dict[int, Layout[ShareGroupStateTopic, ShareGroupStateTopicV0Values | ShareGroupStateTopic]]  # fmt: skip
+SHARE_GROUP_STATE_TOPIC: LayoutVersions[ShareGroupStateTopic, ShareGroupStateTopicV0Values | ShareGroupStateTopic]  # fmt: skip
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS: Layout[ShareGroupStatePartitionMetadataValueDeletingTopics, ShareGroupStatePartitionMetadataValueDeletingTopicsValues | ShareGroupStatePartitionMetadataValueDeletingTopics]  # fmt: skip
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0: Layout[ShareGroupStatePartitionMetadataValueV0, ShareGroupStatePartitionMetadataValueV0Values | ShareGroupStatePartitionMetadataValueV0]  # fmt: skip
-SHARE_GROUP_STATE_PARTITION_METADATA_VALUE: Choice[ShareGroupStatePartitionMetadataValue, ShareGroupStatePartitionMetadataValueV0Values | ShareGroupStatePartitionMetadataValue]  # fmt: skip
+SHARE_GROUP_STATE_PARTITION_METADATA_VALUE: VersionedLayout[ShareGroupStatePartitionMetadataValue, ShareGroupStatePartitionMetadataValueV0Values | ShareGroupStatePartitionMetadataValue]  # fmt: skip
 
 __made_for__: dict[str, object]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from codecgen.runtime.construct import (
     Array,
-    Choice,
     EnumField,
     Field,
     Integer,
     Layout,
+    LayoutVersions,
     Nullable,
     Tags,
     Text,
     Varint,
+    VersionedLayout,
 )
 from kafka_codecs.coordinator.enums import ConsumerOffsetsRecordType, StreamsMemberState
 
@@ -106,7 +107,7 @@ STREAMS_GROUP_METADATA_VALUE_V0 = Layout(
 )
 StreamsGroupMetadataValueV0 = STREAMS_GROUP_METADATA_VALUE_V0.parsed_class
 
-STREAMS_GROUP_METADATA_VALUE: Choice = Choice(
+STREAMS_GROUP_METADATA_VALUE = VersionedLayout(
     "streams_group_metadata_value",
     by="version",
     cases={0: STREAMS_GROUP_METADATA_VALUE_V0},
@@ -244,7 +245,7 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
 )
 StreamsGroupMemberMetadataValueV0 = STREAMS_GROUP_MEMBER_METADATA_VALUE_V0.parsed_class
 
-STREAMS_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
+STREAMS_GROUP_MEMBER_METADATA_VALUE = VersionedLayout(
     "streams_group_member_metadata_value",
     by="version",
     cases={0: STREAMS_GROUP_MEMBER_METADATA_VALUE_V0},
@@ -295,7 +296,7 @@ StreamsGroupTargetAssignmentMetadataValueV0 = (
     STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.parsed_class
 )
 
-STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
+STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = VersionedLayout(
     "streams_group_target_assignment_metadata_value",
     by="version",
     cases={0: STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0},
@@ -345,7 +346,7 @@ STREAMS_GROUP_TARGET_TASKS_V0 = Layout(
 )
 StreamsGroupTargetTasksV0 = STREAMS_GROUP_TARGET_TASKS_V0.parsed_class
 
-STREAMS_GROUP_TARGET_TASKS = {0: STREAMS_GROUP_TARGET_TASKS_V0}
+STREAMS_GROUP_TARGET_TASKS = LayoutVersions(STREAMS_GROUP_TARGET_TASKS_V0)
 StreamsGroupTargetTasks = StreamsGroupTargetTasksV0
 
 # What a member of a streams group is to run.
@@ -385,7 +386,7 @@ StreamsGroupTargetAssignmentMemberValueV0 = (
     STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0.parsed_class
 )
 
-STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
+STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = VersionedLayout(
     "streams_group_target_assignment_member_value",
     by="version",
     cases={0: STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0},
@@ -442,7 +443,7 @@ STREAMS_GROUP_CURRENT_TASKS_V0 = Layout(
 )
 StreamsGroupCurrentTasksV0 = STREAMS_GROUP_CURRENT_TASKS_V0.parsed_class
 
-STREAMS_GROUP_CURRENT_TASKS = {0: STREAMS_GROUP_CURRENT_TASKS_V0}
+STREAMS_GROUP_CURRENT_TASKS = LayoutVersions(STREAMS_GROUP_CURRENT_TASKS_V0)
 StreamsGroupCurrentTasks = StreamsGroupCurrentTasksV0
 
 # What a member of a streams group runs at present, and what it has to give up.
@@ -527,7 +528,7 @@ StreamsGroupCurrentMemberAssignmentValueV0 = (
     STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0.parsed_class
 )
 
-STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
+STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = VersionedLayout(
     "streams_group_current_member_assignment_value",
     by="version",
     cases={0: STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0},
@@ -593,7 +594,7 @@ STREAMS_GROUP_TOPIC_V0 = Layout(
 )
 StreamsGroupTopicV0 = STREAMS_GROUP_TOPIC_V0.parsed_class
 
-STREAMS_GROUP_TOPIC = {0: STREAMS_GROUP_TOPIC_V0}
+STREAMS_GROUP_TOPIC = LayoutVersions(STREAMS_GROUP_TOPIC_V0)
 StreamsGroupTopic = StreamsGroupTopicV0
 
 STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_COPARTITION_GROUPS = Layout(
@@ -703,7 +704,9 @@ StreamsGroupTopologyValueSubtopologiesV0 = (
     STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0.parsed_class
 )
 
-STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES = {0: STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0}
+STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES = LayoutVersions(
+    STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0,
+)
 StreamsGroupTopologyValueSubtopologies = StreamsGroupTopologyValueSubtopologiesV0
 
 # The topology of a streams group: what its members read and write.
@@ -733,7 +736,7 @@ STREAMS_GROUP_TOPOLOGY_VALUE_V0 = Layout(
 )
 StreamsGroupTopologyValueV0 = STREAMS_GROUP_TOPOLOGY_VALUE_V0.parsed_class
 
-STREAMS_GROUP_TOPOLOGY_VALUE: Choice = Choice(
+STREAMS_GROUP_TOPOLOGY_VALUE = VersionedLayout(
     "streams_group_topology_value",
     by="version",
     cases={0: STREAMS_GROUP_TOPOLOGY_VALUE_V0},
@@ -745,4 +748,4 @@ StreamsGroupTopologyValue = StreamsGroupTopologyValueV0
 __fast__ = "kafka_codecs.coordinator.streams_groups_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

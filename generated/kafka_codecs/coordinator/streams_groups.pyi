@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, Required, TypedDict, type_check_only
 
-from codecgen.runtime.construct import Choice, Layout
+from codecgen.runtime.construct import Layout, LayoutVersions, VersionedLayout
 from codecgen.runtime.parsed import Parsed, TaggedField
 from kafka_codecs.coordinator.enums import ConsumerOffsetsRecordType, StreamsMemberState
 
@@ -323,33 +323,33 @@ StreamsGroupTopologyValue = StreamsGroupTopologyValueV0
 STREAMS_GROUP_METADATA_KEY: Layout[StreamsGroupMetadataKey, StreamsGroupMetadataKeyValues | StreamsGroupMetadataKey]  # fmt: skip
 STREAMS_GROUP_METADATA_VALUE_LAST_ASSIGNMENT_CONFIGS: Layout[StreamsGroupMetadataValueLastAssignmentConfigs, StreamsGroupMetadataValueLastAssignmentConfigsValues | StreamsGroupMetadataValueLastAssignmentConfigs]  # fmt: skip
 STREAMS_GROUP_METADATA_VALUE_V0: Layout[StreamsGroupMetadataValueV0, StreamsGroupMetadataValueV0Values | StreamsGroupMetadataValueV0]  # fmt: skip
-STREAMS_GROUP_METADATA_VALUE: Choice[StreamsGroupMetadataValue, StreamsGroupMetadataValueV0Values | StreamsGroupMetadataValue]  # fmt: skip
+STREAMS_GROUP_METADATA_VALUE: VersionedLayout[StreamsGroupMetadataValue, StreamsGroupMetadataValueV0Values | StreamsGroupMetadataValue]  # fmt: skip
 STREAMS_GROUP_MEMBER_METADATA_KEY: Layout[StreamsGroupMemberMetadataKey, StreamsGroupMemberMetadataKeyValues | StreamsGroupMemberMetadataKey]  # fmt: skip
 STREAMS_GROUP_MEMBER_METADATA_VALUE_USER_ENDPOINT: Layout[StreamsGroupMemberMetadataValueUserEndpoint, StreamsGroupMemberMetadataValueUserEndpointValues | StreamsGroupMemberMetadataValueUserEndpoint]  # fmt: skip
 STREAMS_GROUP_MEMBER_METADATA_VALUE_CLIENT_TAGS: Layout[StreamsGroupMemberMetadataValueClientTags, StreamsGroupMemberMetadataValueClientTagsValues | StreamsGroupMemberMetadataValueClientTags]  # fmt: skip
 STREAMS_GROUP_MEMBER_METADATA_VALUE_V0: Layout[StreamsGroupMemberMetadataValueV0, StreamsGroupMemberMetadataValueV0Values | StreamsGroupMemberMetadataValueV0]  # fmt: skip
-STREAMS_GROUP_MEMBER_METADATA_VALUE: Choice[StreamsGroupMemberMetadataValue, StreamsGroupMemberMetadataValueV0Values | StreamsGroupMemberMetadataValue]  # fmt: skip
+STREAMS_GROUP_MEMBER_METADATA_VALUE: VersionedLayout[StreamsGroupMemberMetadataValue, StreamsGroupMemberMetadataValueV0Values | StreamsGroupMemberMetadataValue]  # fmt: skip
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY: Layout[StreamsGroupTargetAssignmentMetadataKey, StreamsGroupTargetAssignmentMetadataKeyValues | StreamsGroupTargetAssignmentMetadataKey]  # fmt: skip
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0: Layout[StreamsGroupTargetAssignmentMetadataValueV0, StreamsGroupTargetAssignmentMetadataValueV0Values | StreamsGroupTargetAssignmentMetadataValueV0]  # fmt: skip
-STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice[StreamsGroupTargetAssignmentMetadataValue, StreamsGroupTargetAssignmentMetadataValueV0Values | StreamsGroupTargetAssignmentMetadataValue]  # fmt: skip
+STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: VersionedLayout[StreamsGroupTargetAssignmentMetadataValue, StreamsGroupTargetAssignmentMetadataValueV0Values | StreamsGroupTargetAssignmentMetadataValue]  # fmt: skip
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY: Layout[StreamsGroupTargetAssignmentMemberKey, StreamsGroupTargetAssignmentMemberKeyValues | StreamsGroupTargetAssignmentMemberKey]  # fmt: skip
 STREAMS_GROUP_TARGET_TASKS_V0: Layout[StreamsGroupTargetTasksV0, StreamsGroupTargetTasksV0Values | StreamsGroupTargetTasksV0]  # fmt: skip
-STREAMS_GROUP_TARGET_TASKS: dict[int, Layout[StreamsGroupTargetTasks, StreamsGroupTargetTasksV0Values | StreamsGroupTargetTasks]]  # fmt: skip
+STREAMS_GROUP_TARGET_TASKS: LayoutVersions[StreamsGroupTargetTasks, StreamsGroupTargetTasksV0Values | StreamsGroupTargetTasks]  # fmt: skip
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0: Layout[StreamsGroupTargetAssignmentMemberValueV0, StreamsGroupTargetAssignmentMemberValueV0Values | StreamsGroupTargetAssignmentMemberValueV0]  # fmt: skip
-STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice[StreamsGroupTargetAssignmentMemberValue, StreamsGroupTargetAssignmentMemberValueV0Values | StreamsGroupTargetAssignmentMemberValue]  # fmt: skip
+STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: VersionedLayout[StreamsGroupTargetAssignmentMemberValue, StreamsGroupTargetAssignmentMemberValueV0Values | StreamsGroupTargetAssignmentMemberValue]  # fmt: skip
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY: Layout[StreamsGroupCurrentMemberAssignmentKey, StreamsGroupCurrentMemberAssignmentKeyValues | StreamsGroupCurrentMemberAssignmentKey]  # fmt: skip
 STREAMS_GROUP_CURRENT_TASKS_V0: Layout[StreamsGroupCurrentTasksV0, StreamsGroupCurrentTasksV0Values | StreamsGroupCurrentTasksV0]  # fmt: skip
-STREAMS_GROUP_CURRENT_TASKS: dict[int, Layout[StreamsGroupCurrentTasks, StreamsGroupCurrentTasksV0Values | StreamsGroupCurrentTasks]]  # fmt: skip
+STREAMS_GROUP_CURRENT_TASKS: LayoutVersions[StreamsGroupCurrentTasks, StreamsGroupCurrentTasksV0Values | StreamsGroupCurrentTasks]  # fmt: skip
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0: Layout[StreamsGroupCurrentMemberAssignmentValueV0, StreamsGroupCurrentMemberAssignmentValueV0Values | StreamsGroupCurrentMemberAssignmentValueV0]  # fmt: skip
-STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice[StreamsGroupCurrentMemberAssignmentValue, StreamsGroupCurrentMemberAssignmentValueV0Values | StreamsGroupCurrentMemberAssignmentValue]  # fmt: skip
+STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: VersionedLayout[StreamsGroupCurrentMemberAssignmentValue, StreamsGroupCurrentMemberAssignmentValueV0Values | StreamsGroupCurrentMemberAssignmentValue]  # fmt: skip
 STREAMS_GROUP_TOPOLOGY_KEY: Layout[StreamsGroupTopologyKey, StreamsGroupTopologyKeyValues | StreamsGroupTopologyKey]  # fmt: skip
 STREAMS_GROUP_TOPIC_TOPIC_CONFIGS: Layout[StreamsGroupTopicTopicConfigs, StreamsGroupTopicTopicConfigsValues | StreamsGroupTopicTopicConfigs]  # fmt: skip
 STREAMS_GROUP_TOPIC_V0: Layout[StreamsGroupTopicV0, StreamsGroupTopicV0Values | StreamsGroupTopicV0]
-STREAMS_GROUP_TOPIC: dict[int, Layout[StreamsGroupTopic, StreamsGroupTopicV0Values | StreamsGroupTopic]]  # fmt: skip
+STREAMS_GROUP_TOPIC: LayoutVersions[StreamsGroupTopic, StreamsGroupTopicV0Values | StreamsGroupTopic]  # fmt: skip
 STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_COPARTITION_GROUPS: Layout[StreamsGroupTopologyValueSubtopologiesCopartitionGroups, StreamsGroupTopologyValueSubtopologiesCopartitionGroupsValues | StreamsGroupTopologyValueSubtopologiesCopartitionGroups]  # fmt: skip
 STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0: Layout[StreamsGroupTopologyValueSubtopologiesV0, StreamsGroupTopologyValueSubtopologiesV0Values | StreamsGroupTopologyValueSubtopologiesV0]  # fmt: skip
-STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES: dict[int, Layout[StreamsGroupTopologyValueSubtopologies, StreamsGroupTopologyValueSubtopologiesV0Values | StreamsGroupTopologyValueSubtopologies]]  # fmt: skip
+STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES: LayoutVersions[StreamsGroupTopologyValueSubtopologies, StreamsGroupTopologyValueSubtopologiesV0Values | StreamsGroupTopologyValueSubtopologies]  # fmt: skip
 STREAMS_GROUP_TOPOLOGY_VALUE_V0: Layout[StreamsGroupTopologyValueV0, StreamsGroupTopologyValueV0Values | StreamsGroupTopologyValueV0]  # fmt: skip
-STREAMS_GROUP_TOPOLOGY_VALUE: Choice[StreamsGroupTopologyValue, StreamsGroupTopologyValueV0Values | StreamsGroupTopologyValue]  # fmt: skip
+STREAMS_GROUP_TOPOLOGY_VALUE: VersionedLayout[StreamsGroupTopologyValue, StreamsGroupTopologyValueV0Values | StreamsGroupTopologyValue]  # fmt: skip
 
 __made_for__: dict[str, object]

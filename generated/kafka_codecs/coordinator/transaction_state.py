@@ -9,9 +9,11 @@ from codecgen.runtime.construct import (
     Field,
     Integer,
     Layout,
+    LayoutVersions,
     Tags,
     Text,
     Varint,
+    VersionedLayout,
 )
 from kafka_codecs.coordinator.enums import TransactionStateRecordType, TransactionStatus
 
@@ -64,10 +66,10 @@ TransactionLogValueTransactionPartitionsV1 = (
     TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1.parsed_class
 )
 
-TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS = {
-    0: TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0,
-    1: TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1,
-}
+TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS = LayoutVersions(
+    TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0,
+    TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1,
+)
 TransactionLogValueTransactionPartitions = (
     TransactionLogValueTransactionPartitionsV0 | TransactionLogValueTransactionPartitionsV1
 )
@@ -200,7 +202,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
 )
 TransactionLogValueV1 = TRANSACTION_LOG_VALUE_V1.parsed_class
 
-TRANSACTION_LOG_VALUE: Choice = Choice(
+TRANSACTION_LOG_VALUE = VersionedLayout(
     "transaction_log_value",
     by="version",
     cases={0: TRANSACTION_LOG_VALUE_V0, 1: TRANSACTION_LOG_VALUE_V1},
@@ -227,4 +229,4 @@ TransactionStateValue = TransactionLogValue
 __fast__ = "kafka_codecs.coordinator.transaction_state_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

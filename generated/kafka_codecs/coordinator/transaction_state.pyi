@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, Required, TypedDict, type_check_only
 
-from codecgen.runtime.construct import Choice, Layout
+from codecgen.runtime.construct import Choice, Layout, LayoutVersions, VersionedLayout
 from codecgen.runtime.parsed import Parsed, TaggedField
 from kafka_codecs.coordinator.enums import TransactionStateRecordType, TransactionStatus
 
@@ -101,11 +101,11 @@ TransactionStateValue = TransactionLogValue
 TRANSACTION_LOG_KEY: Layout[TransactionLogKey, TransactionLogKeyValues | TransactionLogKey]
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0: Layout[TransactionLogValueTransactionPartitionsV0, TransactionLogValueTransactionPartitionsV0Values | TransactionLogValueTransactionPartitionsV0]  # fmt: skip
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1: Layout[TransactionLogValueTransactionPartitionsV1, TransactionLogValueTransactionPartitionsV1Values | TransactionLogValueTransactionPartitionsV1]  # fmt: skip
-TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS: dict[int, Layout[TransactionLogValueTransactionPartitions, TransactionLogValueTransactionPartitionsV0Values | TransactionLogValueTransactionPartitionsV1Values | TransactionLogValueTransactionPartitions]]  # fmt: skip
+TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS: LayoutVersions[TransactionLogValueTransactionPartitions, TransactionLogValueTransactionPartitionsV0Values | TransactionLogValueTransactionPartitionsV1Values | TransactionLogValueTransactionPartitions]  # fmt: skip
 TRANSACTION_LOG_VALUE_V0: Layout[TransactionLogValueV0, TransactionLogValueV0Values | TransactionLogValueV0]  # fmt: skip
 TRANSACTION_LOG_VALUE_V1: Layout[TransactionLogValueV1, TransactionLogValueV1Values | TransactionLogValueV1]  # fmt: skip
-TRANSACTION_LOG_VALUE: Choice[TransactionLogValue, TransactionLogValueV0Values | TransactionLogValueV1Values | TransactionLogValue]  # fmt: skip
+TRANSACTION_LOG_VALUE: VersionedLayout[TransactionLogValue, TransactionLogValueV0Values | TransactionLogValueV1Values | TransactionLogValue]  # fmt: skip
 TRANSACTION_STATE_KEY: Choice[TransactionStateKey, TransactionLogKeyValues | TransactionStateKey]
-TRANSACTION_STATE_VALUE: dict[TransactionStateRecordType, Choice[TransactionStateValue, TransactionLogValueV0Values | TransactionLogValueV1Values | TransactionStateValue]]  # fmt: skip
+TRANSACTION_STATE_VALUE: dict[TransactionStateRecordType, VersionedLayout[TransactionStateValue, TransactionLogValueV0Values | TransactionLogValueV1Values | TransactionStateValue]]  # fmt: skip
 
 __made_for__: dict[str, object]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import Array, Choice, Field, Integer, Layout
+from codecgen.runtime.construct import Array, Field, Integer, Layout, VersionedLayout
 
 # What a broker knows of one producer.
 PRODUCER_SNAPSHOT_ENTRY = Layout(
@@ -72,7 +72,7 @@ PRODUCER_SNAPSHOT_V1 = Layout(
 )
 ProducerSnapshotV1 = PRODUCER_SNAPSHOT_V1.parsed_class
 
-PRODUCER_SNAPSHOT: Choice = Choice(
+PRODUCER_SNAPSHOT = VersionedLayout(
     "producer_snapshot",
     by="version",
     cases={1: PRODUCER_SNAPSHOT_V1},
@@ -84,4 +84,4 @@ ProducerSnapshot = ProducerSnapshotV1
 __fast__ = "kafka_codecs.files.producer_snapshot_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

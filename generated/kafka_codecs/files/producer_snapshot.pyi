@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, Required, TypedDict, type_check_only
 
-from codecgen.runtime.construct import Choice, Layout
+from codecgen.runtime.construct import Layout, VersionedLayout
 from codecgen.runtime.parsed import Parsed
 
 class ProducerSnapshotEntry(Parsed):
@@ -44,6 +44,6 @@ ProducerSnapshot = ProducerSnapshotV1
 
 PRODUCER_SNAPSHOT_ENTRY: Layout[ProducerSnapshotEntry, ProducerSnapshotEntryValues | ProducerSnapshotEntry]  # fmt: skip
 PRODUCER_SNAPSHOT_V1: Layout[ProducerSnapshotV1, ProducerSnapshotV1Values | ProducerSnapshotV1]
-PRODUCER_SNAPSHOT: Choice[ProducerSnapshot, ProducerSnapshotV1Values | ProducerSnapshot]
+PRODUCER_SNAPSHOT: VersionedLayout[ProducerSnapshot, ProducerSnapshotV1Values | ProducerSnapshot]
 
 __made_for__: dict[str, object]

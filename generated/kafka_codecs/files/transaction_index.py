@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import Array, Choice, Field, Integer, Layout
+from codecgen.runtime.construct import Array, Field, Integer, Layout, VersionedLayout
 
 # An entry of a transaction index, a transaction that was aborted.
 TRANSACTION_INDEX_ENTRY_V0 = Layout(
@@ -17,7 +17,7 @@ TRANSACTION_INDEX_ENTRY_V0 = Layout(
 )
 TransactionIndexEntryV0 = TRANSACTION_INDEX_ENTRY_V0.parsed_class
 
-TRANSACTION_INDEX_ENTRY: Choice = Choice(
+TRANSACTION_INDEX_ENTRY = VersionedLayout(
     "transaction_index_entry",
     by="version",
     cases={0: TRANSACTION_INDEX_ENTRY_V0},
@@ -38,4 +38,4 @@ TransactionIndex = TRANSACTION_INDEX.parsed_class
 __fast__ = "kafka_codecs.files.transaction_index_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, Required, TypedDict, type_check_only
 
-from codecgen.runtime.construct import Choice, Layout
+from codecgen.runtime.construct import Layout, VersionedLayout
 from codecgen.runtime.parsed import Parsed
 
 class TransactionIndexEntryV0(Parsed):
@@ -31,7 +31,7 @@ class TransactionIndexValues(TypedDict, total=False):
     entries: Sequence[TransactionIndexEntryV0Values | TransactionIndexEntry]
 
 TRANSACTION_INDEX_ENTRY_V0: Layout[TransactionIndexEntryV0, TransactionIndexEntryV0Values | TransactionIndexEntryV0]  # fmt: skip
-TRANSACTION_INDEX_ENTRY: Choice[TransactionIndexEntry, TransactionIndexEntryV0Values | TransactionIndexEntry]  # fmt: skip
+TRANSACTION_INDEX_ENTRY: VersionedLayout[TransactionIndexEntry, TransactionIndexEntryV0Values | TransactionIndexEntry]  # fmt: skip
 TRANSACTION_INDEX: Layout[TransactionIndex, TransactionIndexValues | TransactionIndex]
 
 __made_for__: dict[str, object]

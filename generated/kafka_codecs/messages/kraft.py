@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import Array, Field, Integer, Layout, Tags, Text, Uuid, Varint
+from codecgen.runtime.construct import (
+    Array,
+    Field,
+    Integer,
+    Layout,
+    LayoutVersions,
+    Tags,
+    Text,
+    Uuid,
+    Varint,
+)
 
 # The version of the KRaft protocol that the quorum runs.
 KRAFT_VERSION_RECORD_V0 = Layout(
@@ -22,7 +32,7 @@ KRAFT_VERSION_RECORD_V0 = Layout(
 )
 KraftVersionRecordV0 = KRAFT_VERSION_RECORD_V0.parsed_class
 
-KRAFT_VERSION_RECORD = {0: KRAFT_VERSION_RECORD_V0}
+KRAFT_VERSION_RECORD = LayoutVersions(KRAFT_VERSION_RECORD_V0)
 KraftVersionRecord = KraftVersionRecordV0
 
 # A listener of a voter.
@@ -43,7 +53,7 @@ VOTERS_RECORD_ENDPOINT_V0 = Layout(
 )
 VotersRecordEndpointV0 = VOTERS_RECORD_ENDPOINT_V0.parsed_class
 
-VOTERS_RECORD_ENDPOINT = {0: VOTERS_RECORD_ENDPOINT_V0}
+VOTERS_RECORD_ENDPOINT = LayoutVersions(VOTERS_RECORD_ENDPOINT_V0)
 VotersRecordEndpoint = VotersRecordEndpointV0
 
 # The range of KRaft protocol versions that a voter can run.
@@ -63,7 +73,7 @@ KRAFT_VERSION_FEATURE_V0 = Layout(
 )
 KraftVersionFeatureV0 = KRAFT_VERSION_FEATURE_V0.parsed_class
 
-KRAFT_VERSION_FEATURE = {0: KRAFT_VERSION_FEATURE_V0}
+KRAFT_VERSION_FEATURE = LayoutVersions(KRAFT_VERSION_FEATURE_V0)
 KraftVersionFeature = KraftVersionFeatureV0
 
 # A voter, where it listens, and which versions of the protocol it can run.
@@ -94,7 +104,7 @@ VOTERS_RECORD_VOTER_V0 = Layout(
 )
 VotersRecordVoterV0 = VOTERS_RECORD_VOTER_V0.parsed_class
 
-VOTERS_RECORD_VOTER = {0: VOTERS_RECORD_VOTER_V0}
+VOTERS_RECORD_VOTER = LayoutVersions(VOTERS_RECORD_VOTER_V0)
 VotersRecordVoter = VotersRecordVoterV0
 
 # The voters of a KRaft quorum, with their addresses.
@@ -119,11 +129,11 @@ VOTERS_RECORD_V0 = Layout(
 )
 VotersRecordV0 = VOTERS_RECORD_V0.parsed_class
 
-VOTERS_RECORD = {0: VOTERS_RECORD_V0}
+VOTERS_RECORD = LayoutVersions(VOTERS_RECORD_V0)
 VotersRecord = VotersRecordV0
 
 
 __fast__ = "kafka_codecs.messages.kraft_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

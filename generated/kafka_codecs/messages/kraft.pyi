@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Required, TypedDict, type_check_only
 from uuid import UUID
 
-from codecgen.runtime.construct import Layout
+from codecgen.runtime.construct import Layout, LayoutVersions
 from codecgen.runtime.parsed import Parsed, TaggedField
 
 class KraftVersionRecordV0(Parsed):
@@ -79,14 +79,14 @@ class VotersRecordV0Values(TypedDict, total=False):
 VotersRecord = VotersRecordV0
 
 KRAFT_VERSION_RECORD_V0: Layout[KraftVersionRecordV0, KraftVersionRecordV0Values | KraftVersionRecordV0]  # fmt: skip
-KRAFT_VERSION_RECORD: dict[int, Layout[KraftVersionRecord, KraftVersionRecordV0Values | KraftVersionRecord]]  # fmt: skip
+KRAFT_VERSION_RECORD: LayoutVersions[KraftVersionRecord, KraftVersionRecordV0Values | KraftVersionRecord]  # fmt: skip
 VOTERS_RECORD_ENDPOINT_V0: Layout[VotersRecordEndpointV0, VotersRecordEndpointV0Values | VotersRecordEndpointV0]  # fmt: skip
-VOTERS_RECORD_ENDPOINT: dict[int, Layout[VotersRecordEndpoint, VotersRecordEndpointV0Values | VotersRecordEndpoint]]  # fmt: skip
+VOTERS_RECORD_ENDPOINT: LayoutVersions[VotersRecordEndpoint, VotersRecordEndpointV0Values | VotersRecordEndpoint]  # fmt: skip
 KRAFT_VERSION_FEATURE_V0: Layout[KraftVersionFeatureV0, KraftVersionFeatureV0Values | KraftVersionFeatureV0]  # fmt: skip
-KRAFT_VERSION_FEATURE: dict[int, Layout[KraftVersionFeature, KraftVersionFeatureV0Values | KraftVersionFeature]]  # fmt: skip
+KRAFT_VERSION_FEATURE: LayoutVersions[KraftVersionFeature, KraftVersionFeatureV0Values | KraftVersionFeature]  # fmt: skip
 VOTERS_RECORD_VOTER_V0: Layout[VotersRecordVoterV0, VotersRecordVoterV0Values | VotersRecordVoterV0]
-VOTERS_RECORD_VOTER: dict[int, Layout[VotersRecordVoter, VotersRecordVoterV0Values | VotersRecordVoter]]  # fmt: skip
+VOTERS_RECORD_VOTER: LayoutVersions[VotersRecordVoter, VotersRecordVoterV0Values | VotersRecordVoter]  # fmt: skip
 VOTERS_RECORD_V0: Layout[VotersRecordV0, VotersRecordV0Values | VotersRecordV0]
-VOTERS_RECORD: dict[int, Layout[VotersRecord, VotersRecordV0Values | VotersRecord]]
+VOTERS_RECORD: LayoutVersions[VotersRecord, VotersRecordV0Values | VotersRecord]
 
 __made_for__: dict[str, object]

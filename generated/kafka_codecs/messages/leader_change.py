@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import Array, Field, Integer, Layout, Tags, Uuid, Varint
+from codecgen.runtime.construct import (
+    Array,
+    Field,
+    Integer,
+    Layout,
+    LayoutVersions,
+    Tags,
+    Uuid,
+    Varint,
+)
 
 # A voter of a KRaft quorum.
 VOTER_V0 = Layout(
@@ -36,7 +45,7 @@ VOTER_V1 = Layout(
 )
 VoterV1 = VOTER_V1.parsed_class
 
-VOTER = {0: VOTER_V0, 1: VOTER_V1}
+VOTER = LayoutVersions(VOTER_V0, VOTER_V1)
 Voter = VoterV0 | VoterV1
 
 # A leader of a KRaft quorum was elected.
@@ -96,11 +105,11 @@ LEADER_CHANGE_MESSAGE_V1 = Layout(
 )
 LeaderChangeMessageV1 = LEADER_CHANGE_MESSAGE_V1.parsed_class
 
-LEADER_CHANGE_MESSAGE = {0: LEADER_CHANGE_MESSAGE_V0, 1: LEADER_CHANGE_MESSAGE_V1}
+LEADER_CHANGE_MESSAGE = LayoutVersions(LEADER_CHANGE_MESSAGE_V0, LEADER_CHANGE_MESSAGE_V1)
 LeaderChangeMessage = LeaderChangeMessageV0 | LeaderChangeMessageV1
 
 
 __fast__ = "kafka_codecs.messages.leader_change_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Required, TypedDict, type_check_only
 from uuid import UUID
 
-from codecgen.runtime.construct import Layout
+from codecgen.runtime.construct import Layout, LayoutVersions
 from codecgen.runtime.parsed import Parsed, TaggedField
 
 class VoterV0(Parsed):
@@ -63,9 +63,9 @@ LeaderChangeMessage = LeaderChangeMessageV0 | LeaderChangeMessageV1
 
 VOTER_V0: Layout[VoterV0, VoterV0Values | VoterV0]
 VOTER_V1: Layout[VoterV1, VoterV1Values | VoterV1]
-VOTER: dict[int, Layout[Voter, VoterV0Values | VoterV1Values | Voter]]
+VOTER: LayoutVersions[Voter, VoterV0Values | VoterV1Values | Voter]
 LEADER_CHANGE_MESSAGE_V0: Layout[LeaderChangeMessageV0, LeaderChangeMessageV0Values | LeaderChangeMessageV0]  # fmt: skip
 LEADER_CHANGE_MESSAGE_V1: Layout[LeaderChangeMessageV1, LeaderChangeMessageV1Values | LeaderChangeMessageV1]  # fmt: skip
-LEADER_CHANGE_MESSAGE: dict[int, Layout[LeaderChangeMessage, LeaderChangeMessageV0Values | LeaderChangeMessageV1Values | LeaderChangeMessage]]  # fmt: skip
+LEADER_CHANGE_MESSAGE: LayoutVersions[LeaderChangeMessage, LeaderChangeMessageV0Values | LeaderChangeMessageV1Values | LeaderChangeMessage]  # fmt: skip
 
 __made_for__: dict[str, object]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import Field, Integer, Layout, Tags
+from codecgen.runtime.construct import Field, Integer, Layout, LayoutVersions, Tags
 
 # The first record of a KRaft snapshot.
 SNAPSHOT_HEADER_RECORD_V0 = Layout(
@@ -28,7 +28,7 @@ SNAPSHOT_HEADER_RECORD_V0 = Layout(
 )
 SnapshotHeaderRecordV0 = SNAPSHOT_HEADER_RECORD_V0.parsed_class
 
-SNAPSHOT_HEADER_RECORD = {0: SNAPSHOT_HEADER_RECORD_V0}
+SNAPSHOT_HEADER_RECORD = LayoutVersions(SNAPSHOT_HEADER_RECORD_V0)
 SnapshotHeaderRecord = SnapshotHeaderRecordV0
 
 # The last record of a KRaft snapshot.
@@ -48,11 +48,11 @@ SNAPSHOT_FOOTER_RECORD_V0 = Layout(
 )
 SnapshotFooterRecordV0 = SNAPSHOT_FOOTER_RECORD_V0.parsed_class
 
-SNAPSHOT_FOOTER_RECORD = {0: SNAPSHOT_FOOTER_RECORD_V0}
+SNAPSHOT_FOOTER_RECORD = LayoutVersions(SNAPSHOT_FOOTER_RECORD_V0)
 SnapshotFooterRecord = SnapshotFooterRecordV0
 
 
 __fast__ = "kafka_codecs.messages.snapshot_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Required, TypedDict, type_check_only
 
-from codecgen.runtime.construct import Layout
+from codecgen.runtime.construct import Layout, LayoutVersions
 from codecgen.runtime.parsed import Parsed, TaggedField
 
 class SnapshotHeaderRecordV0(Parsed):
@@ -31,8 +31,8 @@ class SnapshotFooterRecordV0Values(TypedDict, total=False):
 SnapshotFooterRecord = SnapshotFooterRecordV0
 
 SNAPSHOT_HEADER_RECORD_V0: Layout[SnapshotHeaderRecordV0, SnapshotHeaderRecordV0Values | SnapshotHeaderRecordV0]  # fmt: skip
-SNAPSHOT_HEADER_RECORD: dict[int, Layout[SnapshotHeaderRecord, SnapshotHeaderRecordV0Values | SnapshotHeaderRecord]]  # fmt: skip
+SNAPSHOT_HEADER_RECORD: LayoutVersions[SnapshotHeaderRecord, SnapshotHeaderRecordV0Values | SnapshotHeaderRecord]  # fmt: skip
 SNAPSHOT_FOOTER_RECORD_V0: Layout[SnapshotFooterRecordV0, SnapshotFooterRecordV0Values | SnapshotFooterRecordV0]  # fmt: skip
-SNAPSHOT_FOOTER_RECORD: dict[int, Layout[SnapshotFooterRecord, SnapshotFooterRecordV0Values | SnapshotFooterRecord]]  # fmt: skip
+SNAPSHOT_FOOTER_RECORD: LayoutVersions[SnapshotFooterRecord, SnapshotFooterRecordV0Values | SnapshotFooterRecord]  # fmt: skip
 
 __made_for__: dict[str, object]

@@ -9,6 +9,7 @@ from codecgen.runtime.construct import (
     Field,
     Integer,
     Layout,
+    LayoutVersions,
     Tags,
     Text,
     Uuid,
@@ -40,7 +41,7 @@ REGISTERED_ENDPOINT_V0 = Layout(
 )
 RegisteredEndpointV0 = REGISTERED_ENDPOINT_V0.parsed_class
 
-REGISTERED_ENDPOINT = {0: REGISTERED_ENDPOINT_V0}
+REGISTERED_ENDPOINT = LayoutVersions(REGISTERED_ENDPOINT_V0)
 RegisteredEndpoint = RegisteredEndpointV0
 
 # The levels of a feature that a broker or a controller can run.
@@ -61,7 +62,7 @@ REGISTERED_FEATURE_V0 = Layout(
 )
 RegisteredFeatureV0 = REGISTERED_FEATURE_V0.parsed_class
 
-REGISTERED_FEATURE = {0: REGISTERED_FEATURE_V0}
+REGISTERED_FEATURE = LayoutVersions(REGISTERED_FEATURE_V0)
 RegisteredFeature = RegisteredFeatureV0
 
 # A broker has registered.
@@ -306,13 +307,13 @@ REGISTER_BROKER_RECORD_V4 = Layout(
 )
 RegisterBrokerRecordV4 = REGISTER_BROKER_RECORD_V4.parsed_class
 
-REGISTER_BROKER_RECORD = {
-    0: REGISTER_BROKER_RECORD_V0,
-    1: REGISTER_BROKER_RECORD_V1,
-    2: REGISTER_BROKER_RECORD_V2,
-    3: REGISTER_BROKER_RECORD_V3,
-    4: REGISTER_BROKER_RECORD_V4,
-}
+REGISTER_BROKER_RECORD = LayoutVersions(
+    REGISTER_BROKER_RECORD_V0,
+    REGISTER_BROKER_RECORD_V1,
+    REGISTER_BROKER_RECORD_V2,
+    REGISTER_BROKER_RECORD_V3,
+    REGISTER_BROKER_RECORD_V4,
+)
 RegisterBrokerRecord = (
     RegisterBrokerRecordV0
     | RegisterBrokerRecordV1
@@ -338,7 +339,7 @@ UNREGISTER_BROKER_RECORD_V0 = Layout(
 )
 UnregisterBrokerRecordV0 = UNREGISTER_BROKER_RECORD_V0.parsed_class
 
-UNREGISTER_BROKER_RECORD = {0: UNREGISTER_BROKER_RECORD_V0}
+UNREGISTER_BROKER_RECORD = LayoutVersions(UNREGISTER_BROKER_RECORD_V0)
 UnregisterBrokerRecord = UnregisterBrokerRecordV0
 
 # What changed of the registration of a broker.
@@ -453,12 +454,12 @@ BROKER_REGISTRATION_CHANGE_RECORD_V3 = Layout(
 )
 BrokerRegistrationChangeRecordV3 = BROKER_REGISTRATION_CHANGE_RECORD_V3.parsed_class
 
-BROKER_REGISTRATION_CHANGE_RECORD = {
-    0: BROKER_REGISTRATION_CHANGE_RECORD_V0,
-    1: BROKER_REGISTRATION_CHANGE_RECORD_V1,
-    2: BROKER_REGISTRATION_CHANGE_RECORD_V2,
-    3: BROKER_REGISTRATION_CHANGE_RECORD_V3,
-}
+BROKER_REGISTRATION_CHANGE_RECORD = LayoutVersions(
+    BROKER_REGISTRATION_CHANGE_RECORD_V0,
+    BROKER_REGISTRATION_CHANGE_RECORD_V1,
+    BROKER_REGISTRATION_CHANGE_RECORD_V2,
+    BROKER_REGISTRATION_CHANGE_RECORD_V3,
+)
 BrokerRegistrationChangeRecord = (
     BrokerRegistrationChangeRecordV0
     | BrokerRegistrationChangeRecordV1
@@ -483,7 +484,7 @@ FENCE_BROKER_RECORD_V0 = Layout(
 )
 FenceBrokerRecordV0 = FENCE_BROKER_RECORD_V0.parsed_class
 
-FENCE_BROKER_RECORD = {0: FENCE_BROKER_RECORD_V0}
+FENCE_BROKER_RECORD = LayoutVersions(FENCE_BROKER_RECORD_V0)
 FenceBrokerRecord = FenceBrokerRecordV0
 
 # A broker is fenced no more. `broker_registration_change_record` is written in its place since 3.3.
@@ -503,7 +504,7 @@ UNFENCE_BROKER_RECORD_V0 = Layout(
 )
 UnfenceBrokerRecordV0 = UNFENCE_BROKER_RECORD_V0.parsed_class
 
-UNFENCE_BROKER_RECORD = {0: UNFENCE_BROKER_RECORD_V0}
+UNFENCE_BROKER_RECORD = LayoutVersions(UNFENCE_BROKER_RECORD_V0)
 UnfenceBrokerRecord = UnfenceBrokerRecordV0
 
 # A controller has registered.
@@ -535,7 +536,7 @@ REGISTER_CONTROLLER_RECORD_V0 = Layout(
 )
 RegisterControllerRecordV0 = REGISTER_CONTROLLER_RECORD_V0.parsed_class
 
-REGISTER_CONTROLLER_RECORD = {0: REGISTER_CONTROLLER_RECORD_V0}
+REGISTER_CONTROLLER_RECORD = LayoutVersions(REGISTER_CONTROLLER_RECORD_V0)
 RegisterControllerRecord = RegisterControllerRecordV0
 
 # A controller is registered no more.
@@ -554,11 +555,11 @@ UNREGISTER_CONTROLLER_RECORD_V0 = Layout(
 )
 UnregisterControllerRecordV0 = UNREGISTER_CONTROLLER_RECORD_V0.parsed_class
 
-UNREGISTER_CONTROLLER_RECORD = {0: UNREGISTER_CONTROLLER_RECORD_V0}
+UNREGISTER_CONTROLLER_RECORD = LayoutVersions(UNREGISTER_CONTROLLER_RECORD_V0)
 UnregisterControllerRecord = UnregisterControllerRecordV0
 
 
 __fast__ = "kafka_codecs.metadata.brokers_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

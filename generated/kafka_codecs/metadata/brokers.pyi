@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Required, TypedDict, type_check_only
 from uuid import UUID
 
-from codecgen.runtime.construct import Layout
+from codecgen.runtime.construct import Layout, LayoutVersions
 from codecgen.runtime.parsed import Parsed, TaggedField
 from kafka_codecs.metadata.enums import ControlledShutdownChange, FencingChange, SecurityProtocol
 
@@ -314,29 +314,29 @@ class UnregisterControllerRecordV0Values(TypedDict, total=False):
 UnregisterControllerRecord = UnregisterControllerRecordV0
 
 REGISTERED_ENDPOINT_V0: Layout[RegisteredEndpointV0, RegisteredEndpointV0Values | RegisteredEndpointV0]  # fmt: skip
-REGISTERED_ENDPOINT: dict[int, Layout[RegisteredEndpoint, RegisteredEndpointV0Values | RegisteredEndpoint]]  # fmt: skip
+REGISTERED_ENDPOINT: LayoutVersions[RegisteredEndpoint, RegisteredEndpointV0Values | RegisteredEndpoint]  # fmt: skip
 REGISTERED_FEATURE_V0: Layout[RegisteredFeatureV0, RegisteredFeatureV0Values | RegisteredFeatureV0]
-REGISTERED_FEATURE: dict[int, Layout[RegisteredFeature, RegisteredFeatureV0Values | RegisteredFeature]]  # fmt: skip
+REGISTERED_FEATURE: LayoutVersions[RegisteredFeature, RegisteredFeatureV0Values | RegisteredFeature]
 REGISTER_BROKER_RECORD_V0: Layout[RegisterBrokerRecordV0, RegisterBrokerRecordV0Values | RegisterBrokerRecordV0]  # fmt: skip
 REGISTER_BROKER_RECORD_V1: Layout[RegisterBrokerRecordV1, RegisterBrokerRecordV1Values | RegisterBrokerRecordV1]  # fmt: skip
 REGISTER_BROKER_RECORD_V2: Layout[RegisterBrokerRecordV2, RegisterBrokerRecordV2Values | RegisterBrokerRecordV2]  # fmt: skip
 REGISTER_BROKER_RECORD_V3: Layout[RegisterBrokerRecordV3, RegisterBrokerRecordV3Values | RegisterBrokerRecordV3]  # fmt: skip
 REGISTER_BROKER_RECORD_V4: Layout[RegisterBrokerRecordV4, RegisterBrokerRecordV4Values | RegisterBrokerRecordV4]  # fmt: skip
-REGISTER_BROKER_RECORD: dict[int, Layout[RegisterBrokerRecord, RegisterBrokerRecordV0Values | RegisterBrokerRecordV1Values | RegisterBrokerRecordV2Values | RegisterBrokerRecordV3Values | RegisterBrokerRecordV4Values | RegisterBrokerRecord]]  # fmt: skip
+REGISTER_BROKER_RECORD: LayoutVersions[RegisterBrokerRecord, RegisterBrokerRecordV0Values | RegisterBrokerRecordV1Values | RegisterBrokerRecordV2Values | RegisterBrokerRecordV3Values | RegisterBrokerRecordV4Values | RegisterBrokerRecord]  # fmt: skip
 UNREGISTER_BROKER_RECORD_V0: Layout[UnregisterBrokerRecordV0, UnregisterBrokerRecordV0Values | UnregisterBrokerRecordV0]  # fmt: skip
-UNREGISTER_BROKER_RECORD: dict[int, Layout[UnregisterBrokerRecord, UnregisterBrokerRecordV0Values | UnregisterBrokerRecord]]  # fmt: skip
+UNREGISTER_BROKER_RECORD: LayoutVersions[UnregisterBrokerRecord, UnregisterBrokerRecordV0Values | UnregisterBrokerRecord]  # fmt: skip
 BROKER_REGISTRATION_CHANGE_RECORD_V0: Layout[BrokerRegistrationChangeRecordV0, BrokerRegistrationChangeRecordV0Values | BrokerRegistrationChangeRecordV0]  # fmt: skip
 BROKER_REGISTRATION_CHANGE_RECORD_V1: Layout[BrokerRegistrationChangeRecordV1, BrokerRegistrationChangeRecordV1Values | BrokerRegistrationChangeRecordV1]  # fmt: skip
 BROKER_REGISTRATION_CHANGE_RECORD_V2: Layout[BrokerRegistrationChangeRecordV2, BrokerRegistrationChangeRecordV2Values | BrokerRegistrationChangeRecordV2]  # fmt: skip
 BROKER_REGISTRATION_CHANGE_RECORD_V3: Layout[BrokerRegistrationChangeRecordV3, BrokerRegistrationChangeRecordV3Values | BrokerRegistrationChangeRecordV3]  # fmt: skip
-BROKER_REGISTRATION_CHANGE_RECORD: dict[int, Layout[BrokerRegistrationChangeRecord, BrokerRegistrationChangeRecordV0Values | BrokerRegistrationChangeRecordV1Values | BrokerRegistrationChangeRecordV2Values | BrokerRegistrationChangeRecordV3Values | BrokerRegistrationChangeRecord]]  # fmt: skip
+BROKER_REGISTRATION_CHANGE_RECORD: LayoutVersions[BrokerRegistrationChangeRecord, BrokerRegistrationChangeRecordV0Values | BrokerRegistrationChangeRecordV1Values | BrokerRegistrationChangeRecordV2Values | BrokerRegistrationChangeRecordV3Values | BrokerRegistrationChangeRecord]  # fmt: skip
 FENCE_BROKER_RECORD_V0: Layout[FenceBrokerRecordV0, FenceBrokerRecordV0Values | FenceBrokerRecordV0]
-FENCE_BROKER_RECORD: dict[int, Layout[FenceBrokerRecord, FenceBrokerRecordV0Values | FenceBrokerRecord]]  # fmt: skip
+FENCE_BROKER_RECORD: LayoutVersions[FenceBrokerRecord, FenceBrokerRecordV0Values | FenceBrokerRecord]  # fmt: skip
 UNFENCE_BROKER_RECORD_V0: Layout[UnfenceBrokerRecordV0, UnfenceBrokerRecordV0Values | UnfenceBrokerRecordV0]  # fmt: skip
-UNFENCE_BROKER_RECORD: dict[int, Layout[UnfenceBrokerRecord, UnfenceBrokerRecordV0Values | UnfenceBrokerRecord]]  # fmt: skip
+UNFENCE_BROKER_RECORD: LayoutVersions[UnfenceBrokerRecord, UnfenceBrokerRecordV0Values | UnfenceBrokerRecord]  # fmt: skip
 REGISTER_CONTROLLER_RECORD_V0: Layout[RegisterControllerRecordV0, RegisterControllerRecordV0Values | RegisterControllerRecordV0]  # fmt: skip
-REGISTER_CONTROLLER_RECORD: dict[int, Layout[RegisterControllerRecord, RegisterControllerRecordV0Values | RegisterControllerRecord]]  # fmt: skip
+REGISTER_CONTROLLER_RECORD: LayoutVersions[RegisterControllerRecord, RegisterControllerRecordV0Values | RegisterControllerRecord]  # fmt: skip
 UNREGISTER_CONTROLLER_RECORD_V0: Layout[UnregisterControllerRecordV0, UnregisterControllerRecordV0Values | UnregisterControllerRecordV0]  # fmt: skip
-UNREGISTER_CONTROLLER_RECORD: dict[int, Layout[UnregisterControllerRecord, UnregisterControllerRecordV0Values | UnregisterControllerRecord]]  # fmt: skip
+UNREGISTER_CONTROLLER_RECORD: LayoutVersions[UnregisterControllerRecord, UnregisterControllerRecordV0Values | UnregisterControllerRecord]  # fmt: skip
 
 __made_for__: dict[str, object]

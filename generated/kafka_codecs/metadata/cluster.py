@@ -10,6 +10,7 @@ from codecgen.runtime.construct import (
     Float64,
     Integer,
     Layout,
+    LayoutVersions,
     Sensitive,
     Tags,
     Text,
@@ -68,7 +69,7 @@ CONFIG_RECORD_V0 = Layout(
 )
 ConfigRecordV0 = CONFIG_RECORD_V0.parsed_class
 
-CONFIG_RECORD = {0: CONFIG_RECORD_V0}
+CONFIG_RECORD = LayoutVersions(CONFIG_RECORD_V0)
 ConfigRecord = ConfigRecordV0
 
 CLIENT_QUOTA_RECORD_ENTITY = Layout(
@@ -119,7 +120,7 @@ CLIENT_QUOTA_RECORD_V0 = Layout(
 )
 ClientQuotaRecordV0 = CLIENT_QUOTA_RECORD_V0.parsed_class
 
-CLIENT_QUOTA_RECORD = {0: CLIENT_QUOTA_RECORD_V0}
+CLIENT_QUOTA_RECORD = LayoutVersions(CLIENT_QUOTA_RECORD_V0)
 ClientQuotaRecord = ClientQuotaRecordV0
 
 # The level at which the cluster runs a feature.
@@ -139,7 +140,7 @@ FEATURE_LEVEL_RECORD_V0 = Layout(
 )
 FeatureLevelRecordV0 = FEATURE_LEVEL_RECORD_V0.parsed_class
 
-FEATURE_LEVEL_RECORD = {0: FEATURE_LEVEL_RECORD_V0}
+FEATURE_LEVEL_RECORD = LayoutVersions(FEATURE_LEVEL_RECORD_V0)
 FeatureLevelRecord = FeatureLevelRecordV0
 
 # A broker was given a block of producer ids.
@@ -167,7 +168,7 @@ PRODUCER_IDS_RECORD_V0 = Layout(
 )
 ProducerIdsRecordV0 = PRODUCER_IDS_RECORD_V0.parsed_class
 
-PRODUCER_IDS_RECORD = {0: PRODUCER_IDS_RECORD_V0}
+PRODUCER_IDS_RECORD = LayoutVersions(PRODUCER_IDS_RECORD_V0)
 ProducerIdsRecord = ProducerIdsRecordV0
 
 # Nothing. The active controller writes it now and then, so that the log goes on.
@@ -185,7 +186,7 @@ NO_OP_RECORD_V0 = Layout(
 )
 NoOpRecordV0 = NO_OP_RECORD_V0.parsed_class
 
-NO_OP_RECORD = {0: NO_OP_RECORD_V0}
+NO_OP_RECORD = LayoutVersions(NO_OP_RECORD_V0)
 NoOpRecord = NoOpRecordV0
 
 # How far the migration from ZooKeeper is.
@@ -209,7 +210,7 @@ ZK_MIGRATION_STATE_RECORD_V0 = Layout(
 )
 ZkMigrationStateRecordV0 = ZK_MIGRATION_STATE_RECORD_V0.parsed_class
 
-ZK_MIGRATION_STATE_RECORD = {0: ZK_MIGRATION_STATE_RECORD_V0}
+ZK_MIGRATION_STATE_RECORD = LayoutVersions(ZK_MIGRATION_STATE_RECORD_V0)
 ZkMigrationStateRecord = ZkMigrationStateRecordV0
 
 # Records that belong together begin.
@@ -234,7 +235,7 @@ BEGIN_TRANSACTION_RECORD_V0 = Layout(
 )
 BeginTransactionRecordV0 = BEGIN_TRANSACTION_RECORD_V0.parsed_class
 
-BEGIN_TRANSACTION_RECORD = {0: BEGIN_TRANSACTION_RECORD_V0}
+BEGIN_TRANSACTION_RECORD = LayoutVersions(BEGIN_TRANSACTION_RECORD_V0)
 BeginTransactionRecord = BeginTransactionRecordV0
 
 # Records that belong together end, and take effect.
@@ -252,7 +253,7 @@ END_TRANSACTION_RECORD_V0 = Layout(
 )
 EndTransactionRecordV0 = END_TRANSACTION_RECORD_V0.parsed_class
 
-END_TRANSACTION_RECORD = {0: END_TRANSACTION_RECORD_V0}
+END_TRANSACTION_RECORD = LayoutVersions(END_TRANSACTION_RECORD_V0)
 EndTransactionRecord = EndTransactionRecordV0
 
 # Records that belong together end, and have no effect.
@@ -277,11 +278,11 @@ ABORT_TRANSACTION_RECORD_V0 = Layout(
 )
 AbortTransactionRecordV0 = ABORT_TRANSACTION_RECORD_V0.parsed_class
 
-ABORT_TRANSACTION_RECORD = {0: ABORT_TRANSACTION_RECORD_V0}
+ABORT_TRANSACTION_RECORD = LayoutVersions(ABORT_TRANSACTION_RECORD_V0)
 AbortTransactionRecord = AbortTransactionRecordV0
 
 
 __fast__ = "kafka_codecs.metadata.cluster_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

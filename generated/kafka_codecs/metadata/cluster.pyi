@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Required, TypedDict, type_check_only
 
-from codecgen.runtime.construct import Layout
+from codecgen.runtime.construct import Layout, LayoutVersions
 from codecgen.runtime.parsed import Parsed, TaggedField
 from kafka_codecs.metadata.enums import ConfigResourceType, ZkMigrationState
 
@@ -132,23 +132,23 @@ class AbortTransactionRecordV0Values(TypedDict, total=False):
 AbortTransactionRecord = AbortTransactionRecordV0
 
 CONFIG_RECORD_V0: Layout[ConfigRecordV0, ConfigRecordV0Values | ConfigRecordV0]
-CONFIG_RECORD: dict[int, Layout[ConfigRecord, ConfigRecordV0Values | ConfigRecord]]
+CONFIG_RECORD: LayoutVersions[ConfigRecord, ConfigRecordV0Values | ConfigRecord]
 CLIENT_QUOTA_RECORD_ENTITY: Layout[ClientQuotaRecordEntity, ClientQuotaRecordEntityValues | ClientQuotaRecordEntity]  # fmt: skip
 CLIENT_QUOTA_RECORD_V0: Layout[ClientQuotaRecordV0, ClientQuotaRecordV0Values | ClientQuotaRecordV0]
-CLIENT_QUOTA_RECORD: dict[int, Layout[ClientQuotaRecord, ClientQuotaRecordV0Values | ClientQuotaRecord]]  # fmt: skip
+CLIENT_QUOTA_RECORD: LayoutVersions[ClientQuotaRecord, ClientQuotaRecordV0Values | ClientQuotaRecord]  # fmt: skip
 FEATURE_LEVEL_RECORD_V0: Layout[FeatureLevelRecordV0, FeatureLevelRecordV0Values | FeatureLevelRecordV0]  # fmt: skip
-FEATURE_LEVEL_RECORD: dict[int, Layout[FeatureLevelRecord, FeatureLevelRecordV0Values | FeatureLevelRecord]]  # fmt: skip
+FEATURE_LEVEL_RECORD: LayoutVersions[FeatureLevelRecord, FeatureLevelRecordV0Values | FeatureLevelRecord]  # fmt: skip
 PRODUCER_IDS_RECORD_V0: Layout[ProducerIdsRecordV0, ProducerIdsRecordV0Values | ProducerIdsRecordV0]
-PRODUCER_IDS_RECORD: dict[int, Layout[ProducerIdsRecord, ProducerIdsRecordV0Values | ProducerIdsRecord]]  # fmt: skip
+PRODUCER_IDS_RECORD: LayoutVersions[ProducerIdsRecord, ProducerIdsRecordV0Values | ProducerIdsRecord]  # fmt: skip
 NO_OP_RECORD_V0: Layout[NoOpRecordV0, NoOpRecordV0Values | NoOpRecordV0]
-NO_OP_RECORD: dict[int, Layout[NoOpRecord, NoOpRecordV0Values | NoOpRecord]]
+NO_OP_RECORD: LayoutVersions[NoOpRecord, NoOpRecordV0Values | NoOpRecord]
 ZK_MIGRATION_STATE_RECORD_V0: Layout[ZkMigrationStateRecordV0, ZkMigrationStateRecordV0Values | ZkMigrationStateRecordV0]  # fmt: skip
-ZK_MIGRATION_STATE_RECORD: dict[int, Layout[ZkMigrationStateRecord, ZkMigrationStateRecordV0Values | ZkMigrationStateRecord]]  # fmt: skip
+ZK_MIGRATION_STATE_RECORD: LayoutVersions[ZkMigrationStateRecord, ZkMigrationStateRecordV0Values | ZkMigrationStateRecord]  # fmt: skip
 BEGIN_TRANSACTION_RECORD_V0: Layout[BeginTransactionRecordV0, BeginTransactionRecordV0Values | BeginTransactionRecordV0]  # fmt: skip
-BEGIN_TRANSACTION_RECORD: dict[int, Layout[BeginTransactionRecord, BeginTransactionRecordV0Values | BeginTransactionRecord]]  # fmt: skip
+BEGIN_TRANSACTION_RECORD: LayoutVersions[BeginTransactionRecord, BeginTransactionRecordV0Values | BeginTransactionRecord]  # fmt: skip
 END_TRANSACTION_RECORD_V0: Layout[EndTransactionRecordV0, EndTransactionRecordV0Values | EndTransactionRecordV0]  # fmt: skip
-END_TRANSACTION_RECORD: dict[int, Layout[EndTransactionRecord, EndTransactionRecordV0Values | EndTransactionRecord]]  # fmt: skip
+END_TRANSACTION_RECORD: LayoutVersions[EndTransactionRecord, EndTransactionRecordV0Values | EndTransactionRecord]  # fmt: skip
 ABORT_TRANSACTION_RECORD_V0: Layout[AbortTransactionRecordV0, AbortTransactionRecordV0Values | AbortTransactionRecordV0]  # fmt: skip
-ABORT_TRANSACTION_RECORD: dict[int, Layout[AbortTransactionRecord, AbortTransactionRecordV0Values | AbortTransactionRecord]]  # fmt: skip
+ABORT_TRANSACTION_RECORD: LayoutVersions[AbortTransactionRecord, AbortTransactionRecordV0Values | AbortTransactionRecord]  # fmt: skip
 
 __made_for__: dict[str, object]

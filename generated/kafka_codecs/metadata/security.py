@@ -9,6 +9,7 @@ from codecgen.runtime.construct import (
     Field,
     Integer,
     Layout,
+    LayoutVersions,
     Sensitive,
     Tags,
     Text,
@@ -59,7 +60,7 @@ DELEGATION_TOKEN_RECORD_V0 = Layout(
 )
 DelegationTokenRecordV0 = DELEGATION_TOKEN_RECORD_V0.parsed_class
 
-DELEGATION_TOKEN_RECORD = {0: DELEGATION_TOKEN_RECORD_V0}
+DELEGATION_TOKEN_RECORD = LayoutVersions(DELEGATION_TOKEN_RECORD_V0)
 DelegationTokenRecord = DelegationTokenRecordV0
 
 # A delegation token was removed.
@@ -83,7 +84,7 @@ REMOVE_DELEGATION_TOKEN_RECORD_V0 = Layout(
 )
 RemoveDelegationTokenRecordV0 = REMOVE_DELEGATION_TOKEN_RECORD_V0.parsed_class
 
-REMOVE_DELEGATION_TOKEN_RECORD = {0: REMOVE_DELEGATION_TOKEN_RECORD_V0}
+REMOVE_DELEGATION_TOKEN_RECORD = LayoutVersions(REMOVE_DELEGATION_TOKEN_RECORD_V0)
 RemoveDelegationTokenRecord = RemoveDelegationTokenRecordV0
 
 # The password of a user, as SCRAM stores it.
@@ -124,7 +125,7 @@ USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
 )
 UserScramCredentialRecordV0 = USER_SCRAM_CREDENTIAL_RECORD_V0.parsed_class
 
-USER_SCRAM_CREDENTIAL_RECORD = {0: USER_SCRAM_CREDENTIAL_RECORD_V0}
+USER_SCRAM_CREDENTIAL_RECORD = LayoutVersions(USER_SCRAM_CREDENTIAL_RECORD_V0)
 UserScramCredentialRecord = UserScramCredentialRecordV0
 
 # A password of a user was removed.
@@ -144,7 +145,7 @@ REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
 )
 RemoveUserScramCredentialRecordV0 = REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0.parsed_class
 
-REMOVE_USER_SCRAM_CREDENTIAL_RECORD = {0: REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0}
+REMOVE_USER_SCRAM_CREDENTIAL_RECORD = LayoutVersions(REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0)
 RemoveUserScramCredentialRecord = RemoveUserScramCredentialRecordV0
 
 # A rule of access was made.
@@ -190,7 +191,7 @@ ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
 )
 AccessControlEntryRecordV0 = ACCESS_CONTROL_ENTRY_RECORD_V0.parsed_class
 
-ACCESS_CONTROL_ENTRY_RECORD = {0: ACCESS_CONTROL_ENTRY_RECORD_V0}
+ACCESS_CONTROL_ENTRY_RECORD = LayoutVersions(ACCESS_CONTROL_ENTRY_RECORD_V0)
 AccessControlEntryRecord = AccessControlEntryRecordV0
 
 # A rule of access was removed.
@@ -209,11 +210,11 @@ REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
 )
 RemoveAccessControlEntryRecordV0 = REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0.parsed_class
 
-REMOVE_ACCESS_CONTROL_ENTRY_RECORD = {0: REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0}
+REMOVE_ACCESS_CONTROL_ENTRY_RECORD = LayoutVersions(REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0)
 RemoveAccessControlEntryRecord = RemoveAccessControlEntryRecordV0
 
 
 __fast__ = "kafka_codecs.metadata.security_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

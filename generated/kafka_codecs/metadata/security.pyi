@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Required, TypedDict, type_check_only
 from uuid import UUID
 
-from codecgen.runtime.construct import Layout
+from codecgen.runtime.construct import Layout, LayoutVersions
 from codecgen.runtime.parsed import Parsed, TaggedField
 from kafka_codecs.metadata.enums import (
     AclOperation,
@@ -119,16 +119,16 @@ class RemoveAccessControlEntryRecordV0Values(TypedDict, total=False):
 RemoveAccessControlEntryRecord = RemoveAccessControlEntryRecordV0
 
 DELEGATION_TOKEN_RECORD_V0: Layout[DelegationTokenRecordV0, DelegationTokenRecordV0Values | DelegationTokenRecordV0]  # fmt: skip
-DELEGATION_TOKEN_RECORD: dict[int, Layout[DelegationTokenRecord, DelegationTokenRecordV0Values | DelegationTokenRecord]]  # fmt: skip
+DELEGATION_TOKEN_RECORD: LayoutVersions[DelegationTokenRecord, DelegationTokenRecordV0Values | DelegationTokenRecord]  # fmt: skip
 REMOVE_DELEGATION_TOKEN_RECORD_V0: Layout[RemoveDelegationTokenRecordV0, RemoveDelegationTokenRecordV0Values | RemoveDelegationTokenRecordV0]  # fmt: skip
-REMOVE_DELEGATION_TOKEN_RECORD: dict[int, Layout[RemoveDelegationTokenRecord, RemoveDelegationTokenRecordV0Values | RemoveDelegationTokenRecord]]  # fmt: skip
+REMOVE_DELEGATION_TOKEN_RECORD: LayoutVersions[RemoveDelegationTokenRecord, RemoveDelegationTokenRecordV0Values | RemoveDelegationTokenRecord]  # fmt: skip
 USER_SCRAM_CREDENTIAL_RECORD_V0: Layout[UserScramCredentialRecordV0, UserScramCredentialRecordV0Values | UserScramCredentialRecordV0]  # fmt: skip
-USER_SCRAM_CREDENTIAL_RECORD: dict[int, Layout[UserScramCredentialRecord, UserScramCredentialRecordV0Values | UserScramCredentialRecord]]  # fmt: skip
+USER_SCRAM_CREDENTIAL_RECORD: LayoutVersions[UserScramCredentialRecord, UserScramCredentialRecordV0Values | UserScramCredentialRecord]  # fmt: skip
 REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0: Layout[RemoveUserScramCredentialRecordV0, RemoveUserScramCredentialRecordV0Values | RemoveUserScramCredentialRecordV0]  # fmt: skip
-REMOVE_USER_SCRAM_CREDENTIAL_RECORD: dict[int, Layout[RemoveUserScramCredentialRecord, RemoveUserScramCredentialRecordV0Values | RemoveUserScramCredentialRecord]]  # fmt: skip
+REMOVE_USER_SCRAM_CREDENTIAL_RECORD: LayoutVersions[RemoveUserScramCredentialRecord, RemoveUserScramCredentialRecordV0Values | RemoveUserScramCredentialRecord]  # fmt: skip
 ACCESS_CONTROL_ENTRY_RECORD_V0: Layout[AccessControlEntryRecordV0, AccessControlEntryRecordV0Values | AccessControlEntryRecordV0]  # fmt: skip
-ACCESS_CONTROL_ENTRY_RECORD: dict[int, Layout[AccessControlEntryRecord, AccessControlEntryRecordV0Values | AccessControlEntryRecord]]  # fmt: skip
+ACCESS_CONTROL_ENTRY_RECORD: LayoutVersions[AccessControlEntryRecord, AccessControlEntryRecordV0Values | AccessControlEntryRecord]  # fmt: skip
 REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0: Layout[RemoveAccessControlEntryRecordV0, RemoveAccessControlEntryRecordV0Values | RemoveAccessControlEntryRecordV0]  # fmt: skip
-REMOVE_ACCESS_CONTROL_ENTRY_RECORD: dict[int, Layout[RemoveAccessControlEntryRecord, RemoveAccessControlEntryRecordV0Values | RemoveAccessControlEntryRecord]]  # fmt: skip
+REMOVE_ACCESS_CONTROL_ENTRY_RECORD: LayoutVersions[RemoveAccessControlEntryRecord, RemoveAccessControlEntryRecordV0Values | RemoveAccessControlEntryRecord]  # fmt: skip
 
 __made_for__: dict[str, object]

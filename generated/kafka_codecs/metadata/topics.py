@@ -8,6 +8,7 @@ from codecgen.runtime.construct import (
     Field,
     Integer,
     Layout,
+    LayoutVersions,
     Tags,
     Text,
     Uuid,
@@ -32,7 +33,7 @@ TOPIC_RECORD_V0 = Layout(
 )
 TopicRecordV0 = TOPIC_RECORD_V0.parsed_class
 
-TOPIC_RECORD = {0: TOPIC_RECORD_V0}
+TOPIC_RECORD = LayoutVersions(TOPIC_RECORD_V0)
 TopicRecord = TopicRecordV0
 
 # The state of a partition, when it was made or in a snapshot.
@@ -194,7 +195,7 @@ PARTITION_RECORD_V2 = Layout(
 )
 PartitionRecordV2 = PARTITION_RECORD_V2.parsed_class
 
-PARTITION_RECORD = {0: PARTITION_RECORD_V0, 1: PARTITION_RECORD_V1, 2: PARTITION_RECORD_V2}
+PARTITION_RECORD = LayoutVersions(PARTITION_RECORD_V0, PARTITION_RECORD_V1, PARTITION_RECORD_V2)
 PartitionRecord = PartitionRecordV0 | PartitionRecordV1 | PartitionRecordV2
 
 # What changed of a partition.
@@ -393,11 +394,11 @@ PARTITION_CHANGE_RECORD_V2 = Layout(
 )
 PartitionChangeRecordV2 = PARTITION_CHANGE_RECORD_V2.parsed_class
 
-PARTITION_CHANGE_RECORD = {
-    0: PARTITION_CHANGE_RECORD_V0,
-    1: PARTITION_CHANGE_RECORD_V1,
-    2: PARTITION_CHANGE_RECORD_V2,
-}
+PARTITION_CHANGE_RECORD = LayoutVersions(
+    PARTITION_CHANGE_RECORD_V0,
+    PARTITION_CHANGE_RECORD_V1,
+    PARTITION_CHANGE_RECORD_V2,
+)
 PartitionChangeRecord = PartitionChangeRecordV0 | PartitionChangeRecordV1 | PartitionChangeRecordV2
 
 # A topic was deleted.
@@ -416,7 +417,7 @@ REMOVE_TOPIC_RECORD_V0 = Layout(
 )
 RemoveTopicRecordV0 = REMOVE_TOPIC_RECORD_V0.parsed_class
 
-REMOVE_TOPIC_RECORD = {0: REMOVE_TOPIC_RECORD_V0}
+REMOVE_TOPIC_RECORD = LayoutVersions(REMOVE_TOPIC_RECORD_V0)
 RemoveTopicRecord = RemoveTopicRecordV0
 
 # Eligible leader replicas are forgotten.
@@ -440,11 +441,11 @@ CLEAR_ELR_RECORD_V0 = Layout(
 )
 ClearElrRecordV0 = CLEAR_ELR_RECORD_V0.parsed_class
 
-CLEAR_ELR_RECORD = {0: CLEAR_ELR_RECORD_V0}
+CLEAR_ELR_RECORD = LayoutVersions(CLEAR_ELR_RECORD_V0)
 ClearElrRecord = ClearElrRecordV0
 
 
 __fast__ = "kafka_codecs.metadata.topics_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Required, TypedDict, type_check_only
 from uuid import UUID
 
-from codecgen.runtime.construct import Layout
+from codecgen.runtime.construct import Layout, LayoutVersions
 from codecgen.runtime.parsed import Parsed, TaggedField
 from kafka_codecs.metadata.enums import LeaderRecoveryState
 
@@ -214,18 +214,18 @@ class ClearElrRecordV0Values(TypedDict, total=False):
 ClearElrRecord = ClearElrRecordV0
 
 TOPIC_RECORD_V0: Layout[TopicRecordV0, TopicRecordV0Values | TopicRecordV0]
-TOPIC_RECORD: dict[int, Layout[TopicRecord, TopicRecordV0Values | TopicRecord]]
+TOPIC_RECORD: LayoutVersions[TopicRecord, TopicRecordV0Values | TopicRecord]
 PARTITION_RECORD_V0: Layout[PartitionRecordV0, PartitionRecordV0Values | PartitionRecordV0]
 PARTITION_RECORD_V1: Layout[PartitionRecordV1, PartitionRecordV1Values | PartitionRecordV1]
 PARTITION_RECORD_V2: Layout[PartitionRecordV2, PartitionRecordV2Values | PartitionRecordV2]
-PARTITION_RECORD: dict[int, Layout[PartitionRecord, PartitionRecordV0Values | PartitionRecordV1Values | PartitionRecordV2Values | PartitionRecord]]  # fmt: skip
+PARTITION_RECORD: LayoutVersions[PartitionRecord, PartitionRecordV0Values | PartitionRecordV1Values | PartitionRecordV2Values | PartitionRecord]  # fmt: skip
 PARTITION_CHANGE_RECORD_V0: Layout[PartitionChangeRecordV0, PartitionChangeRecordV0Values | PartitionChangeRecordV0]  # fmt: skip
 PARTITION_CHANGE_RECORD_V1: Layout[PartitionChangeRecordV1, PartitionChangeRecordV1Values | PartitionChangeRecordV1]  # fmt: skip
 PARTITION_CHANGE_RECORD_V2: Layout[PartitionChangeRecordV2, PartitionChangeRecordV2Values | PartitionChangeRecordV2]  # fmt: skip
-PARTITION_CHANGE_RECORD: dict[int, Layout[PartitionChangeRecord, PartitionChangeRecordV0Values | PartitionChangeRecordV1Values | PartitionChangeRecordV2Values | PartitionChangeRecord]]  # fmt: skip
+PARTITION_CHANGE_RECORD: LayoutVersions[PartitionChangeRecord, PartitionChangeRecordV0Values | PartitionChangeRecordV1Values | PartitionChangeRecordV2Values | PartitionChangeRecord]  # fmt: skip
 REMOVE_TOPIC_RECORD_V0: Layout[RemoveTopicRecordV0, RemoveTopicRecordV0Values | RemoveTopicRecordV0]
-REMOVE_TOPIC_RECORD: dict[int, Layout[RemoveTopicRecord, RemoveTopicRecordV0Values | RemoveTopicRecord]]  # fmt: skip
+REMOVE_TOPIC_RECORD: LayoutVersions[RemoveTopicRecord, RemoveTopicRecordV0Values | RemoveTopicRecord]  # fmt: skip
 CLEAR_ELR_RECORD_V0: Layout[ClearElrRecordV0, ClearElrRecordV0Values | ClearElrRecordV0]
-CLEAR_ELR_RECORD: dict[int, Layout[ClearElrRecord, ClearElrRecordV0Values | ClearElrRecord]]
+CLEAR_ELR_RECORD: LayoutVersions[ClearElrRecord, ClearElrRecordV0Values | ClearElrRecord]
 
 __made_for__: dict[str, object]

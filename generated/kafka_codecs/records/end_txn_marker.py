@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import Field, Integer, Layout, Rule
+from codecgen.runtime.construct import Field, Integer, Layout, LayoutVersions, Rule
 
 # The value of a commit or an abort marker.
 END_TXN_MARKER_V0 = Layout(
@@ -22,11 +22,11 @@ END_TXN_MARKER_V0 = Layout(
 )
 EndTxnMarkerV0 = END_TXN_MARKER_V0.parsed_class
 
-END_TXN_MARKER = {0: END_TXN_MARKER_V0}
+END_TXN_MARKER = LayoutVersions(END_TXN_MARKER_V0)
 EndTxnMarker = EndTxnMarkerV0
 
 
 __fast__ = "kafka_codecs.records.end_txn_marker_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

@@ -2,7 +2,7 @@
 
 from typing import Required, TypedDict, type_check_only
 
-from codecgen.runtime.construct import Layout
+from codecgen.runtime.construct import Layout, LayoutVersions
 from codecgen.runtime.parsed import Parsed
 
 class EndTxnMarkerV0(Parsed):
@@ -17,6 +17,6 @@ class EndTxnMarkerV0Values(TypedDict, total=False):
 EndTxnMarker = EndTxnMarkerV0
 
 END_TXN_MARKER_V0: Layout[EndTxnMarkerV0, EndTxnMarkerV0Values | EndTxnMarkerV0]
-END_TXN_MARKER: dict[int, Layout[EndTxnMarker, EndTxnMarkerV0Values | EndTxnMarker]]
+END_TXN_MARKER: LayoutVersions[EndTxnMarker, EndTxnMarkerV0Values | EndTxnMarker]
 
 __made_for__: dict[str, object]

@@ -9,7 +9,6 @@ from codecgen.runtime.construct import (
     Bit,
     Bits,
     Bytes,
-    Choice,
     Compressed,
     Derived,
     Field,
@@ -18,6 +17,7 @@ from codecgen.runtime.construct import (
     LayoutRule,
     Lazy,
     Rule,
+    VersionedLayout,
     end_of,
     ordered,
     wrap,
@@ -192,7 +192,7 @@ MESSAGE_V1 = Layout(
 )
 MessageV1 = MESSAGE_V1.parsed_class
 
-MESSAGE: Choice = Choice(
+MESSAGE = VersionedLayout(
     "message",
     by="magic",
     cases={0: MESSAGE_V0, 1: MESSAGE_V1},
@@ -280,4 +280,4 @@ MESSAGE_V1.requires(
 __fast__ = "kafka_codecs.records.message_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict, type_check_only
 
-from codecgen.runtime.construct import Choice, Layout
+from codecgen.runtime.construct import Layout, VersionedLayout
 from codecgen.runtime.parsed import Parsed
 from kafka_codecs.records.enums import Compression, TimestampType
 
@@ -82,7 +82,7 @@ Message = MessageV0 | MessageV1
 
 MESSAGE_V0: Layout[MessageV0, MessageV0Values | MessageV0]
 MESSAGE_V1: Layout[MessageV1, MessageV1Values | MessageV1]
-MESSAGE: Choice[Message, MessageV0Values | MessageV1Values | Message]
+MESSAGE: VersionedLayout[Message, MessageV0Values | MessageV1Values | Message]
 
 def messages_offset(message: Any, item: Any) -> int: ...
 def messages_timestamp(message: Any, item: Any) -> int: ...

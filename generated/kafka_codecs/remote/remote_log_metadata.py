@@ -10,6 +10,7 @@ from codecgen.runtime.construct import (
     Field,
     Integer,
     Layout,
+    LayoutVersions,
     Tags,
     Text,
     Uuid,
@@ -39,7 +40,7 @@ TOPIC_ID_PARTITION_V0 = Layout(
 )
 TopicIdPartitionV0 = TOPIC_ID_PARTITION_V0.parsed_class
 
-TOPIC_ID_PARTITION = {0: TOPIC_ID_PARTITION_V0}
+TOPIC_ID_PARTITION = LayoutVersions(TOPIC_ID_PARTITION_V0)
 TopicIdPartition = TopicIdPartitionV0
 
 # A segment in remote storage.
@@ -59,7 +60,7 @@ REMOTE_LOG_SEGMENT_ID_V0 = Layout(
 )
 RemoteLogSegmentIdV0 = REMOTE_LOG_SEGMENT_ID_V0.parsed_class
 
-REMOTE_LOG_SEGMENT_ID = {0: REMOTE_LOG_SEGMENT_ID_V0}
+REMOTE_LOG_SEGMENT_ID = LayoutVersions(REMOTE_LOG_SEGMENT_ID_V0)
 RemoteLogSegmentId = RemoteLogSegmentIdV0
 
 # Where the records of a leader epoch begin in a segment.
@@ -79,7 +80,7 @@ SEGMENT_LEADER_EPOCH_V0 = Layout(
 )
 SegmentLeaderEpochV0 = SEGMENT_LEADER_EPOCH_V0.parsed_class
 
-SEGMENT_LEADER_EPOCH = {0: SEGMENT_LEADER_EPOCH_V0}
+SEGMENT_LEADER_EPOCH = LayoutVersions(SEGMENT_LEADER_EPOCH_V0)
 SegmentLeaderEpoch = SegmentLeaderEpochV0
 
 # A segment that is being copied to remote storage.
@@ -124,7 +125,7 @@ REMOTE_LOG_SEGMENT_METADATA_RECORD_V0 = Layout(
 )
 RemoteLogSegmentMetadataRecordV0 = REMOTE_LOG_SEGMENT_METADATA_RECORD_V0.parsed_class
 
-REMOTE_LOG_SEGMENT_METADATA_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_RECORD_V0}
+REMOTE_LOG_SEGMENT_METADATA_RECORD = LayoutVersions(REMOTE_LOG_SEGMENT_METADATA_RECORD_V0)
 RemoteLogSegmentMetadataRecord = RemoteLogSegmentMetadataRecordV0
 
 # What changed of a segment in remote storage: it was copied, or is being deleted.
@@ -163,7 +164,9 @@ REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0 = Layout(
 )
 RemoteLogSegmentMetadataUpdateRecordV0 = REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0.parsed_class
 
-REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0}
+REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD = LayoutVersions(
+    REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0,
+)
 RemoteLogSegmentMetadataUpdateRecord = RemoteLogSegmentMetadataUpdateRecordV0
 
 # How far the deletion of a partition in remote storage is.
@@ -190,7 +193,7 @@ REMOTE_PARTITION_DELETE_METADATA_RECORD_V0 = Layout(
 )
 RemotePartitionDeleteMetadataRecordV0 = REMOTE_PARTITION_DELETE_METADATA_RECORD_V0.parsed_class
 
-REMOTE_PARTITION_DELETE_METADATA_RECORD = {0: REMOTE_PARTITION_DELETE_METADATA_RECORD_V0}
+REMOTE_PARTITION_DELETE_METADATA_RECORD = LayoutVersions(REMOTE_PARTITION_DELETE_METADATA_RECORD_V0)
 RemotePartitionDeleteMetadataRecord = RemotePartitionDeleteMetadataRecordV0
 
 # A segment in remote storage, in the file of a broker that sums up the topic for a partition.
@@ -237,7 +240,9 @@ RemoteLogSegmentMetadataSnapshotRecordV0 = (
     REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0.parsed_class
 )
 
-REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0}
+REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD = LayoutVersions(
+    REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0,
+)
 RemoteLogSegmentMetadataSnapshotRecord = RemoteLogSegmentMetadataSnapshotRecordV0
 
 # A record of the topic __remote_log_metadata, without its frame, by its type.
@@ -258,4 +263,4 @@ RemoteLogMetadataBody = (
 __fast__ = "kafka_codecs.remote.remote_log_metadata_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 4), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Required, TypedDict, type_check_only
 from uuid import UUID
 
-from codecgen.runtime.construct import Layout
+from codecgen.runtime.construct import Layout, LayoutVersions
 from codecgen.runtime.parsed import Parsed, TaggedField
 from kafka_codecs.remote.enums import (
     RemoteLogMetadataRecordType,
@@ -159,19 +159,19 @@ RemoteLogMetadataBody = (
 )
 
 TOPIC_ID_PARTITION_V0: Layout[TopicIdPartitionV0, TopicIdPartitionV0Values | TopicIdPartitionV0]
-TOPIC_ID_PARTITION: dict[int, Layout[TopicIdPartition, TopicIdPartitionV0Values | TopicIdPartition]]
+TOPIC_ID_PARTITION: LayoutVersions[TopicIdPartition, TopicIdPartitionV0Values | TopicIdPartition]
 REMOTE_LOG_SEGMENT_ID_V0: Layout[RemoteLogSegmentIdV0, RemoteLogSegmentIdV0Values | RemoteLogSegmentIdV0]  # fmt: skip
-REMOTE_LOG_SEGMENT_ID: dict[int, Layout[RemoteLogSegmentId, RemoteLogSegmentIdV0Values | RemoteLogSegmentId]]  # fmt: skip
+REMOTE_LOG_SEGMENT_ID: LayoutVersions[RemoteLogSegmentId, RemoteLogSegmentIdV0Values | RemoteLogSegmentId]  # fmt: skip
 SEGMENT_LEADER_EPOCH_V0: Layout[SegmentLeaderEpochV0, SegmentLeaderEpochV0Values | SegmentLeaderEpochV0]  # fmt: skip
-SEGMENT_LEADER_EPOCH: dict[int, Layout[SegmentLeaderEpoch, SegmentLeaderEpochV0Values | SegmentLeaderEpoch]]  # fmt: skip
+SEGMENT_LEADER_EPOCH: LayoutVersions[SegmentLeaderEpoch, SegmentLeaderEpochV0Values | SegmentLeaderEpoch]  # fmt: skip
 REMOTE_LOG_SEGMENT_METADATA_RECORD_V0: Layout[RemoteLogSegmentMetadataRecordV0, RemoteLogSegmentMetadataRecordV0Values | RemoteLogSegmentMetadataRecordV0]  # fmt: skip
-REMOTE_LOG_SEGMENT_METADATA_RECORD: dict[int, Layout[RemoteLogSegmentMetadataRecord, RemoteLogSegmentMetadataRecordV0Values | RemoteLogSegmentMetadataRecord]]  # fmt: skip
+REMOTE_LOG_SEGMENT_METADATA_RECORD: LayoutVersions[RemoteLogSegmentMetadataRecord, RemoteLogSegmentMetadataRecordV0Values | RemoteLogSegmentMetadataRecord]  # fmt: skip
 REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0: Layout[RemoteLogSegmentMetadataUpdateRecordV0, RemoteLogSegmentMetadataUpdateRecordV0Values | RemoteLogSegmentMetadataUpdateRecordV0]  # fmt: skip
-REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD: dict[int, Layout[RemoteLogSegmentMetadataUpdateRecord, RemoteLogSegmentMetadataUpdateRecordV0Values | RemoteLogSegmentMetadataUpdateRecord]]  # fmt: skip
+REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD: LayoutVersions[RemoteLogSegmentMetadataUpdateRecord, RemoteLogSegmentMetadataUpdateRecordV0Values | RemoteLogSegmentMetadataUpdateRecord]  # fmt: skip
 REMOTE_PARTITION_DELETE_METADATA_RECORD_V0: Layout[RemotePartitionDeleteMetadataRecordV0, RemotePartitionDeleteMetadataRecordV0Values | RemotePartitionDeleteMetadataRecordV0]  # fmt: skip
-REMOTE_PARTITION_DELETE_METADATA_RECORD: dict[int, Layout[RemotePartitionDeleteMetadataRecord, RemotePartitionDeleteMetadataRecordV0Values | RemotePartitionDeleteMetadataRecord]]  # fmt: skip
+REMOTE_PARTITION_DELETE_METADATA_RECORD: LayoutVersions[RemotePartitionDeleteMetadataRecord, RemotePartitionDeleteMetadataRecordV0Values | RemotePartitionDeleteMetadataRecord]  # fmt: skip
 REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0: Layout[RemoteLogSegmentMetadataSnapshotRecordV0, RemoteLogSegmentMetadataSnapshotRecordV0Values | RemoteLogSegmentMetadataSnapshotRecordV0]  # fmt: skip
-REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD: dict[int, Layout[RemoteLogSegmentMetadataSnapshotRecord, RemoteLogSegmentMetadataSnapshotRecordV0Values | RemoteLogSegmentMetadataSnapshotRecord]]  # fmt: skip
-REMOTE_LOG_METADATA_BODY: dict[RemoteLogMetadataRecordType, dict[int, Layout[RemoteLogMetadataBody, RemoteLogSegmentMetadataRecordV0Values | RemoteLogSegmentMetadataUpdateRecordV0Values | RemotePartitionDeleteMetadataRecordV0Values | RemoteLogSegmentMetadataSnapshotRecordV0Values | RemoteLogMetadataBody]]]  # fmt: skip
+REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD: LayoutVersions[RemoteLogSegmentMetadataSnapshotRecord, RemoteLogSegmentMetadataSnapshotRecordV0Values | RemoteLogSegmentMetadataSnapshotRecord]  # fmt: skip
+REMOTE_LOG_METADATA_BODY: dict[RemoteLogMetadataRecordType, LayoutVersions[RemoteLogMetadataBody, RemoteLogSegmentMetadataRecordV0Values | RemoteLogSegmentMetadataUpdateRecordV0Values | RemotePartitionDeleteMetadataRecordV0Values | RemoteLogSegmentMetadataSnapshotRecordV0Values | RemoteLogMetadataBody]]  # fmt: skip
 
 __made_for__: dict[str, object]

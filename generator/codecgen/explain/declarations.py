@@ -26,7 +26,17 @@ from codecgen.explain.terminal import (
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import constant_words, size_words, type_words
 from codecgen.schema.lookup import members, reference_of, references_of
-from codecgen.schema.model import FREEDOMS, Choice, Derived, Enum, EnumValue, Field, Layout, Model
+from codecgen.schema.model import (
+    FREEDOMS,
+    Choice,
+    Derived,
+    Enum,
+    EnumValue,
+    Field,
+    Layout,
+    Message,
+    Model,
+)
 from codecgen.schema.nested_choices import case_names, list_cases
 from codecgen.schema.texts import EachLine, Text, TextValue
 from codecgen.schema.types import ArrayType, BitMember, BitsType, ScalarType, Since
@@ -149,6 +159,8 @@ class _Explainer:
             held = f"; the field {layout.version_is} holds it" if layout.version_is else ""
             yield from row("versions", f"{layout.versions}{held}")
         yield from row("flexible", str(layout.flexible or ""))
+        if layout.message is not None:
+            yield from _message_rows(layout.message)
         for version, (since, until) in layout.version_notes.items():
             ends = f", until {self.since(until)}" if until is not None else ""
             yield from row(f"version {version}", f"since {self.since(since)}{ends}")
@@ -442,6 +454,23 @@ class _Explainer:
         for kind, numbers in since.references:
             parts += [f"{kind} {number}" for number in numbers]
         return ", ".join(parts)
+
+
+def _message_rows(message: Message) -> Iterator[str]:
+    """Yield the rows about a request, a response or a header."""
+    key = "" if message.key is None else f" with the key {message.key}"
+    names = ""
+    if message.key_field is not None:
+        names = f"; {message.key_field} and {message.version_field} name the message that follows"
+    yield from row("message", f"{message.role}{key}{names}")
+    headers = [
+        f"{ref}" if len(message.headers) == 1 else f"{ref} in versions {versions}"
+        for versions, ref in message.headers
+    ]
+    yield from row("header", ", ".join(headers))
+    yield from row("may change", "" if message.unstable is None else f"versions {message.unstable}")
+    for name, words in message.facts.items():
+        yield from row(name, ", ".join(words))
 
 
 def _unknown_name(name: str, known: list[str], what: str) -> UnknownName:

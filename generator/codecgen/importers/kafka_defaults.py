@@ -9,6 +9,9 @@ import re
 from codecgen.importers.kafka_definitions import INTEGERS, Field, Range
 from codecgen.importers.yaml_text import quoted
 
+_WHOLE = 1 << 53
+"""Up to this number a float64 holds every whole number, which the schema language can write."""
+
 _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -69,6 +72,8 @@ def yaml_default(one: Field) -> str | None:
     """Return a default as YAML, ``""`` if there is none, or None if the schema language cannot express it."""
     kind = one.type.non_array_name
     text = one.default if kind == "string" else one.default.strip()
+    if not text and kind in ("string", "bytes") and "default" in one.spans:
+        return '""'
     if not text or kind == "records":
         return ""
     if text == "null" and (one.type.is_array or one.type.is_struct or kind in ("string", "bytes")):
@@ -77,9 +82,11 @@ def yaml_default(one: Field) -> str | None:
         return quoted(text)
     if kind == "bool":
         return text.lower()
-    if kind in ("uuid", "float64"):
-        is_zero = not any(uuid_of(text) or b"") if kind == "uuid" else float(text) == 0
-        return "" if is_zero else None
+    if kind == "uuid":
+        return None if any(uuid_of(text) or b"") else ""
+    if kind == "float64":
+        number = float(text)
+        return str(int(number)) if number.is_integer() and abs(number) <= _WHOLE else None
     return text.lower() if text.startswith("0x") else str(number_of(text))
 
 

@@ -156,6 +156,8 @@ class Message:
     span: Span
     spans: Mapping[str, Span]
     api_key: int | None = None
+    listeners: tuple[str, ...] = ()
+    is_latest_unstable: bool = False
     comments: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 

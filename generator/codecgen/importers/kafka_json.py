@@ -11,7 +11,8 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.importers import commented_json
 from codecgen.importers.kafka_definitions import Message
 from codecgen.importers.kafka_layouts import Missing, Naming, layouts, needs_name
-from codecgen.importers.kafka_names import distinct_parts, file_part, struct_names
+from codecgen.importers.kafka_names import TABLE, distinct_parts, file_part, struct_names
+from codecgen.importers.kafka_protocol import Protocol
 from codecgen.importers.kafka_reading import read
 from codecgen.importers.kafka_record_types import record_files, records_of
 from codecgen.importers.kafka_rules import check_directory, check_message, check_names
@@ -92,9 +93,10 @@ def convert(
     records = {way: records_of(group, parts[way]) for way, group in groups.items()}
     declared = [name for one in records.values() for name in one.names()]
     naming = Naming(
-        struct_names(messages, [*taken, *declared], needs_name),
+        struct_names(messages, [*taken, *declared, TABLE], needs_name),
         spelling,
         {m: word for one in records.values() for m, word in one.words().items()},
+        Protocol.of(messages),
     )
     files: dict[str, str] = {}
     missing = Missing()

@@ -9,6 +9,7 @@ from typing import Literal
 from codecgen.importers.kafka_defaults import implied_default, yaml_default
 from codecgen.importers.kafka_definitions import Field, Message, Range, Struct
 from codecgen.importers.kafka_names import Key, camel, field_names, layout_name, unused_name
+from codecgen.importers.kafka_protocol import Protocol
 from codecgen.importers.yaml_text import Mapped, Value, Word, words
 from codecgen.plan.generated_names import spell
 
@@ -39,11 +40,13 @@ class Naming:
         structs: Names of the structs that have layouts of their own.
         spelling: How the format's documents spell names.
         record_types: For each message that is a key of a record: the field of the type, its enum, and the value.
+        protocol: What requests, responses and headers are in the protocol.
     """
 
     structs: Mapping[Key, str]
     spelling: Literal["camel", "snake"]
     record_types: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
+    protocol: Protocol = field(default_factory=Protocol)
     """The name of a message -> the field for what it is a key of, its enum, and the value of that."""
 
 
@@ -165,6 +168,9 @@ class _Writer:
         head, first = Mapped(), Mapped()
         if m.type in ("request", "response") and m.api_key is not None:
             head.entries["doc"] = f"The {m.type} with apiKey {m.api_key}."
+        role = self.naming.protocol.entry(m)
+        if role is not None:
+            head.entries["message"] = role
         names = field_names(m.fields)
         if m.type == "coordinator-key":
             field_, enum, value = self.naming.record_types[m.name]
@@ -206,8 +212,7 @@ class _Writer:
         if not flexible.empty:
             made.freedoms |= {"overlong_varints", "loose_tags"}
         out = Mapped({"layout": Word(name)})
-        if "doc" in head.entries:
-            out.entries["doc"] = head.entries["doc"]
+        out.entries.update(head.entries)
         has_versions = self.message.type != "coordinator-key"
         if has_versions:
             out.entries["versions"] = Word(str(versions))

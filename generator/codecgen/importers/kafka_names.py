@@ -8,12 +8,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from codecgen.check.names import CONTAINER, EXPRESSION, LONGEST, WINDOWS
 from codecgen.importers.kafka_definitions import Field, Message, Struct
-from codecgen.plan.generated_names import SHIPPED, TARGET_PACKAGES
+from codecgen.plan.generated_names import MESSAGE_TABLE, SHIPPED, TARGET_PACKAGES
 from codecgen.schema.scalars import SCALARS
 
 _WORD = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]+[a-z0-9]*|[a-z0-9]+")
 _TAKEN_FIELDS = CONTAINER | EXPRESSION | {"unknown_tags"}
-_TAKEN_FILES = TARGET_PACKAGES | WINDOWS | {SHIPPED, "codecgen"}
+_TAKEN_FILES = TARGET_PACKAGES | WINDOWS | {SHIPPED, MESSAGE_TABLE, "codecgen"}
+
+TABLE = "api"
+"""The name that the table of messages takes in the generated package."""
 
 
 def snake(name: str) -> str:
@@ -47,7 +50,8 @@ def unused_name(name: str, taken: Collection[str], word: str) -> str:
 def layout_name(message: Message) -> str:
     """Return the name of a message's layout."""
     name = snake(message.name)
-    return f"{name}_message" if name in SCALARS or keyword.iskeyword(name) else name
+    taken = name in SCALARS or name == TABLE or keyword.iskeyword(name)
+    return f"{name}_message" if taken else name
 
 
 def file_part(name: str) -> str:

@@ -216,8 +216,11 @@ class _Reader:
             help = "write 0+ for a new message, none for one without tagged fields"
             self.report('the message has no "flexibleVersions"', node.span, help)
         self.range(entry, "deprecatedVersions")
+        listeners: list[str] = []
         for item in self.items(entry, "listeners"):
-            if not isinstance(item, Scalar) or item.text not in LISTENERS:
+            if isinstance(item, Scalar) and item.text in LISTENERS:
+                listeners.append(item.text)
+            else:
                 self.report(f"a listener is one of {', '.join(LISTENERS)}", item.span)
         unstable = self.boolean(entry, "latestVersionUnstable")
         fields = tuple(filter(None, map(self.field, self.objects(entry, "fields"))))
@@ -236,12 +239,10 @@ class _Reader:
             span=node.span,
             spans=entry.spans(),
             api_key=api_key,
+            listeners=tuple(listeners),
+            is_latest_unstable=bool(unstable),
             comments=_comments(entry),
-            left_out=(
-                *(("listeners",) if "listeners" in entry else ()),
-                *(("latestVersionUnstable",) if unstable else ()),
-                *(("deprecatedVersions",) if "deprecatedVersions" in entry else ()),
-            ),
+            left_out=("deprecatedVersions",) if "deprecatedVersions" in entry else (),
         )
 
     def struct(self, node: Object) -> Struct | None:

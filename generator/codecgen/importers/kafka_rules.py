@@ -28,8 +28,9 @@ def check_message(message: Message, *, is_whole: bool = True) -> Iterator[Diagno
     if not m.flexible.empty and not m.flexible.is_open:
         text = f"flexibleVersions {m.flexible} end; they are none or go on: {m.flexible.low}+"
         yield _finding(text, m.span_of("flexibleVersions"))
-    for key in ("listeners", "latestVersionUnstable"):
-        if key in m.left_out and m.type != "request":
+    given = {"listeners": "listeners" in m.spans, "latestVersionUnstable": m.is_latest_unstable}
+    for key, is_given in given.items():
+        if is_given and m.type != "request":
             yield _finding(f'only requests have "{key}"', m.span_of(key))
     if m.type.startswith("coordinator-") or m.type == "metadata":
         if m.api_key is None:

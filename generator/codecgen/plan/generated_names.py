@@ -7,6 +7,9 @@ from typing import Literal
 TARGET_PACKAGES = frozenset(["arrow", "columns", "rows"])
 """Packages that targets write inside the generated one, beside a module for each YAML file."""
 
+MESSAGE_TABLE = "message_table"
+"""Module that the target construct writes if a directory has messages."""
+
 SHIPPED = "schemas"
 """Directory inside the generated package where a distribution puts the schemas that it was made from."""
 

@@ -18,7 +18,7 @@ from codecgen.runtime.fields import (
     plus,
     value_at,
 )
-from codecgen.runtime.layout import Choice, Layout, Lazy
+from codecgen.runtime.layout import Choice, Layout, LayoutVersions, Lazy, VersionedLayout
 from codecgen.runtime.lines_file import EachLine, LinesFile, LineValue, TextLine
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsed import Derived
@@ -63,6 +63,7 @@ __all__ = [
     "Integer",
     "Layout",
     "LayoutRule",
+    "LayoutVersions",
     "Lazy",
     "LineValue",
     "LinesFile",
@@ -79,6 +80,7 @@ __all__ = [
     "Until",
     "Uuid",
     "Varint",
+    "VersionedLayout",
     "Word",
     "ZeroFilled",
     "ZeroTerminated",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic
@@ -12,6 +12,7 @@ import construct
 from codecgen.runtime.arrays import Array, prefix_path
 from codecgen.runtime.building import Build
 from codecgen.runtime.byte_strings import Bytes
+from codecgen.runtime.declared import Declared
 from codecgen.runtime.entry_points import B, EntryPoint, P
 from codecgen.runtime.errors import (
     BuildError,
@@ -450,6 +451,97 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
     def build(self, obj: B, *, level: int | None = None, strict: bool = True) -> bytes:
         """Build bytes from a mapping with the fields of a case; see :meth:`Layout.build`."""
         return self.write(obj, None, Session(level=level, strict=strict))
+
+
+class VersionedLayout(Choice[P, B]):
+    """All versions of a layout that holds its version in a field: the field ``by`` chooses the version.
+
+    Example:
+        >>> from kafka_codecs import OFFSET_COMMIT_VALUE
+        >>> OFFSET_COMMIT_VALUE.versions
+        (0, 1, 2, 3, 4)
+        >>> OFFSET_COMMIT_VALUE[3].full_name
+        'offset_commit_value@3'
+    """
+
+    cases: Mapping[int, Layout[P, B]]
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Return the versions, ascending."""
+        return tuple(self.cases)
+
+    @property
+    def latest(self) -> Layout[P, B]:
+        """Return the layout of the last version."""
+        return self.cases[self.versions[-1]]
+
+    def __getitem__(self, version: int) -> Layout[P, B]:
+        """Return the layout of a version; raise KeyError, with the known versions, if there is none."""
+        return _version_of(self.choice_name, self.cases, version)
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the versions."""
+        return iter(self.cases)
+
+    def __repr__(self) -> str:
+        return f"<VersionedLayout {self.choice_name} by {self.by}: {_version_list(self.cases)}>"
+
+
+class LayoutVersions(Declared, Mapping[int, "Layout[P, B]"], Generic[P, B]):
+    """All versions of a layout that does not hold its version: the caller chooses one.
+
+    It is a mapping from versions to layouts.
+
+    Example:
+        >>> from kafka_codecs import PARTITION_RECORD
+        >>> PARTITION_RECORD
+        <LayoutVersions partition_record: 0, 1, 2>
+        >>> PARTITION_RECORD.latest is PARTITION_RECORD[2]
+        True
+    """
+
+    def __init__(self, *layouts: Layout[P, B]) -> None:
+        super().__init__()
+        self.layout_name = layouts[0].layout_name
+        self._layouts = {layout.version: layout for layout in layouts if layout.version is not None}
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Return the versions, ascending."""
+        return tuple(self._layouts)
+
+    @property
+    def latest(self) -> Layout[P, B]:
+        """Return the layout of the last version."""
+        return self._layouts[self.versions[-1]]
+
+    def __getitem__(self, version: int) -> Layout[P, B]:
+        """Return the layout of a version; raise KeyError, with the known versions, if there is none."""
+        return _version_of(self.layout_name, self._layouts, version)
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the versions."""
+        return iter(self._layouts)
+
+    def __len__(self) -> int:
+        return len(self._layouts)
+
+    def __repr__(self) -> str:
+        return f"<LayoutVersions {self.layout_name}: {_version_list(self._layouts)}>"
+
+
+def _version_of(name: str, layouts: Mapping[int, Layout[P, B]], version: int) -> Layout[P, B]:
+    """Return the layout of a version; raise KeyError, with the known versions, if there is none."""
+    found = layouts.get(version)
+    if found is None:
+        raise KeyError(f"{name} has no version {version!r}; its versions: {_version_list(layouts)}")
+    return found
+
+
+def _version_list(layouts: Mapping[int, Any]) -> str:
+    """Return the versions as text, such as ``0, 1, 2``."""
+    return ", ".join(map(str, layouts))
 
 
 class Lazy(Codec):

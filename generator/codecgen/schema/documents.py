@@ -178,6 +178,7 @@ class ModelBuilder:
                 forms.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
             ),
             overhead=forms.overhead(overhead) if isinstance(overhead, Record) else None,
+            message=forms.message(r["message"]),
             places=r.places(
                 *("since", "draft", "endian", "versions", "version_notes"),
                 *("accepts", "flexible"),

@@ -15,13 +15,14 @@ from codecgen.schema.model import (
     Derived,
     Example,
     Fill,
+    Message,
     Overhead,
     OverheadOf,
     Rows,
     Rule,
     Write,
 )
-from codecgen.schema.reader import Reader, Record, Value, parse_hex, parse_integer
+from codecgen.schema.reader import Ranged, Reader, Record, Value, parse_hex, parse_integer
 from codecgen.schema.types import (
     BitMember,
     BytesType,
@@ -159,6 +160,34 @@ def misprint(value: object) -> Misprint | None:
     until = cast(str | None, value["until"])
     return Misprint(
         value.text("as"), value.text("doc"), until, cast(Versions | None, value["versions"])
+    )
+
+
+def message(value: object) -> Message | None:
+    """Return what a layout is in a protocol, or None if it is no message."""
+    if not isinstance(value, Record):
+        return None
+    header = value["header"]
+    headers: tuple[tuple[Versions, Reference], ...] = ()
+    if isinstance(header, Ranged):
+        headers = tuple(
+            (versions, reference(one.value, one.span)) for versions, one, _ in header.parts
+        )
+    elif header is not None:
+        headers = ((Versions(0, None), reference(header, value.at("header"))),)
+    return Message(
+        role=cast(Any, value["role"]),
+        key=cast(int | None, value["key"]),
+        span=value.span,
+        headers=headers,
+        key_field=cast(str | None, value["key_field"]),
+        version_field=cast(str | None, value["version_field"]),
+        unstable=cast(Versions | None, value["unstable"]),
+        facts={
+            name: tuple(str(word.value) for word in words)
+            for name, words in entries(value["facts"])
+        },
+        places=value.places(),
     )
 
 

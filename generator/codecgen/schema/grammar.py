@@ -254,6 +254,9 @@ FORMS: Mapping[str, Form] = {
             "version_notes": Key(
                 MapOf(Use("version_note"), numbers=True), "Which releases wrote a version."
             ),
+            "message": Key(
+                Use("message"), "What the layout is in a protocol of requests and responses."
+            ),
             "accepts": _ACCEPTS,
             "flexible": Key(
                 Either((Range(), OneOf(("never",)))),
@@ -279,6 +282,29 @@ FORMS: Mapping[str, Form] = {
                 Use("overhead"), "A table of the bytes that layouts add to what they carry."
             ),
         },
+    ),
+    "message": Form(
+        "What a layout is in a protocol of requests and responses.",
+        {
+            "role": Key(OneOf(("request", "response", "header")), "What the layout is.", True),
+            "key": Key(
+                Integer(), "The number of the message. A request and its response have the same."
+            ),
+            "header": Key(
+                _one_or_by_version(LayoutName()),
+                "The layout in front of it: a header, in one version.",
+            ),
+            "key_field": Key(Name(), "The field of a header that holds the key of the message."),
+            "version_field": Key(
+                Name(), "The field of a header that holds the version of the message."
+            ),
+            "unstable": Key(Range(), "Versions that may still change."),
+            "facts": Key(
+                MapOf(ListOf(Word())),
+                "What the format says about the message and not about its bytes. Targets pass it on.",
+            ),
+        },
+        together={"key_field": ("version_field",), "version_field": ("key_field",)},
     ),
     "version_note": Form(
         "Which releases wrote a version.", {"since": SINCE, "until": _UNTIL, "doc": DOC}

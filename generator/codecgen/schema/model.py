@@ -218,6 +218,34 @@ class Overhead:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """What a layout is in a protocol of requests and responses.
+
+    Attributes:
+        key: The number of the message; None for a header.
+        headers: The layout in front of the message, by range of versions.
+        key_field: The field of a header that holds the key of the message.
+        version_field: The field of a header that holds the version of the message.
+        unstable: The versions that may still change.
+        facts: What the format says about the message and not about its bytes.
+    """
+
+    role: Literal["request", "response", "header"]
+    key: int | None
+    span: Span
+    headers: tuple[tuple[Versions, Reference], ...] = ()
+    key_field: str | None = None
+    version_field: str | None = None
+    unstable: Versions | None = None
+    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+    def header_of(self, version: int | None) -> Reference | None:
+        """Return the header in front of a version, or None if there is none."""
+        return next((ref for versions, ref in self.headers if version in versions), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """The fields of a structure, in the order of the bytes."""
 
@@ -238,6 +266,7 @@ class Layout:
     fills: tuple[Fill, ...] = ()
     examples: tuple[Example, ...] = ()
     overhead: Overhead | None = None
+    message: Message | None = None
     is_local: bool = False
     """Whether it is written in the place of a field."""
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)

@@ -30,6 +30,39 @@ def rows(name: str) -> dict[str, str]:
     return out
 
 
+MESSAGES = """\
+layout: front
+versions: 1-2
+message: {role: header, key_field: key, version_field: version}
+fields: {key: u8, version: u8}
+---
+layout: get
+versions: 0-3
+message: {role: request, key: 3, header: {0-1: front@1, 2+: front@2}, unstable: 3, facts: {port: [a, b]}}
+fields: {x: u8}
+---
+layout: got
+versions: 0
+message: {role: response, key: 3, header: front@1}
+fields: {x: u8}
+"""
+
+
+def test_messages() -> None:
+    model = model_of(MESSAGES)
+    lines = [line.strip() for line in explain(model, "get").split("\n")]
+    assert lines[2:7] == [
+        "versions     0-3",
+        "message      request with the key 3",
+        "header       front@1 in versions 0-1, front@2 in versions 2+",
+        "may change   versions 3",
+        "port         a, b",
+    ]
+    assert "header       front@1" in explain(model, "got")
+    text = "message      header; key and version name the message that follows"
+    assert text in explain(model, "front")
+
+
 def test_a_checksum() -> None:
     text = explain(OURS, "record_batch.crc")
     assert re.match(

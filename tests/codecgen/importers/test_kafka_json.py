@@ -32,7 +32,7 @@ def test_what_is_left_out_is_said() -> None:
     assert said == [
         "retired, so without a file: GoneRequest",
         "not carried over: default of a float64 (1), deprecatedVersions (1), entityType (1), ignorable (1), "
-        "latestVersionUnstable (1), listeners (1), mapKey (1), zeroCopy (1)",
+        "mapKey (1), zeroCopy (1)",
         "in no version, so left out: OrderRequest.Gone, OrderRequest.Unused",
     ]
 

@@ -137,6 +137,24 @@ def test_payloads_are_decoded_as_the_page_says(
             del sys.modules[name]
 
 
+def test_messages_are_exchanged_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [code] = [code for _, code in language_pages.blocks("python") if "parse_request" in code]
+    [block] = [text for _, text in BLOCKS if "role: request" in text]
+    model = model_of_block(block)
+    write(model, tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    package = model.manifest.package
+    names: dict[str, Any] = {}
+    try:
+        exec(code, names)
+        assert names["request"].header.client == "me"
+    finally:
+        for name in [name for name in sys.modules if name.split(".")[0] == package]:
+            del sys.modules[name]
+
+
 def write(model: Model, root: Path) -> None:
     """What all targets make of a model."""
     plan = make_plan(model)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Set
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
+from codecgen.plan.generated_names import MESSAGE_TABLE
 from codecgen.schema.model import Choice, Declared, Enum, Layout
 from codecgen.schema.nested_choices import case_names
 from codecgen.schema.scalars import Scalar
 from codecgen.schema.texts import Text
 from codecgen.targets import view_columns
-from codecgen.targets.construct import payload_rows, rows
+from codecgen.targets.construct import message_table, payload_rows, rows
 from codecgen.targets.construct.class_names import Classes
 from codecgen.targets.construct.fast_modules import FastModules
 from codecgen.targets.construct.homes import homes_of, import_key, module_path
 from codecgen.targets.construct.module import Module
 from codecgen.targets.construct.stubs import Stub
 from codecgen.targets.made_for import COMPARE, IMPORT, package_text
-from codecgen.targets.python_source import Call, Code, assign, docstring, mapping, string
+from codecgen.targets.python_source import WIDTH, docstring, string
 from codecgen.targets.scalar_support import refuse_scalars
 from codecgen.targets.target_output import Emitted
 
@@ -71,7 +73,9 @@ def emit(plan: Plan) -> Emitted:
     found = rows.emit(plan, homes, MARK) | payload_rows.emit(plan, homes, MARK)
     if found:
         files |= found | rows.package_module(plan, MARK) | view_columns.emit(plan, MARK)
-    files[f"{package}/__init__.py"] = _init(plan, names)
+    files |= message_table.emit(plan, homes, MARK)
+    names[(MESSAGE_TABLE,)] = message_table.exported_names(plan)
+    files |= _init(plan, names)
     files[f"{package}/py.typed"] = ""
     if diagnostics:
         return Emitted({}, tuple(diagnostics))
@@ -114,67 +118,56 @@ def _package_doc(plan: Plan) -> str:
     return package_text(f"{plan.manifest.title}. {MARK} YAML; do not edit.")
 
 
-def _init(plan: Plan, names: Mapping[tuple[str, ...], tuple[str, ...]]) -> str:
-    """Return the ``__init__.py`` of the generated package, which exports the ``names`` of its modules and imports them
-    lazily.
+def _init(plan: Plan, names: Mapping[tuple[str, ...], tuple[str, ...]]) -> dict[str, str]:
+    """Return the files of the generated package that export the ``names`` of its modules, by path.
+
+    The names stand in a module that is imported on first use, and in the stub of the package.
     """
+    package = plan.manifest.package
     mark = f"{MARK} YAML; do not edit."
     homes = [home for home in sorted(names) if names[home]]
     needs = ", ".join(sorted({directory.package for directory in plan.model.uses.values()}))
     about = [plan.manifest.doc, f"It needs {needs}." if needs else "", mark]
-    lines = [docstring(plan.manifest.title + ".", *about), ""]
+    head = docstring(plan.manifest.title + ".", *about)
     if not homes:
-        return "\n".join([*lines, IMPORT, "", COMPARE, "", "__all__: list[str] = []"]) + "\n"
-    lines += ["from typing import TYPE_CHECKING", "", f"{IMPORT}, version_of", ""]
-    lines += ["if TYPE_CHECKING:", "    __version__: str", ""]
+        text = "\n".join([head, "", IMPORT, "", COMPARE, "", "__all__: list[str] = []"])
+        return {f"{package}/__init__.py": text + "\n"}
+    lines = [head, "", "from codecgen.runtime.exports import lazy_exports", IMPORT, "", COMPARE]
+    lines += ["", "__getattr__, __dir__ = lazy_exports(__name__)"]
+    modules: list[str] = []
     for home in homes:
-        lines += _import(f"{plan.manifest.package}.{'.'.join(home)}", names[home])
+        found = " ".join(sorted(names[home], key=import_key))
+        modules += _entry(".".join(home), found)
+    exports = [docstring(f"Names that {package} exports, by module.", mark), ""]
+    exports += ["MODULES = {", *modules, "}"]
+    stub = [head, ""]
+    for home in homes:
+        stub += _import(f"{package}.{'.'.join(home)}", names[home])
     exported = sorted((name for home in homes for name in names[home]), key=import_key)
-    lines += [
-        "",
-        COMPARE,
-        "",
-        "__all__ = [",
-        *(f"    {string(name)}," for name in exported),
-        "]",
-        "",
-    ]
-    by_home: list[tuple[str, Code]] = []
-    for home in homes:
-        found = sorted(names[home], key=import_key)
-        by_home.append((string(".".join(home)), Call("", tuple(("", string(n)) for n in found))))
-    lines.append(assign("_HOMES", mapping(by_home)))
-    return "\n".join(lines) + _LAZY
+    stub += ["", "__version__: str", "__made_for__: dict[str, object]"]
+    stub += ["__all__ = [", *(f"    {string(name)}," for name in exported), "]"]
+    files = {"__init__.py": lines, "__init__.pyi": stub, "_exports.py": exports}
+    return {f"{package}/{name}": "\n".join(text) + "\n" for name, text in files.items()}
+
+
+def _entry(home: str, names: str) -> list[str]:
+    """Return the lines of the entry of a module in a dict display."""
+    one = f"    {string(home)}: {string(names)},"
+    if len(one) <= WIDTH:
+        return [one]
+    lines = textwrap.wrap(names, WIDTH - 11, break_long_words=False, break_on_hyphens=False)
+    after = [" "] * (len(lines) - 1) + [""]
+    wrapped = [f"        {string(line + end)}" for line, end in zip(lines, after, strict=True)]
+    return [f"    {string(home)}: (", *wrapped, "    ),"]
 
 
 def _import(module: str, names: tuple[str, ...]) -> list[str]:
-    """Return the lines of an indented import statement, broken into one name a line if it is too long."""
+    """Return the lines of an import statement, broken into one name a line if it is too long."""
     wanted = sorted(names, key=import_key)
-    one = f"    from {module} import {', '.join(wanted)}"
-    if len(one) <= 100:
+    one = f"from {module} import {', '.join(wanted)}"
+    if len(one) <= WIDTH:
         return [one]
-    return [f"    from {module} import (", *(f"        {name}," for name in wanted), "    )"]
-
-
-_LAZY = """
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        if name == "__version__":
-            return version_of(__name__)
-        # A module is imported when something of it is asked for: whoever needs a few of them does not wait for all.
-        home = next((home for home, names in _HOMES.items() if name in names), None)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
-        return found
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
-"""
+    return [f"from {module} import (", *(f"    {name}," for name in wanted), ")"]
 
 
 def _in_order(things: tuple[Declared, ...], plan: Plan) -> list[Declared]:

@@ -121,16 +121,15 @@ class Module:
             name = symbol(layout.name)
             self.scope.exported.append(name)
             if layout.version_is is not None:
-                name += f": {self.scope.use('Choice')}"
                 code: Code = call(
-                    self.scope.use("Choice"),
+                    self.scope.use("VersionedLayout"),
                     string(layout.name),
                     by=string(layout.version_is),
                     cases=mapping([(k, v) for k, v in cases]),
                     source=string(self.file),
                 )
             else:
-                code = mapping([(k, v) for k, v in cases])
+                code = call(self.scope.use("LayoutVersions"), *(v for _, v in cases))
             self.append_part(
                 f"{assign(name, code)}\n{self.union_class(layout.name, [(p.name, p.version) for p in plans])}"
             )

@@ -184,17 +184,15 @@ class ValueTypes:
         return [self.class_of(*key) for key in merge_versions(self.plan, keys)]
 
     def codec_type(self, ref: Reference, union: str, values: str) -> str:
-        """Return the type of the codec of a layout: a ``Layout``, a ``Choice``, or a ``dict`` of layouts by version.
+        """Return the type of the codec of a layout: ``Layout``, ``VersionedLayout`` or ``LayoutVersions``.
 
         ``union`` is the type of parsed values, ``values`` the type that its builder takes.
         """
         layout = self.plan.model.layouts[ref.layout]
-        one = f"{self.use(ENTRIES, 'Layout')}[{union}, {values} | {union}]"
-        if layout.versions is None or ref.version is not None:
-            return one
-        if layout.version_is is not None:
-            return f"{self.use(ENTRIES, 'Choice')}[{union}, {values} | {union}]"
-        return f"{self.builtin('dict')}[{self.builtin('int')}, {one}]"
+        entry = "Layout"
+        if layout.versions is not None and ref.version is None:
+            entry = "LayoutVersions" if layout.version_is is None else "VersionedLayout"
+        return f"{self.use(ENTRIES, entry)}[{union}, {values} | {union}]"
 
     # ------------------------------------------------------------ values that are derived for elements
 

@@ -11,7 +11,7 @@ from codecgen.plan.encoded_sizes import overhead_rows
 from codecgen.plan.payloads import part_kinds
 from codecgen.plan.size_bounds import size_bounds
 from codecgen.plan.type_text import format_byte_count, format_number, range_words, scalar_words
-from codecgen.schema.model import Choice, Column, Enum, Layout, Overhead, Rows, View
+from codecgen.schema.model import Choice, Column, Enum, Layout, Message, Overhead, Rows, View
 from codecgen.schema.nested_choices import list_cases
 from codecgen.schema.texts import Text
 from codecgen.targets.docs.examples import Worked, WorkedText
@@ -309,6 +309,8 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
         if layout.version_is is not None:
             where = phrase(field_name(layout.version_is), " says which")
         yield phrase(version_words(versions), "; ", where, ".")
+    if layout.message is not None:
+        yield from _message_facts(site, page, layout.message)
     for group in found:
         yield _size_words(plan, group)
     which = "least" if layout.endian == "little" else "most"
@@ -318,6 +320,29 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
         yield phrase("Holds: ", join_list(site.link(page, n) for n in inside), ".")
     yield from _used_package_phrases(site, layout)
     yield from _users_of(site, page, layout.name)
+
+
+def _message_facts(site: Site, page: str, message: Message) -> Iterator[Phrase]:
+    """Yield the facts about a request, a response or a header."""
+    key = "" if message.key is None else f" with the key {message.key}"
+    known = site.plan.model.layouts
+    headers = [
+        phrase(
+            site.link(page, ref.layout, str(ref)),
+            "" if len(message.headers) == 1 else f" in versions {versions}",
+        )
+        for versions, ref in message.headers
+        if ref.layout in known
+    ]
+    after = phrase(" after ", join_list(headers)) if headers else ""
+    yield phrase(f"A {message.role}{key}", after, ".")
+    if message.key_field is not None and message.version_field is not None:
+        names = (field_name(message.key_field), field_name(message.version_field))
+        yield phrase(names[0], " and ", names[1], " name the message that follows.")
+    if message.unstable is not None:
+        yield as_phrase(f"Versions that may still change: {message.unstable}.")
+    for name, words in message.facts.items():
+        yield phrase(code(name), ": ", join([code(word) for word in words], ", "), ".")
 
 
 def _used_package_phrases(site: Site, thing: Layout | Choice) -> Iterator[Phrase]:
