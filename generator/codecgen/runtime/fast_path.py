@@ -62,9 +62,8 @@ class FastPath:
         section = session.section
         try:
             value, source.pos = self.parse(data, pos, end, session)
-        except (
-            Exception
-        ):  # whatever it is: the field-by-field parser finds it again, or reads the value
+        except Exception:
+            # Whatever it is: the field-by-field parser raises it again, or reads the value.
             session.section = section
             return None
         return value
