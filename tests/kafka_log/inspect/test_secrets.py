@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -234,7 +234,7 @@ def _secrets() -> dict[tuple[str, str], Sensitive]:
     found = {}
     for bodies in (METADATA_BODY, REMOTE_LOG_METADATA_BODY):
         for kind, case in bodies.items():
-            for layout in case.values() if isinstance(case, dict) else [case]:
+            for layout in case.values() if isinstance(case, Mapping) else [case]:
                 for field in layout.fields:
                     if field.sensitive is not None:
                         found[kind.name, field.name] = field.sensitive

@@ -27,9 +27,9 @@ class FastModules:
         self.homes = homes
         self.classes = classes
         self._depths: dict[tuple[str, int | None], int | None] = {}
-        names = {"/".join(home) for home in homes.values()}
+        taken = {home[: depth + 1] for home in homes.values() for depth in range(len(home))}
         self._suffix = "_fast"
-        while any("/".join(home) + self._suffix in names for home in homes.values()):
+        while any((*home[:-1], home[-1] + self._suffix) in taken for home in homes.values()):
             self._suffix += "_"
 
     def home(self, layout: str) -> Home:

@@ -35,7 +35,7 @@ from codecgen.schema.types import (
     TagsType,
 )
 from codecgen.targets.construct.fast_module import FastModule, Unsupported, full_name, function_name
-from codecgen.targets.construct.fast_printer import STRUCT_CODES, FunctionPrinter
+from codecgen.targets.construct.fast_printer import FunctionPrinter, struct_code
 from codecgen.targets.construct.homes import symbol
 from codecgen.targets.python_source import docstring, string
 
@@ -373,7 +373,7 @@ class LayoutFunction(FunctionPrinter):
             and number is not None
             and data == "data"
             and SCALARS[element.name].kind in ("integer", "float")
-            and SCALARS[element.name].bits != 24
+            and not struct_code(SCALARS[element.name]).endswith("s")
         ):
             scalar = SCALARS[element.name]
             if check is not None:
@@ -381,7 +381,7 @@ class LayoutFunction(FunctionPrinter):
             self.module.standard.add("unpack_from")
             order = "<" if op.field.field.endian == "little" else ">"
             self.emit(
-                f'{target} = {list_}(unpack_from(f"{order}{{{number}}}{STRUCT_CODES[scalar.name]}", data, pos))',
+                f'{target} = {list_}(unpack_from(f"{order}{{{number}}}{struct_code(scalar)}", data, pos))',
                 f"pos += {number} * {scalar.width}" if scalar.width > 1 else f"pos += {number}",
             )
             return

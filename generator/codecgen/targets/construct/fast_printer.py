@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+from dataclasses import replace
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
 from codecgen.plan.nodes import FieldValue, Value
@@ -13,23 +14,20 @@ from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.fast_module import FastModule, Unsupported
 from codecgen.targets.python_source import Code, string
 
-STRUCT_CODES = {
-    "i8": "b",
-    "i16": "h",
-    "i32": "i",
-    "i64": "q",
-    "u8": "B",
-    "u16": "H",
-    "u32": "I",
-    "u64": "Q",
-    "f32": "f",
-    "f64": "d",
-    "bool": "B",
-    "uuid": "16s",
-    "i24": "3s",
-    "u24": "3s",
-}
-"""Codes of :mod:`struct` for scalars of fixed size."""
+_WIDTH_OF_CODE = {"b": 1, "h": 2, "i": 4, "q": 8, "f": 4, "d": 8}
+_CODE_OF_WIDTH = {width: code for code, width in _WIDTH_OF_CODE.items() if code not in "fd"}
+_CODE_OF_KIND = {("float", 4): "f", ("float", 8): "d", ("bool", 1): "B"}
+
+
+def struct_code(scalar: Scalar) -> str:
+    """Return the code of :mod:`struct` for a scalar of fixed size; ``6s``, with the number of bytes, for a scalar that
+    :mod:`struct` does not have.
+    """
+    if scalar.kind == "integer" and scalar.width in _CODE_OF_WIDTH:
+        code = _CODE_OF_WIDTH[scalar.width]
+        return code if scalar.signed else code.upper()
+    return _CODE_OF_KIND.get((scalar.kind, scalar.width), f"{scalar.width}s")
+
 
 _RESERVED = frozenset(
     [
@@ -231,8 +229,8 @@ class FunctionPrinter:
         target = self.local(fp.name)
         type_ = fp.field.type
         if isinstance(type_, BitsType):
-            unsigned = f"u{name[1:]}"  # the sign is one of the bits
-            self.scalar(target, SCALARS[unsigned], fp.field.endian)
+            # the sign is one of the bits
+            self.scalar(target, replace(SCALARS[name], signed=False), fp.field.endian)
             self.bits(fp, type_)
             return
         self.scalar(target, SCALARS[name], fp.field.endian)
@@ -250,13 +248,14 @@ class FunctionPrinter:
         if scalar.kind == "varint":
             self.varint(target, scalar)
             return
-        self.append_run(target, STRUCT_CODES[scalar.name], endian)
+        code = struct_code(scalar)
+        self.append_run(target, code, endian)
         if scalar.kind == "bool":
             self.later(f"if {target} > 1:", "    raise Irregular", f"{target} = {target} == 1")
         elif scalar.kind == "uuid":
             self.module.standard.add("UUID")
             self.later(f"{target} = UUID(bytes={target})")
-        elif scalar.bits == 24:
+        elif code.endswith("s"):
             signed = ", signed=True" if scalar.signed else ""
             self.later(f'{target} = int.from_bytes({target}, "{endian}"{signed})')
 
@@ -269,7 +268,6 @@ class FunctionPrinter:
 
     def unsigned_varint(self, target: str, scalar: Scalar) -> None:
         """Print the reading of a varint into a variable, before zigzag. The run may include its first byte."""
-        most, mask = (5, "0xFFFFFFFF") if scalar.bits == 32 else (10, "0xFFFFFFFFFFFFFFFF")
         read = self.module.use("read_varint")
         self.append_run(target, "B", "big")
         self.flush()
@@ -280,7 +278,7 @@ class FunctionPrinter:
             f"        {target} += (byte << 7) - 128",
             "        pos += 1",
             "    else:",
-            f"        {target}, pos = {read}(data, pos - 1, {most}, {mask})",
+            f"        {target}, pos = {read}(data, pos - 1, {scalar.max_size}, 0x{(1 << scalar.bits) - 1:X})",
         )
 
     def bits(self, fp: FieldPlan, type_: BitsType) -> None:
@@ -426,4 +424,4 @@ def _size_of_code(code: str) -> int:
     """Return the number of bytes of a code of :mod:`struct`."""
     if code.endswith("s"):
         return int(code[:-1])
-    return {"b": 1, "h": 2, "i": 4, "q": 8, "f": 4, "d": 8}[code.lower()]
+    return _WIDTH_OF_CODE[code.lower()]

@@ -1,0 +1,39 @@
+"""The modules of fast parsers: what they are called, and what they print."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from codecgen.cli import main
+from kafka_codecs.records import header_fast
+
+LAYOUT = "layout: {}\ndoc: A layout.\nfields: {{x: u8}}\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "suffix"),
+    [("b", "_fast"), ("a_fast", "_fast_"), ("a_fast/c", "_fast_"), ("a-fast", "_fast_")],
+)
+def test_no_module_of_a_schema_has_the_name(tmp_path: Path, other: str, suffix: str) -> None:
+    schemas = tmp_path / "schemas"
+    (schemas / other).parent.mkdir(parents=True)
+    (schemas / "codecgen.yaml").write_text("language: 1\npackage: p\ntitle: A case\n", "utf-8")
+    (schemas / "a.yaml").write_text(LAYOUT.format("one"), "utf-8")
+    (schemas / f"{other}.yaml").write_text(LAYOUT.format("two"), "utf-8")
+    out = tmp_path / "out"
+    assert main(["generate", str(schemas), "--out", str(out), "--targets", "construct"]) == 0
+    module = other.replace("-", "_")
+    assert (out / f"p/a{suffix}.py").is_file()
+    assert "FAST_PATHS" in (out / f"p/{module}{suffix}.py").read_text("utf-8")
+    assert "TWO" in (out / f"p/{module}.py").read_text("utf-8")
+
+
+def test_the_function_of_a_record() -> None:
+    """One straight run: single bytes of varints in place, no call for each field."""
+    body = inspect.getsource(header_fast.parse_header)
+    assert "unpack" not in body
+    assert body.count("raw = data[pos]") == 2  # the lengths of the key and the value
+    assert body.count("(data, pos") == 2  # longer varints
