@@ -54,6 +54,7 @@ _REBUILD = (
     "Stop the broker, move the .index of this segment away, and start the broker: it rebuilds"
     " all indexes of the segment. Or rebuild them with kafka-log reindex."
 )
+_OPEN_INDEX = " A note in the active segment, if the broker rebuilds its index when it starts."
 _MISSING_INDEX = "Nothing: the broker builds the index when it starts."
 _COMPARE_PRODUCER = (
     "Compare the partition with its other replicas (kafka-log diff). kafka-log producers lists"
@@ -140,8 +141,8 @@ _KINDS = (
         "torn_tail",
         (E, N),
         "Incomplete batch at the end of a segment",
-        "The last batch was not written completely. In the active segment this is normal after a crash: the"
-        " broker truncates it when it starts. In another segment, or after a clean shutdown, records are lost.",
+        "The last batch was not written completely. In the active segment this is normal after a crash (a note):"
+        " the broker truncates it when it starts. In another segment, or after a clean shutdown, records are lost.",
         "Copy the partition from another replica: the missing records are lost on this disk.",
     ),
     FindingKind(
@@ -253,14 +254,14 @@ _KINDS = (
         (E, N),
         "Missing segment",
         "The offsets between two segments, before the first one, or of the whole partition do not exist. It is"
-        " an error if neither retention nor compaction can be the reason.",
+        " an error if neither retention nor compaction can be the reason, a note if one of them may be.",
         _COPY_OR_BACKUP,
     ),
     FindingKind(
         "offsets_missing",
         (E, N),
         "Missing offsets between batches",
-        "Batches are missing inside the log. It is an error if compaction cannot be the reason.",
+        "Batches are missing inside the log. It is an error if compaction cannot be the reason, a note if it may be.",
         _COPY_OR_BACKUP,
     ),
     FindingKind(
@@ -296,7 +297,7 @@ _KINDS = (
         (E, N),
         "Offset index entry that points to no batch",
         "An entry of the .index has a byte position at which no batch begins. A broker starts to read there"
-        " and fails.",
+        " and fails." + _OPEN_INDEX,
         _REBUILD,
     ),
     FindingKind(
@@ -304,16 +305,15 @@ _KINDS = (
         (E, N),
         "Offset index entry with a wrong offset",
         "An entry of the .index points to a batch, but its offset is below the offsets of that batch, or is not"
-        " the last offset of that batch or of a later one. A broker finds the wrong batch for some offsets. It is"
-        " a note in the active segment if the broker rebuilds the index when it starts.",
+        " the last offset of that batch or of a later one. A broker finds the wrong batch for some offsets."
+        + _OPEN_INDEX,
         _REBUILD,
     ),
     FindingKind(
         "index_order",
         (E, N),
         "Offset index entries out of order",
-        "Brokers search the .index by binary search, which needs ascending entries. It is a note in the active"
-        " segment if the broker rebuilds the index when it starts.",
+        "Brokers search the .index by binary search, which needs ascending entries." + _OPEN_INDEX,
         _REBUILD,
     ),
     FindingKind(
@@ -321,7 +321,7 @@ _KINDS = (
         (W, N),
         "Offset index with an incomplete entry",
         "The length of the .index is not a multiple of the entry size. A broker rebuilds the index when it"
-        " starts.",
+        " starts." + _OPEN_INDEX,
         _REBUILD,
     ),
     FindingKind(
@@ -336,7 +336,8 @@ _KINDS = (
         "index_too_long",
         (E, N),
         "Offset index with more entries than batches",
-        "The .index has more entries than its segment has batches, so some of them are wrong.",
+        "The .index has more entries than its segment has batches, so some of them are wrong."
+        + _OPEN_INDEX,
         _REBUILD,
     ),
     FindingKind(
@@ -352,21 +353,22 @@ _KINDS = (
         (E, N),
         "Time index entry with a wrong timestamp",
         "An entry of the .timeindex does not have the largest timestamp up to its offset. Lookups by time"
-        " return the wrong offset.",
+        " return the wrong offset." + _OPEN_INDEX,
         _REBUILD,
     ),
     FindingKind(
         "timeindex_offset",
         (E, N),
         "Time index entry with a wrong offset",
-        "An entry of the .timeindex has an offset after the last one of its segment.",
+        "An entry of the .timeindex has an offset after the last one of its segment." + _OPEN_INDEX,
         _REBUILD,
     ),
     FindingKind(
         "timeindex_order",
         (E, N),
         "Time index entries out of order",
-        "Brokers search the .timeindex by binary search, which needs ascending entries.",
+        "Brokers search the .timeindex by binary search, which needs ascending entries."
+        + _OPEN_INDEX,
         _REBUILD,
     ),
     FindingKind(
@@ -374,7 +376,7 @@ _KINDS = (
         (W, N),
         "Time index with an incomplete entry",
         "The length of the .timeindex is not a multiple of the entry size. A broker rebuilds the index when it"
-        " starts.",
+        " starts." + _OPEN_INDEX,
         _REBUILD,
     ),
     FindingKind(
@@ -389,7 +391,8 @@ _KINDS = (
         "timeindex_too_long",
         (E, N),
         "Time index with more entries than batches",
-        "The .timeindex has more entries than its segment has batches, so some of them are wrong.",
+        "The .timeindex has more entries than its segment has batches, so some of them are wrong."
+        + _OPEN_INDEX,
         _REBUILD,
     ),
     FindingKind(
@@ -461,7 +464,7 @@ _KINDS = (
         (E, W),
         "Damaged metadata snapshot",
         "A .checkpoint of the metadata log has a batch with a wrong checksum, or bytes that are not a batch."
-        " A broker starts from the newest snapshot, where it is an error.",
+        " A broker starts from the newest snapshot, where it is an error. In an older one it is a warning.",
         _NEWEST_SNAPSHOT,
     ),
     FindingKind(
@@ -469,7 +472,7 @@ _KINDS = (
         (E, W),
         "Incomplete metadata snapshot",
         "A .checkpoint of the metadata log has no header record, no footer record, or gaps between its"
-        " records. A broker starts from the newest snapshot, where it is an error.",
+        " records. A broker starts from the newest snapshot, where it is an error. In an older one it is a warning.",
         _NEWEST_SNAPSHOT,
     ),
     # ---------------------------------------------------------------- checkpoints
@@ -533,7 +536,7 @@ _KINDS = (
         (E, W),
         "Unreadable or unordered leader-epoch-checkpoint",
         "The file leader-epoch-checkpoint cannot be parsed, for which a broker takes the whole log directory"
-        " offline, or its epochs or offsets do not ascend.",
+        " offline (an error), or its epochs or offsets do not ascend (a warning).",
         "Copy the file from another replica, or move it away (keep a copy) before you start the broker.",
     ),
     FindingKind(
@@ -571,7 +574,9 @@ _KINDS = (
         (E, W),
         "Unreadable or incomplete meta.properties",
         "meta.properties identifies the node, the cluster and the log directory. It cannot be read, or an id"
-        " that this node needs is missing.",
+        " that this node needs is missing. A missing directory id is a warning unless voters of the metadata"
+        " quorum are named by it: the node starts, and does not lead the partitions of the directory until it is"
+        " restarted.",
         "Correct the file, or restore it from a backup, before you start the broker. The other log directories"
         " of the node have the same node id and cluster id, but each has a directory id of its own.",
     ),
@@ -655,7 +660,7 @@ _KINDS = (
         (E, N),
         "Index file without its segment",
         "An index exists, but the segment of the same base offset does not. A broker that is killed while it"
-        " deletes a segment leaves such files; after a clean shutdown it is an error.",
+        " deletes a segment leaves such files (a note); after a clean shutdown it is an error.",
         "Look for the segment. Without it, the broker deletes the index when it starts.",
     ),
     FindingKind(

@@ -25,6 +25,12 @@ def test_every_kind_has_texts() -> None:
         assert kind.explanation.endswith(".") and kind.remedy.endswith(".")
 
 
+def test_texts_say_when_a_finding_has_another_severity() -> None:
+    for kind in CATALOG.values():
+        for severity in kind.severities[1:]:
+            assert re.search(rf"\ba {severity}\b", kind.explanation, re.I), (kind.id, severity)
+
+
 def test_the_checks_use_every_kind() -> None:
     texts: set[str] = set()
     for path in SOURCES:
