@@ -13,39 +13,48 @@ from kafka_log.segment.arrow_text import utf8
 
 PARTITIONS = pa.schema(
     [
-        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
-        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
-        pa.field("segments", pa.int64(), False, {"doc": "How many."}),
-        pa.field("bytes", pa.int64(), False, {"doc": "Of the segments' files."}),
+        pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Partition number."}),
+        pa.field("segments", pa.int64(), False, {"doc": "Number of segments."}),
+        pa.field("bytes", pa.int64(), False, {"doc": "Size of the .log files."}),
         pa.field(
-            "base_offset", pa.int64(), metadata={"doc": "What the name of the first segment says."}
+            "base_offset",
+            pa.int64(),
+            metadata={
+                "doc": "Base offset in the name of the first segment; null if the name has none."
+            },
         ),
         pa.field(
             "state",
             pa.string(),
             False,
-            {"doc": "live, deleted, stray, ...: what the segments are to their broker."},
+            {"doc": "State of the segments: live, deleted, stray and others."},
         ),
-        pa.field("directory", pa.string(), False, {"doc": "Its path."}),
+        pa.field("directory", pa.string(), False, {"doc": "Path of the partition directory."}),
     ]
 )
 
 SEGMENTS = pa.schema(
     [
-        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
-        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
-        pa.field("base_offset", pa.int64(), False, {"doc": "What its name says."}),
-        pa.field("bytes", pa.int64(), False, {"doc": "Of the file."}),
+        pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Partition number."}),
         pa.field(
-            "modified", pa.timestamp("ms", "UTC"), False, {"doc": "When the file was written to."}
+            "base_offset", pa.int64(), False, {"doc": "Base offset in the name of the segment."}
+        ),
+        pa.field("bytes", pa.int64(), False, {"doc": "Size of the file."}),
+        pa.field(
+            "modified",
+            pa.timestamp("ms", "UTC"),
+            False,
+            {"doc": "Time of the last write to the file."},
         ),
         pa.field(
             "state",
             pa.string(),
             False,
-            {"doc": "live, deleted, stray, ...: what it is to its broker."},
+            {"doc": "State of the segments: live, deleted, stray and others."},
         ),
-        pa.field("path", pa.string(), False, {"doc": "Of the file."}),
+        pa.field("path", pa.string(), False, {"doc": "Path of the segment file."}),
     ]
 )
 

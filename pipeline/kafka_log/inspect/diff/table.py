@@ -53,34 +53,85 @@ def _pair_fields(name: str, kind: Any, doc: str, nullable: bool = True) -> list[
 _COUNT = pa.int64()
 DIFFERENCES = pa.schema(
     [
-        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
-        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
-        _field("verdict", pa.string(), "The worst of what was found.", False),
-        _field("findings", pa.list_(pa.string()), "All that was found; _a, _b: where.", False),
-        _field("first_offset", _COUNT, "Where they part, or one lacks or lost something."),
-        *_pair_fields("epoch", pa.int32(), "Leader epoch of the batch there; null: there is none."),
-        _field("columns", pa.list_(pa.string()), "What differs of the records there.", False),
-        _field("same", _COUNT, "Records that both have, markers too.", False),
-        _field("differ", _COUNT, "Offsets at which they have other records.", False),
-        *_pair_fields("parted", _COUNT, "Records of this side alone after the parting.", False),
-        *_pair_fields("missing", _COUNT, "Records of the other that are missing here.", False),
-        *_pair_fields("damaged", _COUNT, "Records of the other that are damaged here.", False),
-        *_pair_fields("behind", _COUNT, "Records of the other after the end of this one.", False),
-        *_pair_fields(
-            "trimmed", _COUNT, "Records of the other before the start of this one.", False
+        pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Partition number."}),
+        _field("verdict", pa.string(), "Most severe finding, without its side.", False),
+        _field(
+            "findings",
+            pa.list_(pa.string()),
+            "All findings; the ending _a or _b names the side.",
+            False,
+        ),
+        _field(
+            "first_offset",
+            _COUNT,
+            "First offset of a divergence, of a missing or damaged record, or of an end.",
         ),
         *_pair_fields(
-            "cleaned", _COUNT, "Records of the other that a cleaner removed here.", False
+            "epoch", pa.int32(), "Leader epoch of the batch at first_offset; null if there is none."
         ),
-        *_pair_fields("start", _COUNT, "The first offset of the log."),
-        *_pair_fields("end", _COUNT, "The offset that follows the last record."),
-        _field("common_epoch", pa.int32(), "The last leader epoch that both have."),
-        _field("common_offset", _COUNT, "Where a broker would make one follow the other."),
+        _field(
+            "columns",
+            pa.list_(pa.string()),
+            "Columns that differ in the first different records.",
+            False,
+        ),
+        _field(
+            "same",
+            _COUNT,
+            "Number of records that both sides have, including transaction markers.",
+            False,
+        ),
+        _field("differ", _COUNT, "Number of offsets at which the records differ.", False),
+        *_pair_fields(
+            "parted",
+            _COUNT,
+            "Number of records after the divergence that only this side has.",
+            False,
+        ),
+        *_pair_fields(
+            "missing",
+            _COUNT,
+            "Number of records of the other side that are missing on this side.",
+            False,
+        ),
+        *_pair_fields(
+            "damaged",
+            _COUNT,
+            "Number of records of the other side that are damaged on this side.",
+            False,
+        ),
+        *_pair_fields(
+            "behind",
+            _COUNT,
+            "Number of records of the other side after the end of this side.",
+            False,
+        ),
+        *_pair_fields(
+            "trimmed",
+            _COUNT,
+            "Number of records of the other side before the start of this side.",
+            False,
+        ),
+        *_pair_fields(
+            "cleaned",
+            _COUNT,
+            "Number of records of the other side that compaction removed on this side.",
+            False,
+        ),
+        *_pair_fields("start", _COUNT, "First offset of the log."),
+        *_pair_fields("end", _COUNT, "Offset after the last record."),
+        _field("common_epoch", pa.int32(), "Last leader epoch that both sides have."),
+        _field(
+            "common_offset",
+            _COUNT,
+            "Offset to which a broker would truncate one side to follow the other.",
+        ),
         *_pair_fields("file", pa.string(), "Segment with the batch at first_offset."),
-        *_pair_fields("byte", _COUNT, "Where that batch begins."),
-        *_pair_fields("crc", _COUNT, "Its checksum."),
-        *_pair_fields("directory", pa.string(), "The partition."),
-        _field("meaning", pa.string(), "What was found, for people.", False),
+        *_pair_fields("byte", _COUNT, "Position of that batch in the segment."),
+        *_pair_fields("crc", _COUNT, "Checksum of that batch."),
+        *_pair_fields("directory", pa.string(), "Path of the partition directory."),
+        _field("meaning", pa.string(), "What was found, as a sentence.", False),
         _field("remedy", pa.string(), "The next step.", False),
     ]
 )

@@ -24,29 +24,33 @@ from kafka_log.segment.model import Policy
 
 COORDINATORS = pa.schema(
     [
-        pa.field("name", pa.string(), False, {"doc": "What was asked for."}),
-        pa.field("topic", pa.string(), False, {"doc": "One of Kafka's own."}),
-        pa.field("partition", pa.int32(), False, {"doc": "The name belongs there."}),
-        pa.field("partitions", pa.int32(), False, {"doc": "How many the topic has."}),
+        pa.field(
+            "name", pa.string(), False, {"doc": "Group id or transactional id that was asked for."}
+        ),
+        pa.field("topic", pa.string(), False, {"doc": "Internal topic that keeps the name."}),
+        pa.field(
+            "partition", pa.int32(), False, {"doc": "Partition of that topic that keeps the name."}
+        ),
+        pa.field("partitions", pa.int32(), False, {"doc": "Number of partitions of that topic."}),
         pa.field(
             "partitions_from",
             pa.string(),
             False,
-            {"doc": "Who says so: given, metadata or default."},
+            {"doc": "Source of the number of partitions: given, metadata or default."},
         ),
         pa.field(
             "known",
             pa.bool_(),
             True,
             {
-                "doc": "Whether a directory of the partition has a record about the name that is not deleted; null where none can be read."
+                "doc": "Whether the partition has a record of the name that is not deleted; null if it cannot be read."
             },
         ),
         pa.field(
             "directories",
             pa.list_(pa.string()),
             False,
-            {"doc": "Those of the partition that are there."},
+            {"doc": "Directories of the partition in the paths."},
         ),
     ]
 )

@@ -26,26 +26,49 @@ from kafka_log.text.json_values import to_rows
 
 COMMITS = pa.schema(
     [
-        pa.field("group", pa.string(), False, {"doc": "Its name."}),
-        pa.field("topic", pa.string(), False, {"doc": "Of the offset."}),
-        pa.field("partition", pa.int32(), False, {"doc": "Of the offset."}),
+        pa.field("group", pa.string(), False, {"doc": "Group id."}),
+        pa.field("topic", pa.string(), False, {"doc": "Topic of the committed offset."}),
+        pa.field("partition", pa.int32(), False, {"doc": "Partition of the committed offset."}),
         pa.field(
-            "committed_offset", pa.int64(), False, {"doc": "The next one that the group reads."}
+            "committed_offset", pa.int64(), False, {"doc": "Offset of the next record to read."}
         ),
         pa.field(
-            "log_end_offset", pa.int64(), True, {"doc": "Null where the partition is not there."}
-        ),
-        pa.field("lag", pa.int64(), True, {"doc": "Offsets between the two."}),
-        pa.field("leader_epoch", pa.int32(), True, {"doc": "Of the last record that was read."}),
-        pa.field(
-            "commit_time", pa.timestamp("ms", "UTC"), False, {"doc": "When it was committed."}
-        ),
-        pa.field("metadata", pa.string(), False, {"doc": "What the client has said with it."}),
-        pa.field(
-            "offsets_partition", pa.int32(), False, {"doc": "Where in __consumer_offsets it lies."}
+            "log_end_offset",
+            pa.int64(),
+            True,
+            {
+                "doc": "End offset of the partition on this disk; null if the partition is not there."
+            },
         ),
         pa.field(
-            "record_offset", pa.int64(), False, {"doc": "The offset of the commit's record there."}
+            "lag",
+            pa.int64(),
+            True,
+            {"doc": "log_end_offset minus committed_offset; null if either is unknown."},
+        ),
+        pa.field(
+            "leader_epoch",
+            pa.int32(),
+            True,
+            {
+                "doc": "Leader epoch of the last record that was read; null if the client did not say it."
+            },
+        ),
+        pa.field("commit_time", pa.timestamp("ms", "UTC"), False, {"doc": "Time of the commit."}),
+        pa.field(
+            "metadata", pa.string(), False, {"doc": "Text that the client stored with the commit."}
+        ),
+        pa.field(
+            "offsets_partition",
+            pa.int32(),
+            False,
+            {"doc": "Partition of __consumer_offsets with the group."},
+        ),
+        pa.field(
+            "record_offset",
+            pa.int64(),
+            False,
+            {"doc": "Offset of the commit record in that partition."},
         ),
     ]
 )
@@ -265,23 +288,45 @@ def _find_log_end(row: Mapping[str, Any], ends: Ends) -> int | None:
 
 GROUPS = pa.schema(
     [
-        pa.field("group", pa.string(), False, {"doc": "Its name."}),
+        pa.field("group", pa.string(), False, {"doc": "Group id."}),
         pa.field("group_type", pa.string(), True, {"doc": "classic, consumer, share or streams."}),
-        pa.field("protocol_type", pa.string(), True, {"doc": "What a classic group is for."}),
-        pa.field("epoch", pa.int32(), True, {"doc": "Of a classic group its generation."}),
-        pa.field("members", pa.int64(), False, {"doc": "How many."}),
-        pa.field("partitions", pa.int64(), False, {"doc": "How many have a committed offset."}),
-        pa.field("lag", pa.int64(), True, {"doc": "Sum of these, to the end on disk."}),
+        pa.field(
+            "protocol_type",
+            pa.string(),
+            True,
+            {"doc": "Protocol type of a classic group, such as consumer or connect."},
+        ),
+        pa.field(
+            "epoch", pa.int32(), True, {"doc": "Group epoch; the generation of a classic group."}
+        ),
+        pa.field("members", pa.int64(), False, {"doc": "Number of members."}),
+        pa.field(
+            "partitions",
+            pa.int64(),
+            False,
+            {"doc": "Number of partitions with a committed offset."},
+        ),
+        pa.field(
+            "lag",
+            pa.int64(),
+            True,
+            {"doc": "log_end_offset minus committed_offset; null if either is unknown."},
+        ),
         pa.field(
             "state_time",
             pa.timestamp("ms", "UTC"),
             True,
-            {"doc": "When the state of a classic group changed last."},
+            {"doc": "Time of the last state change of a classic group."},
         ),
         pa.field(
-            "last_commit_time", pa.timestamp("ms", "UTC"), True, {"doc": "Of its last commit."}
+            "last_commit_time", pa.timestamp("ms", "UTC"), True, {"doc": "Time of the last commit."}
         ),
-        pa.field("offsets_partition", pa.int32(), False, {"doc": "Where it is kept."}),
+        pa.field(
+            "offsets_partition",
+            pa.int32(),
+            False,
+            {"doc": "Partition of __consumer_offsets with the group."},
+        ),
     ]
 )
 

@@ -13,28 +13,33 @@ from kafka_log.segment.arrow_text import utf8
 
 FIELDS = pa.schema(
     [
-        pa.field("part", pa.string(), False, {"doc": "What was read: a batch, or a file."}),
+        pa.field("part", pa.string(), False, {"doc": "Heading of the part: a batch, or a file."}),
         pa.field(
             "section",
             pa.string(),
             True,
-            {"doc": "What was decompressed, where it is bytes of that; null: bytes of the file."},
+            {"doc": "Heading of the decompressed section; null for bytes of the file."},
         ),
         pa.field(
             "position",
             pa.int64(),
             False,
-            {"doc": "In the file, or in what was decompressed."},
+            {"doc": "Position in the file, or in the decompressed section."},
         ),
         pa.field("length", pa.int64(), False),
-        pa.field("field", pa.string(), True, {"doc": "Null: bytes that no field has."}),
+        pa.field(
+            "field",
+            pa.string(),
+            True,
+            {"doc": "Path of the field; null for bytes without a field."},
+        ),
         pa.field("type", pa.string()),
-        pa.field("value", pa.string(), False, {"doc": "What the text says."}),
+        pa.field("value", pa.string(), False, {"doc": "Value of the field as text."}),
         pa.field(
             "bytes",
             pa.string(),
             True,
-            {"doc": "In hexadecimal digits; null where only their number is shown."},
+            {"doc": "The bytes as hexadecimal digits; null if the text shows only their number."},
         ),
     ]
 )

@@ -18,40 +18,74 @@ from kafka_log.segment.arrow_text import utf8
 
 KEYS = pa.schema(
     [
-        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
-        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
-        pa.field("records", pa.int64(), False, {"doc": "Data records on the disk."}),
-        pa.field("no_key", pa.int64(), False, {"doc": "Those without a key."}),
-        pa.field("keys", pa.int64(), False, {"doc": "Keys that differ."}),
-        pa.field("tombstones", pa.int64(), False, {"doc": "Records with a key and no value."}),
-        pa.field("obsolete", pa.int64(), False, {"doc": "Those that a newer one follows."}),
-        pa.field("live", pa.int64(), False, {"doc": "The newest of their keys, with a value."}),
-        pa.field("ratio", pa.float64(), True, {"doc": "Live records of all records."}),
-        pa.field("bytes", pa.int64(), False, {"doc": "Keys and values, not compressed."}),
-        pa.field("live_bytes", pa.int64(), False, {"doc": "Keys and values of live records."}),
-        pa.field("problem", pa.string(), True, {"doc": "The first damage that was met."}),
-        pa.field("directory", pa.string(), False, {"doc": "Path of the partition."}),
+        pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Partition number."}),
+        pa.field("records", pa.int64(), False, {"doc": "Number of data records."}),
+        pa.field("no_key", pa.int64(), False, {"doc": "Number of records without a key."}),
+        pa.field("keys", pa.int64(), False, {"doc": "Number of distinct keys."}),
+        pa.field(
+            "tombstones",
+            pa.int64(),
+            False,
+            {"doc": "Number of records with a key and a null value."},
+        ),
+        pa.field(
+            "obsolete",
+            pa.int64(),
+            False,
+            {"doc": "Number of records that a newer record of the same key replaces."},
+        ),
+        pa.field(
+            "live", pa.int64(), False, {"doc": "Number of keys whose newest record has a value."}
+        ),
+        pa.field("ratio", pa.float64(), True, {"doc": "live divided by records."}),
+        pa.field("bytes", pa.int64(), False, {"doc": "Size of keys and values, uncompressed."}),
+        pa.field(
+            "live_bytes",
+            pa.int64(),
+            False,
+            {"doc": "Size of keys and values of live records, uncompressed."},
+        ),
+        pa.field(
+            "problem",
+            pa.string(),
+            True,
+            {"doc": "First damage in the partition; null if there is none."},
+        ),
+        pa.field("directory", pa.string(), False, {"doc": "Path of the partition directory."}),
     ]
 )
 
 RECORDS_OF_KEY = pa.schema(
     [
-        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
-        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
-        pa.field("key", pa.binary(), True, {"doc": "As it was written."}),
-        pa.field("offset", pa.int64(), False, {"doc": "Of the record."}),
-        pa.field("timestamp", pa.timestamp("ms", "UTC"), True, {"doc": "Null: it has none."}),
-        pa.field("value_bytes", pa.int64(), True, {"doc": "Null: a tombstone."}),
-        pa.field("tombstone", pa.bool_(), False, {"doc": "Whether it deletes the key."}),
+        pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Partition number."}),
+        pa.field("key", pa.binary(), True, {"doc": "Key of the record, as bytes."}),
+        pa.field("offset", pa.int64(), False, {"doc": "Offset of the record."}),
+        pa.field(
+            "timestamp",
+            pa.timestamp("ms", "UTC"),
+            True,
+            {"doc": "Timestamp of the record; null if it has none."},
+        ),
+        pa.field(
+            "value_bytes", pa.int64(), True, {"doc": "Size of the value; null for a tombstone."}
+        ),
+        pa.field(
+            "tombstone",
+            pa.bool_(),
+            False,
+            {"doc": "Whether the value is null: the record deletes the key."},
+        ),
         pa.field(
             "latest",
             pa.bool_(),
             False,
             {
-                "doc": "Whether no newer one of the key is in the partition, of those that are chosen."
+                "doc": "Whether it is the newest of the selected records of the key in the partition."
             },
         ),
-        pa.field("segment", pa.string(), False, {"doc": "Path of the file."}),
+        pa.field("segment", pa.string(), False, {"doc": "Path of the segment file."}),
     ]
 )
 

@@ -17,9 +17,11 @@ from kafka_log.text.columns import format_rows_as_json
 DIFFERENCES = pa.schema(
     [
         pa.field("change", pa.string(), False, {"doc": "added, removed or changed."}),
-        pa.field("columns", pa.list_(pa.string()), False, {"doc": "Those that differ."}),
-        pa.field("before", pa.string(), True, {"doc": "What these said, as JSON."}),
-        pa.field("after", pa.string(), True, {"doc": "What these say, as JSON."}),
+        pa.field(
+            "columns", pa.list_(pa.string()), False, {"doc": "Names of the columns that differ."}
+        ),
+        pa.field("before", pa.string(), True, {"doc": "Old values of these columns, as JSON."}),
+        pa.field("after", pa.string(), True, {"doc": "New values of these columns, as JSON."}),
     ]
 )
 """Columns of changes. The key columns of the kind follow ``change``."""

@@ -32,50 +32,63 @@ _TIME = pa.timestamp("ms", "UTC")
 
 PRODUCERS = pa.schema(
     [
-        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
-        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
-        pa.field("producer_id", pa.int64(), False, {"doc": "Of the producer."}),
-        pa.field("producer_epoch", pa.int16(), False, {"doc": "Of the producer."}),
-        pa.field("is_transactional", pa.bool_(), True, {"doc": "Whether it writes transactions."}),
+        pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Partition number."}),
+        pa.field("producer_id", pa.int64(), False, {"doc": "Producer id."}),
+        pa.field("producer_epoch", pa.int16(), False, {"doc": "Producer epoch."}),
+        pa.field(
+            "is_transactional",
+            pa.bool_(),
+            True,
+            {"doc": "Whether the producer writes transactions."},
+        ),
         pa.field(
             "first_sequence",
             pa.int32(),
             True,
             {
-                "doc": "Of its first batch. Null in topics that coordinators write, such as __consumer_offsets: their batches have no sequence."
+                "doc": "First sequence number of the first batch; null if batches have none, as in topics that coordinators write (__consumer_offsets)."
             },
         ),
         pa.field(
-            "last_sequence", pa.int32(), True, {"doc": "Of its last batch, or null likewise."}
+            "last_sequence",
+            pa.int32(),
+            True,
+            {"doc": "Last sequence number of the last batch; null if batches have none."},
         ),
         pa.field(
             "snapshot_last_sequence",
             pa.int32(),
             True,
-            {"doc": "What the newest producer snapshot says, or null likewise."},
+            {"doc": "Last sequence number in the newest producer snapshot; null if it has none."},
         ),
-        pa.field("first_offset", pa.int64(), True, {"doc": "Of its first batch."}),
-        pa.field("last_offset", pa.int64(), True, {"doc": "Of its last batch."}),
+        pa.field("first_offset", pa.int64(), True, {"doc": "First offset of the first batch."}),
+        pa.field("last_offset", pa.int64(), True, {"doc": "Last offset of the last batch."}),
         pa.field(
             "first_timestamp",
             _TIME,
             True,
-            {"doc": "The least of what batches have as their largest."},
+            {"doc": "Smallest max_timestamp of the batches."},
         ),
-        pa.field("last_timestamp", _TIME, True, {"doc": "The largest of these."}),
-        pa.field("batches", pa.int64(), False, {"doc": "Those that are there."}),
-        pa.field("records", pa.int64(), False, {"doc": "Data records."}),
-        pa.field("markers", pa.int64(), False, {"doc": "Transaction markers with this epoch."}),
+        pa.field("last_timestamp", _TIME, True, {"doc": "Largest max_timestamp of the batches."}),
+        pa.field("batches", pa.int64(), False, {"doc": "Number of batches."}),
+        pa.field("records", pa.int64(), False, {"doc": "Number of data records."}),
         pa.field(
-            "gaps", pa.int64(), False, {"doc": "Sequence numbers that are missing between batches."}
+            "markers", pa.int64(), False, {"doc": "Number of transaction markers with this epoch."}
+        ),
+        pa.field(
+            "gaps",
+            pa.int64(),
+            False,
+            {"doc": "Number of missing sequence numbers between batches."},
         ),
         pa.field(
             "duplicates",
             pa.int64(),
             False,
-            {"doc": "Batches that begin at or before a sequence number that was there."},
+            {"doc": "Number of batches whose first sequence number is not above those before."},
         ),
-        pa.field("directory", pa.string(), False, {"doc": "Path of the partition."}),
+        pa.field("directory", pa.string(), False, {"doc": "Path of the partition directory."}),
     ]
 )
 

@@ -97,27 +97,27 @@ NEEDED = (
 
 
 _MEANINGS = {
-    "segments": "How many.",
-    "bytes": "Of the files.",
-    "trailing_bytes": "Bytes at the ends of segments that no reader takes.",
-    "lost_bytes": "Bytes that salvage could not read.",
-    "batches": "Batches, and messages of the older formats.",
-    "records": "Data records.",
-    "control_records": "Markers and what else brokers write for themselves.",
-    "future": "Records whose timestamp is later than now.",
-    "stored_bytes": "Of the records of batches, as they are stored.",
-    "record_bytes": "Of the same records, not compressed.",
-    "batch_bytes": "Of whole batches.",
-    "smallest_batch": "Bytes.",
-    "largest_batch": "Bytes.",
-    "empty_batches": "Batches without a record.",
-    "producers": "How many producer ids.",
-    "transactional_batches": "Batches of transactions, markers too.",
-    "invalid_batches": "Batches whose checksum is wrong.",
-    "first_offset": "Of the batches.",
-    "last_offset": "Of the batches.",
-    "first_epoch": "The least leader epoch.",
-    "last_epoch": "The largest leader epoch.",
+    "segments": "Number of segments.",
+    "bytes": "Size of the .log files.",
+    "trailing_bytes": "Number of bytes at the ends of segments that are no complete batch.",
+    "lost_bytes": "Number of bytes that the policy salvage could not read.",
+    "batches": "Number of batches; of messages in formats 0 and 1.",
+    "records": "Number of data records.",
+    "control_records": "Number of control records: transaction markers, leader changes and others.",
+    "future": "Number of records with a timestamp later than now.",
+    "stored_bytes": "Size of the records as stored, perhaps compressed.",
+    "record_bytes": "Size of the same records, uncompressed.",
+    "batch_bytes": "Size of the batches with their headers, as stored.",
+    "smallest_batch": "Size of the smallest batch in bytes.",
+    "largest_batch": "Size of the largest batch in bytes.",
+    "empty_batches": "Number of batches without a record.",
+    "producers": "Number of producer ids.",
+    "transactional_batches": "Number of transactional batches, including markers.",
+    "invalid_batches": "Number of batches with a wrong checksum.",
+    "first_offset": "First offset of the batches.",
+    "last_offset": "Last offset of the batches.",
+    "first_epoch": "Lowest leader epoch.",
+    "last_epoch": "Highest leader epoch.",
 }
 
 
@@ -127,21 +127,32 @@ def _numbers(*names: str, nullable: bool = False) -> list[pa.Field]:
 
 
 _KEYS: dict[By, list[pa.Field]] = {
-    "topic": [pa.field("topic", pa.string(), False, {"doc": "Its name."})],
+    "topic": [pa.field("topic", pa.string(), False, {"doc": "Topic name."})],
     "partition": [
-        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
-        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
-        pa.field("state", pa.string(), False, {"doc": "live, or deleted and the like."}),
-        pa.field("directory", pa.string(), False, {"doc": "Path of the partition."}),
+        pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Partition number."}),
+        pa.field(
+            "state",
+            pa.string(),
+            False,
+            {"doc": "State of the segments: live, deleted, stray and others."},
+        ),
+        pa.field("directory", pa.string(), False, {"doc": "Path of the partition directory."}),
     ],
-    "producer": [pa.field("producer_id", pa.int64(), metadata={"doc": "Null for none."})],
-    "codec": [pa.field("codec", pa.string(), False, {"doc": "What compresses."})],
+    "producer": [
+        pa.field(
+            "producer_id",
+            pa.int64(),
+            metadata={"doc": "Producer id; null for batches without one."},
+        )
+    ],
+    "codec": [pa.field("codec", pa.string(), False, {"doc": "Compression codec of the batches."})],
     "hour": [
         pa.field(
             "hour",
             TIME,
             metadata={
-                "doc": "Begin of the hour of records; whole batches count in that of their newest."
+                "doc": "Start of the hour of the records. Numbers of whole batches count in the hour of the newest record."
             },
         )
     ],
@@ -150,15 +161,18 @@ BATCH_HOUR = pa.field(
     "batch_hour",
     TIME,
     metadata={
-        "doc": "Begin of the hour of the largest timestamp of batches, as headers say it: all their records count in it."
+        "doc": "Start of the hour of the largest timestamp in the batch header. All records of a batch count in it."
     },
 )
 """Key column for hours if records are not decoded."""
 
 _FILES = [
-    pa.field("problems", pa.int64(), False, {"doc": "Places of damage."}),
+    pa.field("problems", pa.int64(), False, {"doc": "Number of damaged places."}),
     pa.field(
-        "first_problem", pa.string(), True, {"doc": "Where the first one is, and what it is."}
+        "first_problem",
+        pa.string(),
+        True,
+        {"doc": "Position and kind of the first damage; null if there is none."},
     ),
     *_numbers("segments", "bytes", "trailing_bytes", "lost_bytes"),
 ]
@@ -166,23 +180,28 @@ _FILES = [
 _SUMS = [
     *_numbers("batches", "records", "control_records"),
     *_numbers("first_offset", "last_offset", nullable=True),
-    pa.field("first_timestamp", TIME, True, {"doc": "The lowest one of data."}),
-    pa.field("last_timestamp", TIME, True, {"doc": "The highest one of data."}),
+    pa.field("first_timestamp", TIME, True, {"doc": "Lowest timestamp of data records."}),
+    pa.field("last_timestamp", TIME, True, {"doc": "Highest timestamp of data records."}),
     *_numbers("future"),
     *_numbers("first_epoch", "last_epoch", nullable=True),
-    pa.field("magics", pa.string(), False, {"doc": "Versions of the format."}),
-    pa.field("timestamp_types", pa.string(), False, {"doc": "Who has set the timestamps."}),
-    pa.field("codecs", pa.string(), False, {"doc": "What compresses."}),
+    pa.field("magics", pa.string(), False, {"doc": "Versions of the record format."}),
+    pa.field(
+        "timestamp_types",
+        pa.string(),
+        False,
+        {"doc": "CreateTime (set by producers), LogAppendTime (set by brokers), or both."},
+    ),
+    pa.field("codecs", pa.string(), False, {"doc": "Compression codecs."}),
     *_numbers("stored_bytes", "record_bytes", nullable=True),
     pa.field(
         "ratio",
         pa.float64(),
         True,
-        {"doc": "record_bytes, divided by stored_bytes."},
+        {"doc": "record_bytes divided by stored_bytes."},
     ),
     *_numbers("batch_bytes"),
     *_numbers("smallest_batch", nullable=True),
-    pa.field("mean_batch", pa.float64(), True, {"doc": "Bytes."}),
+    pa.field("mean_batch", pa.float64(), True, {"doc": "Mean size of a batch in bytes."}),
     *_numbers("largest_batch", nullable=True),
     *_numbers("producers", "transactional_batches", "empty_batches", "invalid_batches"),
 ]

@@ -23,37 +23,51 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.scanner import Scanner
 
 _PLACE = [
-    pa.field("topic", pa.string(), False, {"doc": "Its name."}),
-    pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
+    pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
+    pa.field("partition", pa.int64(), False, {"doc": "Partition number."}),
 ]
 
 LARGEST_BATCHES = pa.schema(
     [
         *_PLACE,
-        pa.field("bytes", pa.int64(), False, metadata={"doc": "Of the batch, as it is stored."}),
-        pa.field("records", pa.int64(), False, {"doc": "How many the batch has."}),
-        pa.field("first_offset", pa.int64(), False, {"doc": "Of the batch."}),
-        pa.field("last_offset", pa.int64(), False, {"doc": "Of the batch."}),
-        pa.field("timestamp", TIME, metadata={"doc": "The largest one."}),
-        pa.field("codec", pa.string(), False, {"doc": "What compresses it."}),
-        pa.field("producer_id", pa.int64(), metadata={"doc": "Null for none."}),
-        pa.field("position", pa.int64(), False, {"doc": "Its first byte in the file."}),
-        pa.field("segment", pa.string(), False, {"doc": "Path of the file."}),
+        pa.field("bytes", pa.int64(), False, metadata={"doc": "Size of the batch, as stored."}),
+        pa.field("records", pa.int64(), False, {"doc": "Number of records in the batch."}),
+        pa.field("first_offset", pa.int64(), False, {"doc": "First offset of the batch."}),
+        pa.field("last_offset", pa.int64(), False, {"doc": "Last offset of the batch."}),
+        pa.field(
+            "timestamp",
+            TIME,
+            metadata={"doc": "Largest timestamp of the batch; null if it has none."},
+        ),
+        pa.field("codec", pa.string(), False, {"doc": "Compression codec of the batch."}),
+        pa.field(
+            "producer_id", pa.int64(), metadata={"doc": "Producer id; null if there is none."}
+        ),
+        pa.field("position", pa.int64(), False, {"doc": "Position of the batch in the segment."}),
+        pa.field("segment", pa.string(), False, {"doc": "Path of the segment file."}),
     ]
 )
 
 LARGEST_RECORDS = pa.schema(
     [
         *_PLACE,
-        pa.field("bytes", pa.int64(), False, metadata={"doc": "Of key, value and headers."}),
-        pa.field("offset", pa.int64(), False, {"doc": "Of the record."}),
-        pa.field("timestamp", TIME, True, {"doc": "Of the record."}),
-        pa.field("key_bytes", pa.int64(), metadata={"doc": "Null: it has no key."}),
-        pa.field("value_bytes", pa.int64(), metadata={"doc": "Null: a tombstone."}),
-        pa.field("header_bytes", pa.int64(), False, {"doc": "Names and values."}),
-        pa.field("codec", pa.string(), False, metadata={"doc": "Of its batch."}),
-        pa.field("producer_id", pa.int64(), metadata={"doc": "Null for none."}),
-        pa.field("segment", pa.string(), False, {"doc": "Path of the file."}),
+        pa.field("bytes", pa.int64(), False, metadata={"doc": "Size of key, value and headers."}),
+        pa.field("offset", pa.int64(), False, {"doc": "Offset of the record."}),
+        pa.field("timestamp", TIME, True, {"doc": "Timestamp of the record; null if it has none."}),
+        pa.field(
+            "key_bytes",
+            pa.int64(),
+            metadata={"doc": "Size of the key; null if the record has no key."},
+        ),
+        pa.field(
+            "value_bytes", pa.int64(), metadata={"doc": "Size of the value; null for a tombstone."}
+        ),
+        pa.field("header_bytes", pa.int64(), False, {"doc": "Size of header keys and values."}),
+        pa.field("codec", pa.string(), False, metadata={"doc": "Compression codec of the batch."}),
+        pa.field(
+            "producer_id", pa.int64(), metadata={"doc": "Producer id; null if there is none."}
+        ),
+        pa.field("segment", pa.string(), False, {"doc": "Path of the segment file."}),
     ]
 )
 

@@ -37,45 +37,62 @@ _TIME = pa.timestamp("ms", "UTC")
 
 TRANSACTIONS = pa.schema(
     [
-        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
-        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
+        pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Partition number."}),
         pa.field("state", pa.string(), False, {"doc": "open, committed or aborted."}),
         pa.field(
             "hanging",
             pa.bool_(),
             False,
-            {"doc": "Whether it is open and nobody is left who would end it."},
+            {"doc": "Whether the transaction is open and no coordinator will end it."},
         ),
-        pa.field("producer_id", pa.int64(), False, {"doc": "Of the producer."}),
-        pa.field("producer_epoch", pa.int16(), False, {"doc": "Of the producer."}),
+        pa.field("producer_id", pa.int64(), False, {"doc": "Producer id."}),
+        pa.field("producer_epoch", pa.int16(), False, {"doc": "Producer epoch."}),
         pa.field(
             "transactional_id",
             pa.string(),
             True,
-            {"doc": "Null where the coordinator's topic does not say it."},
+            {"doc": "Transactional id; null if __transaction_state does not have it."},
         ),
         pa.field(
-            "coordinator_state", pa.string(), True, {"doc": "What the coordinator says of it."}
+            "coordinator_state",
+            pa.string(),
+            True,
+            {"doc": "State in __transaction_state; null if it is not known."},
         ),
-        pa.field("first_offset", pa.int64(), True, {"doc": "Of its first record."}),
+        pa.field("first_offset", pa.int64(), True, {"doc": "Offset of the first record."}),
         pa.field(
             "last_offset",
             pa.int64(),
             True,
-            {"doc": "Of the marker, or of the last record of an open one."},
+            {"doc": "Offset of the marker; of the last record if the transaction is open."},
         ),
-        pa.field("first_timestamp", _TIME, True, {"doc": "Of its first record."}),
-        pa.field("last_timestamp", _TIME, True, {"doc": "Of the marker, or of the last record."}),
-        pa.field("records", pa.int64(), False, {"doc": "Those that are still there."}),
+        pa.field("first_timestamp", _TIME, True, {"doc": "Timestamp of the first record."}),
+        pa.field(
+            "last_timestamp",
+            _TIME,
+            True,
+            {"doc": "Timestamp of the marker; of the last record if the transaction is open."},
+        ),
+        pa.field("records", pa.int64(), False, {"doc": "Number of records that still exist."}),
         pa.field(
             "duration_ms",
             pa.int64(),
             True,
-            {"doc": "Milliseconds to the marker, or of an open one to now."},
+            {
+                "doc": "Milliseconds from the first record to the marker; to now if the transaction is open."
+            },
         ),
-        pa.field("hides", pa.int64(), True, {"doc": "Offsets behind its last stable offset."}),
-        pa.field("reason", pa.string(), True, {"doc": "Why it hangs, or does not."}),
-        pa.field("directory", pa.string(), False, {"doc": "Path of the partition."}),
+        pa.field(
+            "hides",
+            pa.int64(),
+            True,
+            {
+                "doc": "For an open transaction: number of offsets of the partition from its last stable offset on; else null."
+            },
+        ),
+        pa.field("reason", pa.string(), True, {"doc": "Why the transaction hangs, or why not."}),
+        pa.field("directory", pa.string(), False, {"doc": "Path of the partition directory."}),
     ]
 )
 

@@ -258,34 +258,41 @@ def _sizes(rows: pa.RecordBatch) -> Any:
 
 CONVERTED = pa.schema(
     [
-        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
-        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
-        pa.field("base_offset", pa.int64(), True, {"doc": "That of the segment."}),
+        pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Partition number."}),
+        pa.field("base_offset", pa.int64(), True, {"doc": "Base offset of the segment."}),
         pa.field(
             "what",
             pa.string(),
             False,
             {
-                "doc": "kept: as it was; converted: some is not; refused: nothing of the partition is written; left out: a snapshot of the metadata."
+                "doc": "kept: all batches unchanged. converted: some batches changed. refused: nothing of the partition is written. left out: a metadata snapshot."
             },
         ),
-        pa.field("records", pa.int64(), True, {"doc": "Markers too."}),
-        pa.field("batches", pa.int64(), True, {"doc": "Batches and messages that were read."}),
-        pa.field("batches_out", pa.int64(), True, {"doc": "Batches that were written."}),
-        pa.field("bytes", pa.int64(), True, {"doc": "What they had."}),
-        pa.field("bytes_out", pa.int64(), True, {"doc": "What they have."}),
-        pa.field("ratio", pa.float64(), True, {"doc": "Bytes after, of those before."}),
+        pa.field(
+            "records", pa.int64(), True, {"doc": "Number of records, including control records."}
+        ),
+        pa.field(
+            "batches",
+            pa.int64(),
+            True,
+            {"doc": "Number of batches, or of messages in formats 0 and 1, that were read."},
+        ),
+        pa.field("batches_out", pa.int64(), True, {"doc": "Number of batches that were written."}),
+        pa.field("bytes", pa.int64(), True, {"doc": "Size of what was read."}),
+        pa.field("bytes_out", pa.int64(), True, {"doc": "Size of what was written."}),
+        pa.field("ratio", pa.float64(), True, {"doc": "bytes_out divided by bytes."}),
         pa.field(
             "reason",
             pa.string(),
             True,
             {
-                "doc": "Why a partition is refused, or which snapshot, or what of a segment that was not written to its end, is left out."
+                "doc": "Why a partition is refused, or what was left out: a snapshot, or an unfinished end of a segment."
             },
         ),
     ]
 )
-"""A row for each segment, or one for a partition that is refused, without numbers; and such a one for each snapshot of the metadata."""
+"""One row per segment. A refused partition and a metadata snapshot have one row without numbers."""
 
 _COPY, _RECODE, _UPGRADE, _OLD = range(4)
 

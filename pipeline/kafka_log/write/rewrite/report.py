@@ -19,45 +19,54 @@ from kafka_log.write.rewrite.segment_contents import SegmentContents
 
 REPORT_SCHEMA = pa.schema(
     [
-        pa.field("topic", pa.string(), False, {"doc": "Its name."}),
-        pa.field("partition", pa.int64(), False, {"doc": "Its number."}),
+        pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
+        pa.field("partition", pa.int64(), False, {"doc": "Partition number."}),
         pa.field(
             "file",
             pa.string(),
             False,
-            {"doc": "The segment that was read; for open the one that was written."},
+            {"doc": "Segment that was read; for what = open, the segment that was written."},
         ),
         pa.field(
             "what",
             pa.string(),
             False,
             {
-                "doc": "kept: as it was. copied: a snapshot of the metadata, as it was. rewritten: written anew. left out: not asked for. twice: its offsets are there from elsewhere. "
-                "lost: not there any more. unfinished: what its broker had not written to its end, no damage. open: a transaction that has not ended. indexed: has indexes. "
-                "understated: a batch whose header, and so its index entries, say less than its records."
+                "doc": "kept: written unchanged. copied: a metadata snapshot, written unchanged. rewritten: "
+                "written with new batches. left out: not selected. twice: not written, because the same "
+                "offsets were written from elsewhere. lost: not written, because it is damaged or missing. "
+                "unfinished: bytes that a broker had not finished writing, which is no damage. open: a "
+                "transaction without an end. indexed: indexes were written. understated: a batch whose "
+                "header, and so its index entries, state less than its records."
             },
         ),
-        pa.field("batches", pa.int64(), True, {"doc": "How many."}),
-        pa.field("records", pa.int64(), True, {"doc": "How many, markers too."}),
+        pa.field("batches", pa.int64(), True, {"doc": "Number of batches."}),
+        pa.field(
+            "records", pa.int64(), True, {"doc": "Number of records, including control records."}
+        ),
         pa.field(
             "byte",
             pa.int64(),
-            metadata={"doc": "Where in the file it begins; null where batches lie apart."},
+            metadata={
+                "doc": "Position of the first byte in the file; null if the batches are not adjacent."
+            },
         ),
-        pa.field("bytes", pa.int64(), metadata={"doc": "How many it has in the file."}),
+        pa.field("bytes", pa.int64(), metadata={"doc": "Number of bytes in the file."}),
         pa.field(
             "first_offset",
             pa.int64(),
             True,
-            {"doc": "The lowest one; of lost bytes the first that may have been there."},
+            {"doc": "Lowest offset; for lost bytes, the first that may have been there."},
         ),
         pa.field(
             "last_offset",
             pa.int64(),
             True,
-            {"doc": "The highest one; of lost bytes the last that may have been there."},
+            {"doc": "Highest offset; for lost bytes, the last that may have been there."},
         ),
-        pa.field("reason", pa.string(), True, {"doc": "Why; null where nothing is to be said."}),
+        pa.field(
+            "reason", pa.string(), True, {"doc": "Reason; null if there is nothing to explain."}
+        ),
     ]
 )
 
@@ -102,7 +111,7 @@ class RewriteReport:
         self._firsts: list[Any] = []
         self._lasts: list[Any] = []
         self._places: list[tuple[Path, Any, Any]] = []
-        """Of each file the positions and sizes of what is taken, as the first offsets beside."""
+        """Per file, the positions and sizes of the batches that are taken, parallel to ``_firsts``."""
 
     def rows(self) -> list[ReportRow]:
         """Return all rows, ordered by file.
