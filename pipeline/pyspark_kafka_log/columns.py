@@ -111,7 +111,7 @@ def schema(columns: Iterable[str] = DEFAULT_COLUMNS, *, timestamp_unit: Unit = "
     fields = []
     for name in columns:
         if name not in COLUMNS:
-            raise ValueError(f"no column is called {name!r}; known: {', '.join(COLUMNS)}")
+            raise ValueError(f"there is no column {name!r}; known: {', '.join(COLUMNS)}")
         kind = pa.timestamp(timestamp_unit, "UTC") if name == TIMESTAMP else COLUMNS[name].type
         fields.append(pa.field(name, kind))
     return pa.schema(fields)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafka_log.segment.model import Lost
+from kafka_log.text.values import count_noun
 
 NAMED = 10
 """Maximum number of lost ranges of a task that the warning describes."""
@@ -76,9 +77,9 @@ class Losses:
     def warn(self) -> None:
         """Emit one warning that describes the lost ranges; do nothing if there are none."""
         if self.places:
-            more = f"; and {self.places - NAMED} places more" if self.places > NAMED else ""
+            more = f"; and {self.places - NAMED} more" if self.places > NAMED else ""
             warnings.warn(
-                f"kafka-log: {self.byte_count} bytes in {self.places} places could not be read whole, or are left out, with"
+                f"kafka-log: {count_noun(self.byte_count, 'byte')} in {count_noun(self.places, 'place')} could not be read, or were left out, with"
                 f" {self._describe_records}: {'; '.join(self.first)}{more}",
                 stacklevel=2,
             )
@@ -87,11 +88,11 @@ class Losses:
     def _describe_records(self) -> str:
         """Return the number of lost records in words."""
         if self.uncounted == self.places:
-            return "nobody knows how many records"
+            return "an unknown number of records"
         known = f"at most {self.record_count} records"
         if not self.uncounted:
             return known
-        return f"{known} in {self.places - self.uncounted} of them, and nobody knows how many in the others"
+        return f"{known} in {self.places - self.uncounted} of them, and an unknown number in the others"
 
 
 def _count_covered(spans: list[tuple[int, int]]) -> int:

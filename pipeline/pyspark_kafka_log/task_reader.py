@@ -74,7 +74,9 @@ class Scan:
                 "the policy strict stops at the first problem: on_damage must be raise"
             )
         if self.policy is Policy.SALVAGE and self.on_damage == "raise":
-            raise ValueError("the policy salvage goes on after damage: on_damage must not be raise")
+            raise ValueError(
+                "the policy the policy salvage continues after damage: on_damage must not be raise"
+            )
         _ = self.schema  # an unknown column is an error here, not where the first row is
 
     @cached_property

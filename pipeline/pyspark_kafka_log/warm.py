@@ -44,7 +44,11 @@ def main() -> int:
     for name, ready in warm():
         print(f"{name}: {ready}", file=sys.stderr)
         count += ready
-    print(f"{count} kernels are ready" if count else "there is no numba: kernels are not compiled")
+    print(
+        f"{count} kernels are ready"
+        if count
+        else "numba is not installed: kernels are not compiled"
+    )
     try:
         print(f"the connector is ready: {jar_path()}")
     except ConnectorError as error:

@@ -78,7 +78,7 @@ def test_a_broker_takes_what_is_written(tmp_path: Path) -> None:
 @pytest.mark.soak
 def test_a_running_broker_is_noticed(tmp_path: Path) -> None:
     with load_into_broker(tmp_path / "broker", {}) as broker:
-        with pytest.raises(kafka_log.DirectoryError, match="a broker runs in it"):
+        with pytest.raises(kafka_log.DirectoryError, match="a broker is running in it"):
             kafka_log.write_log(broker.log_dir, records(5), topic="t")
         assert list(broker.log_dir.glob(".kafka-log*")) == []
 

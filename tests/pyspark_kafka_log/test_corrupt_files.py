@@ -74,7 +74,7 @@ def test_the_rest_of_the_file_is_skipped(
     (warning,) = [text for text in told if "the rest of a corrupt file" in text]
     at, size = len(segment(4 * PER, bad)), path.stat().st_size
     assert f"{path}: bytes {at} to {size}: the rest of a corrupt file: " in warning
-    assert f"{size - at} bytes in 1 places" in warning
+    assert f"{size - at} bytes in 1 place" in warning
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -190,7 +190,9 @@ def test_where_it_is_refused() -> None:
     with pytest.raises(OptionError, match="option ignoreCorruptFiles: a stream goes on in a file"):
         parse_stream({"path": "/x", "ignoreCorruptFiles": "true"})
     for view in ("batches", "stat", "findings"):
-        with pytest.raises(OptionError, match=f"ignoreCorruptFiles: the view {view} does not take"):
+        with pytest.raises(
+            OptionError, match=f"ignoreCorruptFiles: the view {view} does not support"
+        ):
             parse({"path": "/x", "view": view, "ignoreCorruptFiles": "true"})
 
 

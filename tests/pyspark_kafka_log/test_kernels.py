@@ -211,7 +211,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 
 def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(
-        ValueError, match="no engine is called 'rust'; known: auto, construct, arrow"
+        ValueError, match="there is no engine 'rust'; known: auto, construct, arrow"
     ):
         Scan(engine="rust")  # type: ignore[arg-type]
 

@@ -44,7 +44,7 @@ def test_a_batch_that_is_left_out(directory: Path) -> None:
     start, end = three(directory)
     (told,) = said(directory, "DROPMALFORMED")
     assert told.startswith(
-        f"kafka-log: {end - start} bytes in 1 places could not be read whole, or are left out, with at most 4 records: "
+        f"kafka-log: {end - start} bytes in 1 place could not be read, or were left out, with at most 4 records: "
     )
     assert f": bytes {start} to {end}: a batch that is left out: stored checksum" in told
 
@@ -56,7 +56,7 @@ def test_bytes_that_are_no_batch(directory: Path) -> None:
     for mode in ("PERMISSIVE", "DROPMALFORMED"):
         (told,) = said(directory, mode)
         assert told.startswith(
-            "kafka-log: 100 bytes in 1 places could not be read whole, or are left out, with at most 0 records: "
+            "kafka-log: 100 bytes in 1 place could not be read, or were left out, with at most 0 records: "
         )
         assert f": bytes {middle} to {middle + 100}: " in told
 
@@ -72,7 +72,7 @@ def test_many_places_are_counted() -> None:
     for i in range(NAMED + 5):
         losses.add(Path("x.log"), Lost(i, i + 1, f"why {i}"))
     with pytest.warns(
-        UserWarning, match=rf"^kafka-log: {NAMED + 5} bytes in .*; and 5 places more$"
+        UserWarning, match=rf"^kafka-log: {NAMED + 5} bytes in .*; and 5 more$"
     ):
         losses.warn()
 
@@ -109,7 +109,9 @@ def test_each_place_is_counted_once() -> None:
         "skippedBatches": 8,
     }
     assert len(losses.first) == NAMED
-    with pytest.warns(UserWarning, match="with at most 20 records in 8 of them, and nobody knows"):
+    with pytest.warns(
+        UserWarning, match="with at most 20 records in 8 of them, and an unknown number"
+    ):
         losses.warn()
 
 
@@ -184,14 +186,14 @@ def test_at_the_end_of_a_log_nobody_knows(directory: Path) -> None:
         assert losses.record_count == 0
         if len(rows) < 12:
             assert losses.uncounted == losses.places == 1
-            with pytest.warns(UserWarning, match="left out, with nobody knows how many records: "):
+            with pytest.warns(UserWarning, match="left out, with an unknown number of records: "):
                 losses.warn()
     # One place that is known, and one that is not.
     at = len(numbered(4, 1))
     write(directory, "t", 0, 0, flipped(flipped(data, len(data) - 3), at - 3))
     rows, losses = lost(directory, mode="DROPMALFORMED")
     assert (rows, losses.record_count, losses.uncounted) == ([4, 5, 6, 7], 4, 1)
-    told = "with at most 4 records in 1 of them, and nobody knows how many in the others: "
+    told = "with at most 4 records in 1 of them, and an unknown number in the others: "
     with pytest.warns(UserWarning, match=told):
         losses.warn()
 

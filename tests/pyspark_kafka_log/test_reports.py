@@ -101,7 +101,7 @@ def test_every_record_is_decoded_if_asked(spark: SparkSession, view: str, direct
     assert of(load(spark, directory, view=view, deep="true")) == rows(deep)
     assert of(load(spark, directory, view=view, deep="false")) == rows(shallow)
     with pytest.raises(
-        PySparkException, match="option deep: it is for the views stat and findings"
+        PySparkException, match="option deep: it applies only to the views stat and findings"
     ):
         load(spark, directory, deep="true")
 
@@ -272,7 +272,7 @@ def test_every_option_is_taken_or_refused(view: str) -> None:
             taken += 1
         else:
             with pytest.raises(
-                OptionError, match=f"option {name}: the view {view} does not take it"
+                OptionError, match=f"option {name}: the view {view} does not support it"
             ):
                 parse(given)
     assert taken < len(examples)

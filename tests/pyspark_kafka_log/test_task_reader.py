@@ -345,7 +345,7 @@ def test_policies_that_do_not_go_with_it(policy: str, on_damage: Any) -> None:
 
 
 def test_an_unknown_column_is_an_error_before_any_file_is_read() -> None:
-    with pytest.raises(ValueError, match="no column is called 'ofset'; known: key, value"):
+    with pytest.raises(ValueError, match="there is no column 'ofset'; known: key, value"):
         next(read_split(Split(Segment(Path("nowhere"), "t", 0, 0, 0)), Scan(columns=("ofset",))))
 
 

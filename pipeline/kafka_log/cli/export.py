@@ -139,7 +139,7 @@ def _export_files(options: argparse.Namespace) -> int:
     """
     from codecgen.runtime.errors import CodecError
     from kafka_log.inspect.export import ExportError, export
-    from kafka_log.text.values import escape_unprintable
+    from kafka_log.text.values import count_noun, escape_unprintable
     from kafka_log.write.staged_output import refuse_inside
 
     if options.format in TABLES:
@@ -239,7 +239,7 @@ def _export_files(options: argparse.Namespace) -> int:
     if not rows:
         say_unmatched(options)
     print(
-        f"{done} file{'' if done == 1 else 's'}, {rows:,} rows: {made} written, {done - made} already complete",
+        f"{count_noun(done, 'file')}, {count_noun(rows, 'row', spec=',')}: {made} written, {done - made} already complete",
         file=sys.stderr,
     )
     return PROBLEMS if bad else GOOD

@@ -62,7 +62,7 @@ class TimeRange:
     @classmethod
     def parse(cls, text: str) -> TimeRange:
         """Return the parsed range, whose relative times refer to the present. Raise ValueError if
-        the text is no range of times.
+        the text is not a range of times.
         """
         parsed = cls(text, present())
         parsed.resolve(parsed.now)

@@ -79,5 +79,5 @@ class HeaderColumns:
         self.session.findings.clear()  # a file may have more findings than a session takes
         if row is None:
             name = entry.frame.layout.layout_name
-            raise ValueRefused(f"{name} is no batch", source.where())
+            raise ValueRefused(f"{name} is not a batch", source.where())
         return row

@@ -66,7 +66,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         else:
             out.append(re.escape(character))
     if depth:
-        raise PatternError(f"{pattern}: a {{ has no }}")
+        raise PatternError(f"{pattern}: a {{ without its }}")
     return re.compile("".join(out), re.DOTALL)
 
 
@@ -92,7 +92,7 @@ def _bracket_expression(pattern: str, start: int) -> tuple[str, int]:
         if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("]", ""):
             high, at = _bracket_character(pattern, at + 1)
         if high < low:
-            raise PatternError(f"{pattern}: {low}-{high} is no range")
+            raise PatternError(f"{pattern}: {low}-{high} is not a range")
         parts.append(f"{re.escape(low)}-{re.escape(high)}")
     return f"[{'^' if negated else ''}{''.join(parts)}]", at + 1
 
@@ -102,7 +102,7 @@ def _bracket_character(pattern: str, at: int) -> tuple[str, int]:
     index after it. Raise PatternError if the pattern ends there.
     """
     if at >= len(pattern):
-        raise PatternError(f"{pattern}: a [ has no ]")
+        raise PatternError(f"{pattern}: a [ without its ]")
     if pattern[at] == "\\":
         return _read_escaped(pattern, at + 1), at + 2
     return pattern[at], at + 1

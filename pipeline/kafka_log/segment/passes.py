@@ -471,7 +471,7 @@ class SegmentPass:
         why = (
             batch.problems[0 if torn else -1].error
             if batch.problems
-            else "the others are not there"
+            else "the other records are missing"
         )
         reason = f"{len(batch.records)} records could be read: {why}"
         end = batch.position + batch.size

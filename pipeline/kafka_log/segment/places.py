@@ -39,7 +39,7 @@ def path_of_file_url(
         return None
     path = found["path"] if found.end() == len(text) else None
     if path is None or (found["host"] or "").lower() not in ("", "localhost"):
-        reason = "it is no URL of a path of this machine; one begins with file:///"
+        reason = "it is not a URL of a path on this machine, which begins with file:///"
         raise FileUrlError(f"{text}: {reason}")
     plain = os.fsdecode(urllib.parse.unquote_to_bytes(path))
     return plain[1:] if windows and re.match(r"/[A-Za-z]:(/|$)", plain, re.ASCII) else plain

@@ -33,17 +33,17 @@ def _checked_pair(name: str, bounds: Any) -> Range:
     try:
         low, high = (None if bound is None else _integer(bound) for bound in bounds)
     except (TypeError, ValueError):
-        reason = "it must be (first, end), two integers or None"
+        reason = "it must be (first, end), each an integer or None"
         raise ValueError(f"{name} is {bounds!r}: {reason}") from None
     if any(bound is not None and not -(1 << 63) <= bound < 1 << 63 for bound in (low, high)):
-        raise ValueError(f"{name} is {bounds!r}: these must be numbers of 64 bits")
+        raise ValueError(f"{name} is {bounds!r}: both must fit 64 bits")
     return low, high
 
 
 def _integer(bound: Any) -> int:
     """Return a bound as int. Raises TypeError for a bool or a value that is no integer."""
     if isinstance(bound, bool):
-        raise TypeError("True and False are no numbers")
+        raise TypeError("True and False are not numbers")
     return index(bound)
 
 

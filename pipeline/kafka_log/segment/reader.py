@@ -93,7 +93,7 @@ class SegmentReader:
     ) -> None:
         """Store the options; nothing is opened yet. Raises ValueError for an unknown engine, policy or tail."""
         if engine not in ENGINES:
-            raise ValueError(f"no engine is called {engine!r}; known: {', '.join(ENGINES)}")
+            raise ValueError(f"there is no engine {engine!r}; known: {', '.join(ENGINES)}")
         self.options = PassOptions(
             path=place_of(path),
             policy=Policy(policy),

@@ -75,7 +75,7 @@ def construct_engine(
         raise opened.error
     head = BATCHES.case(layout, opened.fields) if opened.error is None else _head(layout, opened)
     if head is None:
-        raise ValueRefused(f"{layout.layout_name} is no batch", source.where(0))
+        raise ValueRefused(f"{layout.layout_name} is not a batch", source.where(0))
     batch = _batch(head, opened.fields, place)
     problems = _unknown_codec(batch, head, session)
     if opened.error is not None:

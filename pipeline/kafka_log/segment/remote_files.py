@@ -173,7 +173,9 @@ class RemoteFile(io.RawIOBase):
         has another length.
         """
         if len(data) != end - start:  # more of them are an error's text that was taken for bytes
-            raise OSError(f"{len(data)} bytes came of {end - start} from byte {start} on")
+            raise OSError(
+                f"only {len(data)} of {end - start} bytes were received from byte {start} on"
+            )
         self._failures = 0
         return Block(start, data)
 

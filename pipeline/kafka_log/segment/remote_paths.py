@@ -63,7 +63,7 @@ class RemotePath(os.PathLike[str]):
         scheme, _, rest = url.partition("://")
         if has_password(url):
             shown = f"{scheme}://***@{rest.partition('@')[2]}"
-            raise RemoteError(errno.EINVAL, "no password may be in a URL", shown)
+            raise RemoteError(errno.EINVAL, "a URL must not contain a password", shown)
         rest, chain, inner = rest.partition("::")
         self._scheme = scheme
         self._rest = rest.rstrip("/")
@@ -243,7 +243,7 @@ class RemotePath(os.PathLike[str]):
         mode other than ``rb`` is a RemoteError.
         """
         if mode != "rb":
-            raise RemoteError(errno.EROFS, "it is read only", self._url)
+            raise RemoteError(errno.EROFS, "it is read-only", self._url)
         if self._is_missing():
             self.stat()
         file = self._file()

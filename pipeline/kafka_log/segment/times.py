@@ -49,7 +49,7 @@ def milliseconds(text: str, now: int | None = None) -> int:
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no time; write {TIMES}") from None
+        raise ValueError(f"{text!r} is not a time; write {TIMES}") from None
     return _since_1970(when)
 
 

@@ -63,7 +63,7 @@ def field_of(version: int, column: str) -> str:
     case = _case(version)
     paths = () if case is None else case.columns[column].paths
     if len(paths) != 1:
-        raise ValueError(f"{column} is no field of version {version}")
+        raise ValueError(f"{column} is not a field of version {version}")
     return paths[0]
 
 

@@ -81,7 +81,7 @@ def _encode(
     given = dict(constants)
     for name in ("magic", "codec", "position"):
         if name in given:
-            raise ValueError(f"{name} is no constant")
+            raise ValueError(f"{name} is not a constant")
     if codec is not None:
         if codec not in CODECS:
             raise ValueError(f"{codec!r} is not a codec; known: {', '.join(CODECS)}")
@@ -141,7 +141,7 @@ def _by_magic(
         start = 0
         for end, version in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
             if version not in VERSIONS:
-                raise RowRefused(f"{version} is no version of the format", row + start, "magic")
+                raise RowRefused(f"{version} is not a version of the format", row + start, "magic")
             yield version, rest.slice(start, end - start)
             start = end
         row += whole.num_rows

@@ -109,7 +109,7 @@ def _fixed_entries(path: Path, kind: Any) -> Any:
     data = path.read_bytes()
     if len(data) % kind.itemsize:
         raise WrittenError(
-            "the last entry is cut off", Where(position=len(data), file=os.fspath(path))
+            "the last entry is incomplete", Where(position=len(data), file=os.fspath(path))
         )
     return np.frombuffer(data, kind)
 

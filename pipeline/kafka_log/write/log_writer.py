@@ -177,7 +177,7 @@ class LogWriter:
         """
         if self._file is None:
             if not self.segments:
-                raise ValueError("no segment was begun")
+                raise ValueError("no segment is open")
             self._file = open_output(self.segments[-1][0], "a")
         self.size += len(data)
         self._file.write(data)

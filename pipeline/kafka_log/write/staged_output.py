@@ -253,10 +253,10 @@ def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
     if before["segments"] != now["segments"]:
         sizes = _segments(before["segments"])
         if sizes == _segments(now["segments"]):
-            return "its segments had other bytes, or were written at another time"
+            return "the bytes or modification times of its segments differ"
         return f"its segments were others: {sizes}, and now {_segments(now['segments'])}"
     if before.get("snapshots") != now.get("snapshots"):
-        return "its snapshots of the metadata were others"
+        return "its metadata snapshots differ"
     was, wanted = before.get("options") or {}, now["options"]
     names = sorted(n for n in {*was, *wanted} if was.get(n) != wanted.get(n))
     if names:

@@ -20,7 +20,7 @@ from kafka_log.cli.messages import print_message
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.selection import Selection
 from kafka_log.segment.ranges import checked_plain_offsets
-from kafka_log.text.values import escape_unprintable
+from kafka_log.text.values import count_noun, escape_unprintable
 from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, target_of
 from pyspark_kafka_log.export.job import run_export
 from pyspark_kafka_log.export.spark import SparkRunner
@@ -113,15 +113,19 @@ def _print_result(done: Exported) -> int:
         print_message(line)
     if done.lost_places:
         print_message(
-            f"{done.lost_bytes:,} bytes in {done.lost_places:,} places could not be read whole"
+            f"{count_noun(done.lost_bytes, 'byte', spec=',')} in {count_noun(done.lost_places, 'place', spec=',')} could not be read"
         )
     if done.damaged:
         print_message(
-            f"{done.damaged:,} of the rows come from damaged batches: add problem to --columns to see which"
+            f"{count_noun(done.damaged, 'row', spec=',')} from damaged batches: add problem to --columns to see which"
         )
-    since = f", since the last time {len(done.first):,} partitions" if done.first else ""
+    since = (
+        f"; {count_noun(len(done.first), 'partition', spec=',')} continued from the last export"
+        if done.first
+        else ""
+    )
     print(
-        f"{escape_unprintable(done.target)}: {done.rows:,} rows in {done.files:,} files added{since}",
+        f"{escape_unprintable(done.target)}: added {count_noun(done.rows, 'row', spec=',')} in {count_noun(done.files, 'file', spec=',')}{since}",
         file=sys.stderr,
     )
     return PROBLEMS if done.lost_places or done.damaged or done.missed else GOOD

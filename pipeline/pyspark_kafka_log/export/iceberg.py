@@ -83,7 +83,7 @@ class IcebergTarget:
             """Refresh the table before PyIceberg tries a commit again. Raise CommitFailedException if an export has changed it."""
             table = refresh()
             if table.properties.get(STATE) != known:
-                raise CommitFailedException("its state is another one")
+                raise CommitFailedException("the table has the state of another export")
             return table
 
         self._table.refresh = refresh_unless_exported

@@ -132,7 +132,7 @@ def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Se
         view = None
     elif table.DEEP.name in of.names:
         views = " and ".join(name for name, taken in reports.REPORTS.items() if "deep" in taken)
-        raise OptionError(table.DEEP.name, f"it is for the views {views}")
+        raise OptionError(table.DEEP.name, f"it applies only to the views {views}")
     columns, headers, metadata = _columns(of, view)
     subscribe, pattern, assign = _topics(of, view)
     on_damage, policy = (
@@ -194,7 +194,7 @@ def parse_limits(of: Given) -> tuple[int | None, int | None, int]:
     """
     most, least = of[table.MAX_OFFSETS], of[table.MIN_OFFSETS]
     if most is not None and least is not None and least > most:
-        raise OptionError(table.MIN_OFFSETS.name, f"it is more than {table.MAX_OFFSETS.name}")
+        raise OptionError(table.MIN_OFFSETS.name, f"it is larger than {table.MAX_OFFSETS.name}")
     return most, least, of[table.MAX_DELAY]
 
 
@@ -276,7 +276,7 @@ def _isolation(of: Given) -> Isolation | None:
     """Return the isolation level, None if it is not given. Raise OptionError if its two options differ."""
     one, other = of[table.ISOLATION], of[table.KAFKA_ISOLATION]
     if one is not None and other is not None and one != other:
-        raise OptionError("isolationLevel", "kafka.isolation.level says something else")
+        raise OptionError("isolationLevel", "kafka.isolation.level has another value")
     return one or other
 
 
@@ -302,7 +302,8 @@ def _columns(of: Given, view: str | None) -> tuple[tuple[str, ...] | None, bool,
     headers, metadata = of[table.INCLUDE_HEADERS], of[table.INCLUDE_METADATA]
     if columns is not None and (headers or metadata):
         raise OptionError(
-            "columns", "it names all columns: leave out includeHeaders and includeMetadata"
+            "columns",
+            "the schema already names the columns: leave out includeHeaders and includeMetadata",
         )
     if view is not None and headers:
         raise OptionError("includeHeaders", "the rows of a view have no headers")

@@ -54,5 +54,5 @@ def check(report: str, given: Collection[str]) -> None:
     for name in given:
         if name not in taken:
             raise OptionError(
-                name, f"the view {report} does not take it; it takes: {', '.join(taken)}"
+                name, f"the view {report} does not support it; it supports: {', '.join(taken)}"
             )

@@ -162,7 +162,7 @@ def pattern(name: str, value: str) -> str:
     try:
         re.compile(value)
     except re.error as error:
-        raise OptionError(name, f"{value!r} is no regular expression: {error}") from None
+        raise OptionError(name, f"{value!r} is not a regular expression: {error}") from None
     return value
 
 
@@ -171,7 +171,7 @@ def column(name: str, value: str) -> str:
     the name of a column of the source (in any case).
     """
     if not value.strip() or value.lower() in {known.lower() for known in COLUMNS}:
-        raise OptionError(name, f"a name that no other column has is expected, not {value!r}")
+        raise OptionError(name, f"expected a name that no other column has, not {value!r}")
     return value
 
 

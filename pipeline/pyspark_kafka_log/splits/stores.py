@@ -49,7 +49,7 @@ def _parse_value(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise OptionError(name, "it begins as JSON does, and is none") from None
+        raise OptionError(name, "it begins like JSON, but is not valid JSON") from None
 
 
 def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
@@ -165,7 +165,9 @@ def _read_key_file(name: str, path: str) -> Any:
     except OSError as error:
         raise OptionError(name, f"{path}: {error.strerror}") from None
     except ValueError:
-        raise OptionError(name, f"{path} is not JSON, as a key of a service account is") from None
+        raise OptionError(
+            name, f"{path} is not JSON; the key file of a service account is JSON"
+        ) from None
 
 
 def _setting_reader(given: Mapping[str, str], names: Any) -> Callable[[str], str]:

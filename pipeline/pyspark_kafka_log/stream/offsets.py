@@ -47,7 +47,7 @@ def from_json(found: Any) -> dict[Key, Position]:
                     raise ValueError
                 offsets[name, int(partition)] = number
     except (AttributeError, ValueError):
-        raise ValueError(f"these are no offsets of a stream: {found!r}") from None
+        raise ValueError(f"not the offsets of a stream: {found!r}") from None
     return {key: Position(offset, epochs.get(key, NO_EPOCH)) for key, offset in offsets.items()}
 
 
@@ -79,7 +79,7 @@ def initial_offsets(end: Mapping[str, Any]) -> dict[str, Any] | None:
 def _parse_numbers(what: str, name: str, *, digits: int) -> dict[Key, int]:
     """Return the number of each partition of one topic, of so many ``digits`` at most. Raise ValueError if the name has another form."""
     if not re.fullmatch(rf"{what} [^ ]+( [0-9]{{1,9}}:[0-9]{{1,{digits}}})+", name, re.ASCII):
-        raise ValueError(f"these are no offsets of a stream: {name!r}")
+        raise ValueError(f"not the offsets of a stream: {name!r}")
     _, topic, *some = name.split(" ")
     pairs = (one.split(":") for one in some)
     return {(topic, int(partition)): int(number) for partition, number in pairs}

@@ -62,7 +62,7 @@ def parse_stream(given: Mapping[str, str], session: Session = Session()) -> Stre
     texts = {name.lower(): str(value) for name, value in given.items()}
     for name in ENDS:
         if name.lower() in texts:
-            raise OptionError(name, "a stream has no end")
+            raise OptionError(name, "a stream does not end: leave this option out")
     plain = drop_options(given, (*LIMITS, *_TIMES))
     for name in [name for name in plain if name.lower() == "startingoffsets"]:
         plain[name] = _drop_added_names(plain[name])

@@ -364,8 +364,8 @@ class LogStream:
         """Return a message for a partition that is missing, or no longer selected."""
         what = f"partition {partition_name(key)}, which was read up to offset {read.offset},"
         if is_selected(self._reading, key):
-            return f"{what} is in no path any more"
-        return f"{what} is named by no option any more: begin with the options of before, or with a new checkpoint"
+            return f"{what} is no longer in any path"
+        return f"{what} is no longer selected by any option: use the earlier options, or a new checkpoint"
 
     def _report_losses(self, losses: list[str]) -> None:
         """Raise DataLossError for losses if ``failOnDataLoss`` is set; otherwise warn of each loss
@@ -387,8 +387,8 @@ def _describe_deleted(key: Key, read: Position, first: int) -> str:
 def _describe_late(key: Key, what: str) -> str:
     """Return a message for a segment that came or grew after the stream had passed it."""
     return (
-        f"partition {partition_name(key)} was read beyond the segment, and after that {what}: what is new there"
-        " was not read by this stream, and a batch query reads it"
+        f"partition {partition_name(key)} was read beyond the segment, and after that {what}: this stream did not"
+        " read what is new there; a batch query reads it"
     )
 
 
@@ -398,7 +398,7 @@ def _describe_truncated(key: Key, read: Position, parted: int | None, end: Posit
         return f"partition {partition_name(key)} is gone: it was read up to offset {read.offset}"
     return (
         f"partition {partition_name(key)} was read up to offset {read.offset} (leader epoch {read.leader_epoch}), and its log was truncated:"
-        f" from offset {parted} on it is another one, and it ends at {end.offset} (leader epoch {end.leader_epoch})"
+        f" the log is a different one from offset {parted} on, and ends at {end.offset} (leader epoch {end.leader_epoch})"
     )
 
 

@@ -71,7 +71,7 @@ def test_times(text: str, expected: int) -> None:
     "text", ["", "yesterday", "2026-13-01", "12:30", "9" * 30, "1e15", "-999999999999d"]
 )
 def test_no_times(text: str) -> None:
-    with pytest.raises(ValueError, match="is no time; write 2026-11-22, "):
+    with pytest.raises(ValueError, match="is not a time; write 2026-11-22, "):
         milliseconds(text, NOW)
 
 

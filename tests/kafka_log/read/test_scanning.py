@@ -76,10 +76,10 @@ def test_columns_that_are_not_there_are_refused(columns: list[str], reason: str)
     [
         ({"offsets": (5, 3)}, r"offsets is \(5, 3\): the first is above the end"),
         ({"timestamps": (5, 3)}, r"timestamps is \(5, 3\): the first is above the end"),
-        ({"offsets": 5}, r"offsets is 5: it must be \(first, end\), two integers or None"),
+        ({"offsets": 5}, r"offsets is 5: it must be \(first, end\), each an integer or None"),
         ({"offsets": (1, 2, 3)}, "it must be"),
         ({"timestamps": (0.5, None)}, "it must be"),
-        ({"offsets": (1 << 63, None)}, "numbers of 64 bits"),
+        ({"offsets": (1 << 63, None)}, "must fit 64 bits"),
         ({"engine": "java"}, "engine is 'java'; known: auto, construct, arrow"),
         ({"on_damage": "lose"}, "on_damage is 'lose'; known: raise, keep, drop"),
         ({"policy": "lax"}, "lax"),

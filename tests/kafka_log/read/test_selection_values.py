@@ -43,7 +43,7 @@ SEEDS = st.integers(0, 1 << 20)
         ({"producers": False}, "producers is False: producer ids are expected"),
         ({"control_records": "no"}, "control_records is 'no': True or False is expected"),
         ({"deleted_records": 1}, "deleted_records is 1: True or False is expected"),
-        ({"timestamps": (1 << 63, None)}, "timestamps is .* numbers of 64 bits"),
+        ({"timestamps": (1 << 63, None)}, "timestamps is .* must fit 64 bits"),
         ({"keys": "text"}, "keys is 't': bytes are expected"),
         ({"keys": [1]}, "keys is 1: bytes are expected, or None for records without a key"),
         ({"headers": 3}, "headers is 3: the name of a header is expected"),

@@ -62,7 +62,7 @@ def test_what_is_no_url_of_a_file(path: str) -> None:
 )
 def test_urls_that_are_of_no_path(url: str) -> None:
     for understood in (path_of_file_url, place_of, local_path):
-        with pytest.raises(ValueError, match="one begins with file:///"):
+        with pytest.raises(ValueError, match="begins with file:///"):
             understood(url)
 
 
@@ -76,4 +76,4 @@ def test_a_command_says_what_is_wrong_with_a_url(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command, "file://host/x"]) == 2
-    assert capsys.readouterr().err.startswith("kafka-log: file://host/x: it is no URL of a path")
+    assert capsys.readouterr().err.startswith("kafka-log: file://host/x: it is not a URL of a path")

@@ -143,7 +143,7 @@ def test_an_empty_file(path: Path) -> None:
 
 
 def test_unknown_engines_and_policies_are_refused(path: Path) -> None:
-    with pytest.raises(ValueError, match="no engine is called 'rust'; known: construct"):
+    with pytest.raises(ValueError, match="there is no engine 'rust'; known: construct"):
         SegmentReader(path, engine="rust")
     with pytest.raises(ValueError, match="lax"):
         SegmentReader(path, policy="lax")

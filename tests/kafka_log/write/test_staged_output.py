@@ -85,7 +85,7 @@ def test_what_is_there_is_of_these_bytes(
         path.write_bytes(good)
         capsys.readouterr()
         assert main(command) == 2
-        reason = "the directory is the result of another command (its segments had other bytes, or were written at another time)"
+        reason = "the directory is the result of another command (the bytes or modification times of its segments differ)"
         assert reason in capsys.readouterr().err
         assert files(out, "") == made
         shutil.rmtree(out)

@@ -257,4 +257,4 @@ def test_an_index_that_is_cut_off_is_refused(
     write = indexes.write_file
     monkeypatch.setattr(indexes, "write_file", lambda path, data: write(path, data[:-1]))
     (row,) = LogDirectory(SOURCE).reindex(tmp_path / "out", interval_bytes=200).to_pylist()
-    assert row["what"] == "lost" and "the last entry is cut off" in row["reason"]
+    assert row["what"] == "lost" and "the last entry is incomplete" in row["reason"]

@@ -129,7 +129,7 @@ def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -
         ({"subscribe": " ,"}, "subscribe: names with commas between"),
         ({"subscribePattern": " "}, "subscribePattern: it is empty"),
         ({"subscribe": "a", "assign": '{"a":[0]}'}, "assign: only one of"),
-        ({"subscribePattern": "("}, "subscribePattern: '(' is no regular expression"),
+        ({"subscribePattern": "("}, "subscribePattern: '(' is not a regular expression"),
         ({"assign": "a"}, "assign: JSON such as"),
         ({"assign": "{}"}, "assign: expected e.g."),
         ({"assign": '{"a":0}'}, "assign: expected e.g."),
@@ -150,9 +150,12 @@ def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -
         ({"isolationLevel": "serializable"}, "isolationLevel: one of read_uncommitted"),
         (
             {"isolationLevel": "read_committed", "kafka.isolation.level": "read_uncommitted"},
-            "isolationLevel: kafka.isolation.level says something else",
+            "isolationLevel: kafka.isolation.level has another value",
         ),
-        ({"columns": "offset", "includeHeaders": "true"}, "columns: it names all columns"),
+        (
+            {"columns": "offset", "includeHeaders": "true"},
+            "columns: the schema already names the columns",
+        ),
         ({"mode": "lenient"}, "mode: one of FAILFAST, PERMISSIVE, DROPMALFORMED"),
         ({"policy": "loose"}, "policy: one of strict, kafka, salvage"),
         ({"policy": "strict", "mode": "PERMISSIVE"}, "policy: strict stops at the first"),

@@ -50,12 +50,16 @@ def test_all_options() -> None:
     [
         ({}, "path", "a path to write to is required"),
         ({"path": "s3a://b/x"}, "path", "rows are written to local directories only"),
-        ({"path": "file:x"}, "path", "one begins with file:///"),
-        ({"path": "file://x/y"}, "path", "one begins with file:///"),
+        ({"path": "file:x"}, "path", "begins with file:///"),
+        ({"path": "file://x/y"}, "path", "begins with file:///"),
         ({"path": "/d", "compresion": "lz4"}, "compresion", "did you mean compression?"),
         ({"path": "/d", "subscribe": "a"}, "subscribe", "no such option for writing"),
         ({"path": "/d", "compression": "brotli"}, "compression", "one of none, gzip"),
-        ({"path": "/d", "compressionLevel": "3"}, "compressionLevel", "a level needs a codec"),
+        (
+            {"path": "/d", "compressionLevel": "3"},
+            "compressionLevel",
+            "a compression level needs a codec",
+        ),
         (
             {"path": "/d", "compression": "gzip", "compressionLevel": "99"},
             "compressionLevel",
@@ -67,7 +71,7 @@ def test_all_options() -> None:
         ({"path": "/d", "segmentBytes": str(1 << 31)}, "segmentBytes", "is not in 1..2147483647"),
         ({"path": "/d", "topic": "a/b"}, "topic", "no topic of the name"),
         ({"path": "/d", "topicId": "R6DRRlsMTMm9xlZG6ZpBNA"}, "topicId", "it needs a topic"),
-        ({"path": "/d", "topic": "t", "topicId": "x"}, "topicId", "is no id"),
+        ({"path": "/d", "topic": "t", "topicId": "x"}, "topicId", "is not a topic id"),
         (
             {"path": "/d", "formatVersion": "0", "messageTimestampType": "CreateTime"},
             "messageTimestampType",

@@ -62,7 +62,7 @@ def test_a_name_with_a_star_is_a_name(tmp_path: Path) -> None:
     ("path", "message"),
     [
         ("hdfs:/logs", "option path: hdfs:/logs: a URL begins with hdfs://"),
-        ("file://host/x", "option path: file://host/x: it is no URL of a path of this machine"),
+        ("file://host/x", "option path: file://host/x: it is not a URL of a path on this machine"),
         ("/nowhere/at/all-*", "nothing matches"),
     ],
 )

@@ -109,7 +109,7 @@ def test_offsets_are_those_of_the_kafka_source() -> None:
     epochs = ("", " t", " t 0:", " t 0:x", " t 0:1 ", " t u 0:1", "t 0:1", " t 0:9999999999")
     several += [{f"@leaderEpochs{wrong}": {}} for wrong in epochs]
     for wrong in several:
-        with pytest.raises(ValueError, match="no offsets of a stream"):
+        with pytest.raises(ValueError, match="not the offsets of a stream"):
             from_json(wrong)
 
 
@@ -122,7 +122,7 @@ def test_the_end_of_a_first_micro_batch_says_where_the_query_began() -> None:
     assert initial_offsets(add_initial(end, {})) == {}
     assert initial_offsets(end) is None
     for wrong in ("@initialOffsets t", "@initialOffsets t 0:-1", "@initialOffsets  0:1"):
-        with pytest.raises(ValueError, match="no offsets of a stream"):
+        with pytest.raises(ValueError, match="not the offsets of a stream"):
             initial_offsets({"@initialOffsets": {}, wrong: {}})
     given = {"path": "/", "startingOffsets": json.dumps(both)}
     assert parse_stream(given).starting == {("t", 1): 7, ("t", 0): 25, ("u", 0): 9}
@@ -352,7 +352,7 @@ def test_zeros_that_are_being_written_over_are_no_damage(directory: Path) -> Non
 def test_options_that_streams_refuse(directory: Path) -> None:
     for options, message in (
         ({"replicas": "keep"}, "a stream reads one replica"),
-        ({"endingTimestamp": "1"}, "a stream has no end"),
+        ({"endingTimestamp": "1"}, "a stream does not end"),
         ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, "more than maxOffsets"),
         ({"startingOffsetsByTimestampStrategy": "soon"}, "one of error, latest"),
     ):
@@ -370,8 +370,10 @@ def test_a_partition_that_no_option_names_any_more(directory: Path, fewer: dict[
     first = stream(directory)
     read = first.latest(first.initial(), limited=False)
     again = stream(directory, **fewer)
-    with pytest.raises(DataLossError, match=r"partition u-0, .*, is named by no option any more"):
+    with pytest.raises(
+        DataLossError, match=r"partition u-0, .*, is no longer selected by any option"
+    ):
         again.latest(read, limited=False)
     shutil.rmtree(directory / "u-0")
-    with pytest.raises(DataLossError, match=r"partition u-0, .*, is in no path any more"):
+    with pytest.raises(DataLossError, match=r"partition u-0, .*, is no longer in any path"):
         stream(directory).latest(read, limited=False)

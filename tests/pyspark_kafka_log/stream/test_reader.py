@@ -142,6 +142,6 @@ def test_what_is_left_out_is_said(directory: Path) -> None:
     now = reader(directory, mode="DROPMALFORMED")
     start = now.initialOffset()
     (task,) = now.partitions(start, now.latestOffset(start))
-    with pytest.warns(UserWarning, match="1 places could not be read whole"):
+    with pytest.warns(UserWarning, match="1 place could not be read"):
         found = [row["offset"] for part in now.read(task) for row in part.to_pylist()]
     assert found == [0, 1, 2, 3, 8, 9, 10, 11]

@@ -91,7 +91,7 @@ def test_lag_is_told(spark: SparkSession, directory: Path, tmp_path: Path) -> No
 def test_options_of_streams(spark: SparkSession, directory: Path, tmp_path: Path) -> None:
     write(directory, "t", 0, 0, numbered(3, 4))
     for options, message in (
-        ({"endingOffsets": "latest"}, "a stream has no end"),
+        ({"endingOffsets": "latest"}, "a stream does not end"),
         ({"maxOffsetsPerTrigger": "0"}, "a number from 1 on"),
         ({"maxTriggerDelay": "soon"}, "a duration such as 15m"),
         ({"startingOffsets": '{"t":{"1":0}}'}, "startingOffsets"),

@@ -107,8 +107,3 @@ class Check:
         file cannot be read.
         """
         return ()
-
-
-def count_noun(count: int, one: str, many: str | None = None) -> str:
-    """Return a count and its noun: ``1 batch``, ``2 batches``. The plural is ``one`` + ``s`` by default."""
-    return f"{count} {one if count == 1 else many or one + 's'}"

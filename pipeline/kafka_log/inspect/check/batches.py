@@ -6,13 +6,14 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.inspect.check.base import Check, count_noun
+from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import RULES, RefusedBatch, ScannedSegment, is_zeros
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Lost
 from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, have_field, version_of
+from kafka_log.text.values import count_noun
 
 MAX_BATCHES = 100
 """Maximum of findings for the batches of one lost range or one segment."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.inspect.check.base import Check, Context, count_noun
+from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.catalog import Severity
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment
@@ -27,6 +27,7 @@ from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.versions import have_field
+from kafka_log.text.values import count_noun
 
 MAX_GAPS = 16
 """Maximum of gaps of a partition that are examined one by one."""

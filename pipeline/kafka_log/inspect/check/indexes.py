@@ -11,7 +11,7 @@ import numpy as np
 
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
-from kafka_log.inspect.check.base import Check, count_noun
+from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.catalog import Severity
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.missing_batches import Cut, find_cuts
@@ -21,6 +21,7 @@ from kafka_log.segment.placement import find_ascending
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.versions import have_field
+from kafka_log.text.values import count_noun
 
 OFFSETS = structured(OFFSET_INDEX_ENTRY)
 TIMES = structured(TIME_INDEX_ENTRY)

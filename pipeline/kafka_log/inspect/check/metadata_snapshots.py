@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.inspect.check.base import Check, count_noun
+from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.batches import find_framed_batches
 from kafka_log.inspect.check.catalog import Severity
 from kafka_log.inspect.check.finding import Finding
@@ -19,6 +19,7 @@ from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.text.values import count_noun
 
 NAME = re.compile(r"\d{20}-\d{10}\.checkpoint\Z")
 

@@ -11,7 +11,7 @@ from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.properties_file import PropertiesFile
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
-from kafka_log.inspect.check.base import Check, count_noun
+from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.finding import Finding, make_finding
 from kafka_log.inspect.check.metadata_snapshots import NAME as METADATA_SNAPSHOT
 from kafka_log.logs.broker_files import (
@@ -30,7 +30,7 @@ from kafka_log.logs.names import (
     prevents_broker_start,
 )
 from kafka_log.segment.ranges import MAX_OFFSET
-from kafka_log.text.values import format_uuid
+from kafka_log.text.values import count_noun, format_uuid
 
 _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)\Z")
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")

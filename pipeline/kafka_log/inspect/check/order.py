@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.inspect.check.base import Check, count_noun
+from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.text.values import count_noun
 
 MAX_BATCHES = 100
 """Maximum of findings for single batches of one segment."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka_log.inspect.check.base import Check, count_noun
+from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.names import CLEAN_SHUTDOWN, CLEANER, CLUSTER_METADATA
 from kafka_log.segment.model import Lost
 from kafka_log.segment.positioned_reads import DELETED
+from kafka_log.text.values import count_noun
 
 
 class TailCheck(Check):

@@ -13,7 +13,7 @@ import numpy as np
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import TRANSACTION_INDEX_ENTRY, ControlRecordType
-from kafka_log.inspect.check.base import Check, Context, count_noun
+from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_producer_snapshot
@@ -26,6 +26,7 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.regular_files import open_regular
+from kafka_log.text.values import count_noun
 
 _ENTRY = TRANSACTION_INDEX_ENTRY.min_size
 """Size of an entry in bytes."""

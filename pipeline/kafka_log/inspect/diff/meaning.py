@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kafka_log.inspect.check.base import count_noun
 from kafka_log.inspect.diff.comparison import Comparison
 from kafka_log.inspect.diff.side import Side
+from kafka_log.text.values import count_noun
 
 Row = Mapping[str, Any]
 Explanation = tuple[str, str]
@@ -41,32 +41,33 @@ def _describe_parted(row: Row, comparison: Comparison, _: str, __: str) -> Expla
     """Return the sentences about logs that diverge."""
     first, a, b = row["first_offset"], row["epoch_a"], row["epoch_b"]
     if row["columns"] == ["leader_epoch"]:
-        what = f"From offset {first} on A and B have the same records of other leader epochs ({a} and {b})."
+        what = f"From offset {first} on, A and B have the same records with different leader epochs ({a} and {b})."
     else:
-        what = f"A and B have other records from offset {first} on ({', '.join(row['columns'])})."
-    parts = [what, f"{count_noun(row['differ'], 'offset')} with other records"]
-    parts[-1] += f"; {row['parted_a']} more in A alone, {row['parted_b']} in B alone."
+        what = (
+            f"A and B have different records from offset {first} on ({', '.join(row['columns'])})."
+        )
+    parts = [what, f"The records differ at {count_noun(row['differ'], 'offset')}"]
+    parts[-1] += f"; {row['parted_a']} more are only in A, {row['parted_b']} only in B."
     if comparison.joins:
-        parts.append(f"They agree again after offset {comparison.last}.")
+        parts.append(f"After offset {comparison.last} they agree again.")
     if a is None or b is None or a == b:
-        parts.append("Both are of the same leader epoch: no election leaves that.")
-        return " ".join(
-            parts
-        ), "Look which of them other replicas agree with, and keep copies of both."
+        parts.append("Both have the same leader epoch there, so an election is not the cause.")
+        remedy = "Find out which of the two the other replicas agree with, and keep copies of both."
+        return " ".join(parts), remedy
     older, newer = ("A", "B") if a < b else ("B", "A")
     low, high = min(a, b), max(a, b)
     parts.append(
-        f"There {older} is of leader epoch {low} and {newer} of {high}: {newer} follows a leader that had not the records of {older},"
+        f"There {older} has leader epoch {low} and {newer} has {high}: {newer} followed a leader without the records of {older},"
         " as after an unclean election."
     )
     if row["common_offset"] is not None:
         parts.append(
-            f"By their leader epochs they agree up to offset {row['common_offset']} (epoch {row['common_epoch']})."
+            f"Their leader epochs agree up to offset {row['common_offset']} (epoch {row['common_epoch']})."
         )
     directory = row[f"directory_{older.lower()}"]
     remedy = (
-        f"Keep a copy of {older} ({directory}) before its broker starts: as a follower it cuts its log at offset"
-        f" {first if row['common_offset'] is None else row['common_offset']}, and its own records are gone."
+        f"Keep a copy of {older} ({directory}) before its broker starts: as a follower it truncates its log to offset"
+        f" {first if row['common_offset'] is None else row['common_offset']}, and the records that only it has are lost."
     )
     return " ".join(parts), remedy
 
@@ -76,8 +77,8 @@ def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -
     lacks = comparison.a if here == "A" else comparison.b
     return (
         f"{here} lacks {count_noun(lacks.missing, 'record')} of {other} inside its log, the first at offset {lacks.first_missing}:"
-        " no compaction removes these.",
-        f"Copy the partition from {other}, or delete it on the broker of {here}, which then fetches it anew.",
+        " compaction does not remove these.",
+        f"Copy the partition from {other}, or delete it on the broker of {here}, which then fetches it again.",
     )
 
 
@@ -88,11 +89,11 @@ def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -
     more = len(side.damage) - 1
     count = row[f"damaged_{here.lower()}"]
     what = f"{here} is damaged at {os.fspath(first.path)}, bytes {first.start} to {first.end}: {first.reason}"
-    what += f"; and at {count_noun(more, 'more place')}." if more else "."
+    what += f"; and in {count_noun(more, 'more place')}." if more else "."
     there = f" {other} has {count_noun(count, 'record')} there." if count else ""
     return (
         what + there,
-        f"See what else is wrong with it: kafka-log check. Copy the partition from {other}.",
+        f"Run kafka-log check on it for all damage. Copy the partition from {other}.",
     )
 
 
@@ -101,8 +102,8 @@ def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) ->
     ends = row[f"end_{here.lower()}"], row[f"end_{other.lower()}"]
     count = row[f"behind_{here.lower()}"]
     return (
-        f"{here} is behind by {count_noun(count, 'record')}: it ends before offset {ends[0]}, {other} before {ends[1]}.",
-        f"Nothing while {here} follows {other}, which sends these. With {here} as the leader they are lost.",
+        f"{here} is behind by {count_noun(count, 'record')}: it ends before offset {ends[0]}, and {other} before {ends[1]}.",
+        f"Nothing, if {here} is a follower: it fetches them from {other}. If {here} becomes the leader, they are lost.",
     )
 
 
@@ -110,7 +111,7 @@ def _describe_trimmed(row: Row, comparison: Comparison, here: str, other: str) -
     """Return the sentence about a side whose log begins later; its remedy is ``""``."""
     start, count = row[f"start_{here.lower()}"], row[f"trimmed_{here.lower()}"]
     return (
-        f"{here} begins at offset {start}: {count_noun(count, 'record')} of {other} before it are gone by retention, or were deleted.",
+        f"{here} begins at offset {start}: retention or DeleteRecords removed {count_noun(count, 'record')} of {other} before it.",
         "",
     )
 
@@ -119,27 +120,27 @@ def _describe_cleaned(row: Row, comparison: Comparison, here: str, other: str) -
     """Return the sentence about a side that was compacted further; its remedy is ``""``."""
     both = row["cleaned_a"] and row["cleaned_b"]
     if both and here == "B":
-        return f"{count_noun(row['cleaned_b'], 'record')} of A are gone from B by it.", ""
+        return f"It removed {count_noun(row['cleaned_b'], 'record')} of A from B.", ""
     count = row[f"cleaned_{here.lower()}"]
     if both:
         return (
-            f"A and B were compacted at different times: {count_noun(count, 'record')} of B are gone from A.",
+            f"A and B were compacted at different times. Compaction removed {count_noun(count, 'record')} of B from A.",
             "",
         )
     return (
-        f"{here} was compacted further: {count_noun(count, 'record')} of {other} are gone from it.",
+        f"{here} was compacted further: {count_noun(count, 'record')} of {other} were removed from it.",
         "",
     )
 
 
 def _describe_batches(row: Row, comparison: Comparison, _: str, __: str) -> Explanation:
     """Return the sentence about records in different batches; its remedy is ``""``."""
-    return "The same records lie in other batches, or are compressed in another way.", ""
+    return "The records are the same, but their batches or codecs differ.", ""
 
 
 def _describe_segments(row: Row, comparison: Comparison, _: str, __: str) -> Explanation:
     """Return the sentence about different segment boundaries; its remedy is ``""``."""
-    return "The segments begin at other offsets.", ""
+    return "The records are the same, but the segments begin at different offsets.", ""
 
 
 _WORDS: Mapping[str, Callable[[Row, Comparison, str, str], Explanation]] = {

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.inspect.diff.table import PROBLEMS, VERDICTS
+from kafka_log.text.values import count_noun
 
 _INDENT = "  "
 
@@ -30,9 +31,8 @@ def format_differences(table: pa.Table, width: int | None) -> str:
     rows = table.to_pylist()
     paragraphs = [_paragraph(row, width) for row in rows if row["verdict"] not in _SAME]
     counts = Counter(row["verdict"] for row in rows)
-    noun = "partition" if len(rows) == 1 else "partitions"
     kinds = ", ".join(f"{counts[v]} {_WORDS.get(v, v)}" for v in VERDICTS if counts[v])
-    return "\n\n".join([*paragraphs, f"{len(rows)} {noun}: {kinds}"]) + "\n"
+    return "\n\n".join([*paragraphs, f"{count_noun(len(rows), 'partition')}: {kinds}"]) + "\n"
 
 
 def _paragraph(row: dict[str, Any], width: int | None) -> str:

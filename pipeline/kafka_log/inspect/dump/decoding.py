@@ -13,6 +13,7 @@ from codecgen.runtime.sensitive import REDACTED
 from kafka_log.read.internal_topics import INTERNAL_TOPICS, InternalTopic, internal_topic
 from kafka_log.segment.control import read_control
 from kafka_log.text.json_values import convert_bytes, format_json
+from kafka_log.text.values import count_noun
 
 AUTO, NONE = "auto", "none"
 _LENGTHS = (1, 2, 4, 8)
@@ -225,6 +226,6 @@ class KeyValueDecoder:
     def failure_messages(self) -> list[str]:
         """Return one line per kind of failure, with its count and first reason."""
         return [
-            f"{count:,} {noun if count == 1 else f'{noun}s'} {problem}; the first: {first}"
+            f"{count_noun(count, noun, spec=',')} {problem}; the first: {first}"
             for (noun, problem), (count, first) in self.failures.items()
         ]

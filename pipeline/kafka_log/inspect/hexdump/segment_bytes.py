@@ -24,7 +24,7 @@ from kafka_log.segment.positioned_reads import size_of
 from kafka_log.segment.reader import SegmentReader, damage
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.resynchronization import find_entry
-from kafka_log.text.values import format_time
+from kafka_log.text.values import count_noun, format_time
 
 DEFAULT_RECORDS = 10
 """Default number of records, or entries of other files, that are shown."""
@@ -233,7 +233,7 @@ def _summarize_offsets(batch: Batch) -> str:
     """Return the offset range and the number of records of a batch, as text that continues the heading."""
     first = batch.last_offset if batch.base_offset is None else batch.base_offset
     number = len(batch.records) if batch.count is None else batch.count
-    return f", offsets {first} to {batch.last_offset}, {number} {'record' if number == 1 else 'records'}"
+    return f", offsets {first} to {batch.last_offset}, {count_noun(number, 'record')}"
 
 
 def _dump_damage(read: Any, place: EntryRange, records: int, limits: Limits) -> Part:

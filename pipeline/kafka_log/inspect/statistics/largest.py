@@ -99,7 +99,7 @@ def largest_table(
     With ``by`` return ``count`` rows for each combination of these keys, in the order of the keys.
     """
     if count < 0:
-        raise ValueError(f"{count} is no number of rows")
+        raise ValueError(f"{count} is not a number of rows")
     for partition in partitions:
         if partition.error is not None:
             asked.on_problem(str(partition.error))

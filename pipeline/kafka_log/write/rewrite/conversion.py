@@ -90,10 +90,10 @@ def target(codec: str | None, level: int | None, magic: int | None = None) -> Ta
     """
     if magic is not None and magic not in BATCH_VERSIONS:
         listed = ", ".join(map(str, BATCH_VERSIONS))
-        raise ValueError(f"logs are not converted to version {magic}: known are {listed}")
+        raise ValueError(f"logs cannot be converted to version {magic}; known: {listed}")
     if codec is None:
         if level is not None:
-            raise ValueError("a level needs a codec")
+            raise ValueError("a compression level needs a codec")
         return Target(magic=magic)
     if codec not in CODECS:
         raise ValueError(f"{codec!r} is not a codec; known: {', '.join(CODECS)}")
@@ -127,7 +127,7 @@ def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int)
 def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
     """Return the bytes of a batch in the version of ``to``; ``data`` is the batch, which lies at
     byte ``position`` of ``file``. Raise CodecError if the batch cannot be parsed, a checksum in it
-    is wrong, or that version has no place for a value.
+    is wrong, or that version cannot hold a value.
 
     Fields that only that version has get their defaults.
     """
@@ -191,7 +191,7 @@ def _refuse_lost(lost: dict[str, Any]) -> None:
     has no field for; do nothing if ``lost`` is empty.
     """
     for name, value in lost.items():
-        raise BuildError(f"the newer version has no place for {value!r}").located(path=name)
+        raise BuildError(f"the newer version cannot hold {value!r}").located(path=name)
 
 
 GROUP_BYTES = 16384

@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.text.values import count_noun
+
 _INDENT = "  "
 _WORDS = {"rewritten": "written anew", "open": "left open", "twice": "there twice"}
 
@@ -36,12 +38,12 @@ def _summarize_partition(rows: list[dict[str, Any]]) -> str:
     """Return the summary of a partition: records, batches and segments that are there, or segments that are indexed."""
     indexed = [row for row in rows if row["what"] == "indexed"]
     if indexed:
-        return f"{_are(len(indexed), 'segment')} indexed"
+        return f"{count_noun(len(indexed), 'segment', spec=',')} indexed"
     there = [row for row in rows if row["what"] in ("kept", "rewritten")]
     batches, records = (sum(row[name] for row in there) for name in ("batches", "records"))
     segments = {row["file"] for row in there if row["batches"]}
-    text = f"{_are(records, 'record')} in {_are(batches, 'batch', 'batches')}"
-    return f"{text} of {_are(len(segments), 'segment')}" if segments else text
+    text = f"{count_noun(records, 'record', spec=',')} in {count_noun(batches, 'batch', 'batches', spec=',')}"
+    return f"{text} of {count_noun(len(segments), 'segment', spec=',')}" if segments else text
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -50,7 +52,7 @@ def _line(row: dict[str, Any]) -> str:
     if row["byte"] is not None:
         parts[0] += f" byte {row['byte']}"
     if row["bytes"] is not None:
-        parts.append(_are(row["bytes"], "byte"))
+        parts.append(count_noun(row["bytes"], "byte", spec=","))
     first, last = row["first_offset"], row["last_offset"]
     if first is not None and last is not None:
         parts.append(f"offset {first}" if first == last else f"offsets {first} to {last}")
@@ -59,14 +61,9 @@ def _line(row: dict[str, Any]) -> str:
     elif last is not None:
         parts.append(f"up to offset {last}")
     if row["records"] is not None:
-        parts.append(_are(row["records"], "record"))
+        parts.append(count_noun(row["records"], "record", spec=","))
     reason = f": {row['reason']}" if row["reason"] else ""
     return ", ".join(parts) + reason
-
-
-def _are(count: int, one: str, more: str | None = None) -> str:
-    """Return a count with its noun in the singular or plural."""
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
 def _fold_line(text: str, indent: str, width: int | None) -> list[str]:

@@ -109,7 +109,7 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
 def _find_problem(batch: Batch) -> str | None:
     """Return why a batch cannot be copied, or None if it can."""
     if batch.magic not in VERSIONS:
-        return f"no version of the format is {batch.magic}"
+        return f"{batch.magic} is not a version of the format"
     return next(map(str, damage(batch)), None)
 
 

@@ -87,9 +87,7 @@ def find_append_position(directory: Path, start: int) -> AppendPosition:
         epoch = epoch if of_batch is None or of_batch < 0 else of_batch
     if rows.lost:
         at = rows.lost[0].start
-        reason = (
-            f"from byte {at} on it holds no complete batch: salvage the log before you add to it"
-        )
+        reason = f"it has no complete batch from byte {at} on: salvage the log before you add to it"
         raise DirectoryError(last.path, reason)
     said = read_leader_epochs(directory / LEADER_EPOCHS)
     if said:
@@ -283,7 +281,9 @@ def _read_done_batches(target: Path) -> dict[str, int]:
     except FileNotFoundError:
         return {}
     except (ValueError, AttributeError, TypeError):
-        reason = "it does not say which micro-batches are there: nothing can be written once only"
+        reason = (
+            "it does not say which micro-batches were written: nothing can be written exactly once"
+        )
         raise DirectoryError(path, reason) from None
 
 

@@ -70,10 +70,10 @@ def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
             process = _find_broker(file)
             if process is not None:
                 raise DirectoryError(
-                    target, f"a broker runs in it (process {process}): stop it first"
+                    target, f"a broker is running in it (process {process}): stop it first"
                 )
             if time.monotonic() >= until:
-                reason = f"for {patience_s:g} s another job has been committing there, or a broker runs in it: try again when that is over"
+                reason = f"for {patience_s:g} s another job has been committing there, or a broker is running in it: try again when that is over"
                 raise DirectoryError(target, reason)
             time.sleep(_POLL_S)
         yield

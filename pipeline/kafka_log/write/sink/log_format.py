@@ -73,18 +73,20 @@ class LogFormat:
             "magic",
         ):
             if not isinstance(value := getattr(self, name), int | None) or isinstance(value, bool):
-                raise FormatError(name, f"{value!r} is no number")
+                raise FormatError(name, f"{value!r} is not a number")
         if self.topic is not None and not is_topic(self.topic):
             raise FormatError("topic", f"Kafka has no topic of the name {self.topic!r}")
         if self.codec not in CODECS:
-            raise FormatError("codec", f"{self.codec!r} is none of {', '.join(CODECS)}")
+            raise FormatError("codec", f"{self.codec!r} is not one of {', '.join(CODECS)}")
         if self.magic not in VERSIONS:
-            raise FormatError("magic", f"{self.magic} is none of {', '.join(map(str, VERSIONS))}")
+            raise FormatError(
+                "magic", f"{self.magic} is not one of {', '.join(map(str, VERSIONS))}"
+            )
         if self.codec not in codecs_of(self.magic):
             raise FormatError("codec", f"messages of magic {self.magic} know no {self.codec}")
         if self.timestamp_type is not None and self.timestamp_type not in TIMESTAMP_TYPES:
             listed = ", ".join(TIMESTAMP_TYPES)
-            raise FormatError("timestamp_type", f"{self.timestamp_type!r} is none of {listed}")
+            raise FormatError("timestamp_type", f"{self.timestamp_type!r} is not one of {listed}")
         if self.timestamp_type is not None and not has_field(self.magic, "timestamp_type"):
             raise FormatError(
                 "timestamp_type", f"messages of magic {self.magic} have no timestamps"
@@ -100,7 +102,7 @@ class LogFormat:
                 raise FormatError(name, f"{value} is not in 1..{most}")
         if self.level is not None:
             if self.codec == "none":
-                raise FormatError("level", "a level needs a codec")
+                raise FormatError("level", "a compression level needs a codec")
             try:
                 compress(self.codec, b"", level=self.level)
             except CodecError as error:
@@ -110,7 +112,7 @@ class LogFormat:
                 raise FormatError("topic_id", "it needs a topic: each topic has an id of its own")
             if not _ID.match(self.topic_id):
                 raise FormatError(
-                    "topic_id", f"{self.topic_id!r} is no id: Kafka's have 22 letters"
+                    "topic_id", f"{self.topic_id!r} is not a topic id: Kafka's have 22 characters"
                 )
 
 

@@ -62,7 +62,7 @@ def check_columns(schema: pa.Schema, job: WriteJob) -> None:
     known = (*COLUMNS, *_TYPE_COLUMNS)
     for name in names:
         if names.count(name) > 1:
-            raise SinkError("it is there twice", column=name)
+            raise SinkError("the column occurs twice", column=name)
         if name not in known and name not in _PASSED and name not in job.passed:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
@@ -291,7 +291,7 @@ def _offsets(column: pa.Array, first: int) -> pa.Array:
     negative = np.flatnonzero(found.to_numpy() < 0)
     if len(negative):
         at = int(negative[0])
-        raise SinkError(f"{found[at].as_py()} is no offset", first + at, "offset")
+        raise SinkError(f"{found[at].as_py()} is not an offset", first + at, "offset")
     return found
 
 
@@ -303,5 +303,7 @@ def _times(column: pa.Array, first: int, none: int) -> Any:
     millis = raw * 1000 if per_second == 1 else raw // (per_second // 1000)
     wrong = np.flatnonzero(~null & (millis < -1))
     if len(wrong):
-        raise SinkError("it is before 1970: Kafka takes none", first + int(wrong[0]), "timestamp")
+        raise SinkError(
+            "it is before 1970, which Kafka does not accept", first + int(wrong[0]), "timestamp"
+        )
     return np.where(null, none, millis)

@@ -146,7 +146,7 @@ def test_arguments_take_the_place_of_columns() -> None:
 @pytest.mark.parametrize("value", [3, 100, -1])
 def test_versions_that_do_not_exist(value: int) -> None:
     with pytest.raises(
-        RowRefused, match=f"{value} is no version of the format .row 7, column magic"
+        RowRefused, match=f"{value} is not a version of the format .row 7, column magic"
     ):
         written(spread("magic", 2, value))
     with pytest.raises(ValueError, match="magic is 3: it must be 0, 1 or 2"):
@@ -165,7 +165,7 @@ def test_versions_that_do_not_exist(value: int) -> None:
         ({"is_control": 2}, "is_control is 2: it must be in 0..1"),
         ({"producer_id": "x"}, "producer_id is 'x': a number is needed"),
         ({"key": b"k"}, "key cannot be a constant"),
-        ({"position": 1}, "position is no constant"),
+        ({"position": 1}, "position is not a constant"),
         ({"delete_horizon": "never"}, "delete_horizon is 'never', which is no time"),
     ],
 )

@@ -92,7 +92,7 @@ def test_no_time_is_refused(given: str, capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit) as stopped:
         main(["txn", str(NEW), f"--now={given}"])
     assert stopped.value.code == 2
-    assert "is no time" in capsys.readouterr().err
+    assert "is not a time" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- odd logs

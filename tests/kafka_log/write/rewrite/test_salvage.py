@@ -156,7 +156,7 @@ def test_a_version_that_there_is_not(tmp_path: Path) -> None:
     data[len(batch(0)) + 16] = 3
     source = put(tmp_path / "t-0", (0, bytes(data)))
     (row,) = said(LogDirectory(source).salvage(tmp_path / "out"), "rewritten")
-    assert (row["byte"], row["reason"]) == (len(batch(0)), "no version of the format is 3")
+    assert (row["byte"], row["reason"]) == (len(batch(0)), "3 is not a version of the format")
     written = (tmp_path / "out/t-0" / f"{0:020d}.log").read_bytes()
     assert (written[: len(batch(0))], written[len(batch(0)) + 16]) == (batch(0), 2)
     assert rows(tmp_path / "out") == rows(put(tmp_path / "whole/t-0", (0, batch(0) + batch(10))))
@@ -375,11 +375,11 @@ def test_salvage_knows_the_snapshots_that_it_has_copied(tmp_path: Path) -> None:
     assert "lost" in first.column("what").to_pylist()
     assert LogDirectory(source).salvage(tmp_path / "out") == first
     newest.write_bytes(data)
-    with pytest.raises(OutputError, match="its snapshots of the metadata were others"):
+    with pytest.raises(OutputError, match="its metadata snapshots differ"):
         LogDirectory(source).salvage(tmp_path / "out")
     LogDirectory(source).salvage(tmp_path / "new")
     newest.unlink()
-    with pytest.raises(OutputError, match="its snapshots of the metadata were others"):
+    with pytest.raises(OutputError, match="its metadata snapshots differ"):
         LogDirectory(source).salvage(tmp_path / "new")
 
 

@@ -322,7 +322,9 @@ def test_a_directory_in_which_a_broker_runs(tmp_path: Path) -> None:
     ) as broker:
         assert broker.stdout is not None
         broker.stdout.readline()
-        with pytest.raises(DirectoryError, match=rf"a broker runs in it \(process {broker.pid}\)"):
+        with pytest.raises(
+            DirectoryError, match=rf"a broker is running in it \(process {broker.pid}\)"
+        ):
             kafka_log.write_log(tmp_path, records(4), topic="t")
         broker.communicate()
     assert list(tmp_path.iterdir()) == [tmp_path / ".lock"]
@@ -367,7 +369,7 @@ def test_the_wait_ends(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as threads:
         job = threads.submit(hold)
         assert held.wait(60)
-        too_long = pytest.raises(DirectoryError, match=r"for 0\.2 s another job .* a broker runs")
+        too_long = pytest.raises(DirectoryError, match=r"for 0\.2 s another job .* a broker is running")
         with too_long, moves.lock_target(tmp_path, 0.2):
             pass
         over.set()
