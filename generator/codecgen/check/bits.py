@@ -14,7 +14,7 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of every bit field (`BitsType`): no members, a bit beyond the width,
+    """Yield the diagnostics of every bit field (``BitsType``): no members, a bit beyond the width,
     overlapping or missing bits, enum values that do not fit, keys that reserved members cannot
     have. Each id is reported once per place in a field.
     """
@@ -26,8 +26,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _check_field(f: Field, type_: BitsType, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a bit field has no members, a member's highest bit exceeds the base
-    type, an enum value does not fit its member, or a reserved member has `enum` or `default`. Then
-    check overlaps and leftover bits in each version of the layout.
+    type, an enum value does not fit its member, or a reserved member has ``enum`` or ``default``.
+    Then check overlaps and leftover bits in each version of the layout.
     """
     width = SCALARS[type_.base].bits
     if not type_.members:
@@ -50,7 +50,7 @@ def _check_field(f: Field, type_: BitsType, layout: Layout, model: Model) -> Ite
 
 
 def _check_reserved(m: BitMember) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each of the keys `enum` and `default` that a reserved member (bits
+    """Yield a diagnostic for each of the keys ``enum`` and ``default`` that a reserved member (bits
     that nobody uses) has.
     """
     for key in ("enum", "default"):
@@ -60,7 +60,7 @@ def _check_reserved(m: BitMember) -> Iterator[Diagnostic]:
 
 
 def _check_enum_fits(m: BitMember, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for the first enum value, among those that the member's `only` allows,
+    """Yield a diagnostic for the first enum value, among those that the member's ``only`` allows,
     that is negative or needs more bits than the member has. Yield nothing if the member has no enum
     or the enum is not declared.
     """
@@ -83,9 +83,9 @@ def _check_enum_fits(m: BitMember, model: Model) -> Iterator[Diagnostic]:
 def _check_version(
     f: Field, there: list[BitMember], width: int, whole: bool, releases: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the bit members `there` in one version: two overlap, there are
-    several reserved members, or a reserved one has no bits left. If `whole` (no member was dropped
-    as invalid), also yield one if bits belong to no member, or if the reserved bits are not
+    """Yield diagnostics about the bit members ``there`` in one version: two overlap, there are
+    several reserved members, or a reserved one has no bits left. If ``whole`` (no member was
+    dropped as invalid), also yield one if bits belong to no member, or if the reserved bits are not
     adjacent.
     """
     taken: dict[int, BitMember] = {}
@@ -126,7 +126,7 @@ def _check_contiguous(
     releases: tuple[str, ...],
 ) -> Iterator[Diagnostic]:
     """Yield one diagnostic if the bits that no named member takes have gaps between them, in the
-    current schema or as of one of `releases`; the first such release only.
+    current schema or as of one of ``releases``; the first such release only.
     """
     for release in (None, *releases):
         taken = {
@@ -145,8 +145,8 @@ def _check_contiguous(
 
 
 def _format_bits(bits: list[int]) -> str:
-    """Return bit numbers as text: `bit 3`, `bits 3 to 5` if they are consecutive, else `bits 1, 3`
-    with at most the first ten.
+    """Return bit numbers as text: ``bit 3``, ``bits 3 to 5`` if they are consecutive, else ``bits
+    1, 3`` with at most the first ten.
     """
     if len(bits) == 1:
         return f"bit {bits[0]}"

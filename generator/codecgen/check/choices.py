@@ -22,9 +22,9 @@ from codecgen.spans import expression_span, place, version_place
 
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a choice has no cases, has a case twice, or lacks a case for an enum
-    value that its `doc` does not mention. Also yield one if the version field of a layout, or the
-    field `by` of a choice, is not an integer with the same fixed position and type in all versions
-    and cases.
+    value that its ``doc`` does not mention. Also yield one if the version field of a layout, or the
+    field ``by`` of a choice, is not an integer with the same fixed position and type in all
+    versions and cases.
     """
     plan = make_plan(model)
     for layout in model.layouts.values():
@@ -62,9 +62,9 @@ def _check_duplicates(choice: Choice) -> Iterator[Diagnostic]:
 def _check_position(
     by: str, plans: list[tuple[LayoutPlan, Span]], *, varints: bool = False
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each plan in which the field `by` is missing, is not an integer, has a
-    `when` or no fixed offset, or differs in offset, type or byte order from the first valid plan.
-    Varints count as integers only if `varints`.
+    """Yield a diagnostic for each plan in which the field ``by`` is missing, is not an integer, has
+    a ``when`` or no fixed offset, or differs in offset, type or byte order from the first valid
+    plan. Varints count as integers only if ``varints``.
     """
     allowed = (*INTEGERS, *VARINTS) if varints else INTEGERS
     what = "an integer" if varints else "an integer of fixed size"
@@ -102,8 +102,8 @@ def _layout_name(layout: Layout, version: int | None) -> str:
 
 
 def _check_complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
-    """Yield one diagnostic that lists the values of `enum` without a case in `choice`, except
-    values whose name or spelling occurs in the choice's `doc`. Yield nothing if none are missing.
+    """Yield one diagnostic that lists the values of ``enum`` without a case in ``choice``, except
+    values whose name or spelling occurs in the choice's ``doc``. Yield nothing if none are missing.
     """
     given = {key for key, _ in choice.named}
     doc = choice.doc.lower()
@@ -122,8 +122,8 @@ def _check_complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
 
 
 def check_uses(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a field that holds a choice lacks `given`, has a `given` of the wrong
-    type, or has one although the choice needs none. Also yield one if a field's `version`
+    """Yield a diagnostic if a field that holds a choice lacks ``given``, has a ``given`` of the
+    wrong type, or has one although the choice needs none. Also yield one if a field's ``version``
     expression is not a number, or what the field holds has no versions. Unknown choices are
     skipped.
     """
@@ -143,9 +143,9 @@ def check_uses(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the choice is decided by a field of its own cases (`by`) and the field
-    has `given`; otherwise if `given` is missing, is invalid, or is not of the choice's enum (for a
-    choice without an enum: not an integer or enum).
+    """Yield a diagnostic if the choice is decided by a field of its own cases (``by``) and the
+    field has ``given``; otherwise if ``given`` is missing, is invalid, or is not of the choice's
+    enum (for a choice without an enum: not an integer or enum).
     """
     choice = scope.model.choices[type_.choice]
     where = type_.span
@@ -174,9 +174,9 @@ def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnost
 
 
 def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the `version` expression of a field is invalid or not an integer, if no
-    held layout has versions, or if a held reference such as `name@3` fixes one version of a layout
-    that has no version field.
+    """Yield a diagnostic if the ``version`` expression of a field is invalid or not an integer, if
+    no held layout has versions, or if a held reference such as ``name@3`` fixes one version of a
+    layout that has no version field.
     """
     expression = choosing(f.type)[1]
     assert expression is not None
@@ -209,7 +209,7 @@ def _take_out_help(held: list[Reference], model: Model) -> str:
 
 
 def _resolve_type(expression: Expression, scope: Scope, found: list[Diagnostic]) -> Type | None:
-    """Return the type of an expression, or None if it does not resolve. Append to `found` the
+    """Return the type of an expression, or None if it does not resolve. Append to ``found`` the
     diagnostics of the resolution, and one for each name newer than the owner of the expression.
     """
     resolver = Resolver(expression, scope)
@@ -222,8 +222,8 @@ def _resolve_type(expression: Expression, scope: Scope, found: list[Diagnostic])
 def check_nested(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a case that is a choice itself has a version, contains the outer
     choice, is decided by something that the outer choice does not have, or lacks the case's key.
-    Also yield one if a choice has more than `MAX_CASES` cases after its nested choices are replaced
-    by their cases.
+    Also yield one if a choice has more than ``MAX_CASES`` cases after its nested choices are
+    replaced by their cases.
     """
     for choice in model.choices.values():
         reported: set[Span] = set()
@@ -244,9 +244,9 @@ def check_nested(model: Model) -> Iterator[Diagnostic]:
 def _find_nested_mistake(
     choice: Choice, key: int | str, ref: Reference, inner: Choice, model: Model
 ) -> Diagnostic | None:
-    """Return a diagnostic if the case `ref`, which is the choice `inner`, has a version, contains
-    `choice` again, is decided by another discriminator, or has no case for `key` of the same
-    discriminator. Return None if it is valid.
+    """Return a diagnostic if the case ``ref``, which is the choice ``inner``, has a version,
+    contains ``choice`` again, is decided by another discriminator, or has no case for ``key`` of
+    the same discriminator. Return None if it is valid.
     """
     if ref.version is not None:
         message = f'"{inner.name}" is a choice, which has no versions'
@@ -274,8 +274,8 @@ def _describe_decider(choice: Choice) -> str:
 
 
 def _find_way_back(start: str, name: str, model: Model) -> list[str]:
-    """Return the names of the choices on a shortest way from `start` through `name` back to
-    `start`, with `start` first and last. Return `[]` if there is no such way.
+    """Return the names of the choices on a shortest way from ``start`` through ``name`` back to
+    ``start``, with ``start`` first and last. Return ``[]`` if there is no such way.
     """
     came_from: dict[str, str] = {name: start}
     todo = [name]

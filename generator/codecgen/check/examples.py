@@ -62,8 +62,8 @@ class _Example:
         self.found: list[Diagnostic] = []
 
     def report(self, code: str, message: str, path: str = "", help: str = "") -> None:
-        """Append a diagnostic to `found`. It points to the value at `path` (`records[0].key`) if
-        the example records its place, else to the values as a whole.
+        """Append a diagnostic to ``found``. It points to the value at ``path`` (``records[0].key``)
+        if the example records its place, else to the values as a whole.
         """
         where = self.example.places.get(f"values.{path}", self.where)
         self.found.append(Diagnostic(code, message, where, help=help))
@@ -114,9 +114,9 @@ class _Example:
         path: str,
         fills: tuple[Fill, ...] = (),
     ) -> None:
-        """Report each name in `values` that is no field of the layout in any of `plans` and no
-        filled value, and check the values of the others. Fields missing from `values` are not
-        reported. If `values` has the version field, only the plan of that version counts.
+        """Report each name in ``values`` that is no field of the layout in any of ``plans`` and no
+        filled value, and check the values of the others. Fields missing from ``values`` are not
+        reported. If ``values`` has the version field, only the plan of that version counts.
 
         Args:
             values: Values by the names of fields, or by the names that ``fills`` has.
@@ -151,8 +151,8 @@ class _Example:
         path: str,
     ) -> None:
         """Report a value that does not suit the type of the field. A null is not reported if the
-        field has a `when`, or is an array, optional struct or choice that can be null. Elements of
-        lists, nested layouts and choices are checked too.
+        field has a ``when``, or is an array, optional struct or choice that can be null. Elements
+        of lists, nested layouts and choices are checked too.
         """
         f = fp.field
         if value is None and f.when is not None:
@@ -195,7 +195,7 @@ class _Example:
 
     def check_tags(self, value: object, path: str) -> None:
         """Report a value of the unknown tagged fields unless it is a list of mappings with exactly
-        the keys `tag` (integer from 0 to 2^31 - 1) and `data` (bytes or text).
+        the keys ``tag`` (integer from 0 to 2^31 - 1) and ``data`` (bytes or text).
         """
         if not isinstance(value, list):
             self.report_wrong(value, "a list", path)
@@ -244,7 +244,7 @@ class _Example:
         fills: tuple[Fill, ...] = (),
     ) -> None:
         """Report a value that is not a mapping, else check its fields. The layout version is that
-        of `holder` if the layout has it and no version field; otherwise any version is allowed.
+        of ``holder`` if the layout has it and no version field; otherwise any version is allowed.
         """
         if not isinstance(value, Mapping):
             self.report_wrong(value, "a mapping of fields", path)
@@ -271,8 +271,8 @@ class _Example:
             self.check_integer(value, integer_range(type_.name) or (0, 0), type_.name, path)
 
     def check_integer(self, value: object, reach: tuple[int, int], name: str, path: str) -> None:
-        """Report a value that is not an integer (booleans are none), or that is outside `reach`,
-        both ends included. `name` is the type in the message.
+        """Report a value that is not an integer (booleans are none), or that is outside ``reach``,
+        both ends included. ``name`` is the type in the message.
         """
         if isinstance(value, bool) or not isinstance(value, int):
             self.report_wrong(value, "a number", path)
@@ -280,7 +280,7 @@ class _Example:
             self.report("C017", f"{path} is {value}, which does not fit {name}", path)
 
     def check_word(self, value: object, enum: str, only: tuple[str, ...] | None, path: str) -> None:
-        """Report a value unless it is a name or number of an enum value that `only` allows (None:
+        """Report a value unless it is a name or number of an enum value that ``only`` allows (None:
         all), a spelling of any value of the enum, or any integer if the enum keeps unknown numbers.
         """
         declared = self.plan.model.enums[enum]
@@ -340,8 +340,8 @@ class _Example:
 
     def compare_all(self, data: bytes, values: Mapping[object, object], plan: LayoutPlan) -> None:
         """Report a wrong total size (for layouts of fixed size without tolerances), bytes that end
-        before a fixed field, and integers and bits at fixed offsets that differ from `values` or
-        from a constant. Fields with `when` are skipped. A size mistake ends the check.
+        before a fixed field, and integers and bits at fixed offsets that differ from ``values`` or
+        from a constant. Fields with ``when`` are skipped. A size mistake ends the check.
         """
         if plan.size is not None and plan.size != len(data) and not self.layout.accepts:
             self.report(
@@ -360,9 +360,9 @@ class _Example:
                 self.compare(fp, number, values)
 
     def number(self, fp: FieldPlan, data: bytes) -> int | None:
-        """Return the integer that `data` has at the offset of an integer or bit field. Return None
-        for other types, for fields without a fixed offset, and if the data ends before the field
-        does.
+        """Return the integer that ``data`` has at the offset of an integer or bit field. Return
+        None for other types, for fields without a fixed offset, and if the data ends before the
+        field does.
         """
         name = fp.field.type.name if isinstance(fp.field.type, ScalarType) else ""
         if isinstance(fp.field.type, BitsType):
@@ -376,9 +376,9 @@ class _Example:
         return int.from_bytes(part, fp.field.endian, signed=is_signed(name))
 
     def compare(self, fp: FieldPlan, number: int, values: Mapping[object, object]) -> None:
-        """Report `number`, read from the bytes of a field, if it differs from the field's integer
-        constant or from the value in `values`; for a bit field compare each member. Missing values
-        and values that are no numbers are skipped.
+        """Report ``number``, read from the bytes of a field, if it differs from the field's integer
+        constant or from the value in ``values``; for a bit field compare each member. Missing
+        values and values that are no numbers are skipped.
         """
         f = fp.field
         fixed = f.const if isinstance(f.const, int) else None

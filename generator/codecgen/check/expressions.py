@@ -55,7 +55,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless a fill names an array of layouts, its target and base are integer
-    fields that callers of the builder give, its `otherwise` fits the target, and the name of the
+    fields that callers of the builder give, its ``otherwise`` fits the target, and the name of the
     given value is no field of the elements.
     """
     array, base = field_of(layout, fill.array), field_of(layout, fill.base)
@@ -93,7 +93,7 @@ def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic
 
 def _is_free_number(f: Field) -> bool:
     """Return whether a field is an integer without enum that callers of the builder give: it has no
-    constant, `when`, length, count, checksum or version role. False for `bool`.
+    constant, ``when``, length, count, checksum or version role. False for ``bool``.
     """
     worked_out = f.measures is not None or f.counts is not None or f.checksum is not None
     settled = worked_out or f.const is not None or f.is_version or f.when is not None
@@ -102,8 +102,8 @@ def _is_free_number(f: Field) -> bool:
 
 
 def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if `about` names no field of the layout, if the condition is invalid, not
-    boolean or names no field, or if `ascending` names no field of the elements of an array.
+    """Yield a diagnostic if ``about`` names no field of the layout, if the condition is invalid,
+    not boolean or names no field, or if ``ascending`` names no field of the elements of an array.
     """
     if field_of(scope.layout, rule.about) is None:
         message = f'"{scope.layout.name}" has no field "{rule.about}"'
@@ -120,8 +120,8 @@ def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _check_ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless `ascending` is a path `array.field` to a number that every element
-    of an array of the layout has directly.
+    """Yield a diagnostic unless ``ascending`` is a path ``array.field`` to a number that every
+    element of an array of the layout has directly.
     """
     help = "write the array and a field of its elements: `ascending: items_.number`"
     where = expression_span(scope.model, path)
@@ -138,9 +138,9 @@ def _check_ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Dia
 
 
 def _check_field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if `when`, `valid` or `refuse` of a field, or `until` of its array, is no
-    valid condition; if its codec is not named by an enum field; or if its default, or that of a bit
-    member, is invalid or of another type. `when` sees only earlier fields.
+    """Yield a diagnostic if ``when``, ``valid`` or ``refuse`` of a field, or ``until`` of its
+    array, is no valid condition; if its codec is not named by an enum field; or if its default, or
+    that of a bit member, is invalid or of another type. ``when`` sees only earlier fields.
     """
     before = _limit_scope(scope, index)
     itself = _limit_scope(scope, index + 1)
@@ -163,8 +163,8 @@ def _check_field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _check_end_condition(f: Field, until: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless `until`, the condition that ends an array, is valid, boolean and
-    names the element (`item`).
+    """Yield a diagnostic unless ``until``, the condition that ends an array, is valid, boolean and
+    names the element (``item``).
     """
     found = list(check_kind("bool", until, scope, "`until`"))
     yield from found
@@ -175,7 +175,7 @@ def _check_end_condition(f: Field, until: Expression, scope: Scope) -> Iterator[
 
 
 def _check_codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless `by`, the expression that selects the codec of an array, is valid
+    """Yield a diagnostic unless ``by``, the expression that selects the codec of an array, is valid
     and names a field, or bits of a field, of an enum type.
     """
     found = list(check_kind("enum", by, scope, "what names a codec"))
@@ -211,8 +211,8 @@ def check_ages(resolver: Resolver) -> Iterator[Diagnostic]:
 
 def check_kind(kind: str, expression: Expression, scope: Scope, what: str) -> Iterator[Diagnostic]:
     """Yield the diagnostics of an expression that does not resolve, one for each name newer than
-    its owner, and one if its value is not of `kind` (`bool` or `enum`). `what` names the expression
-    in messages.
+    its owner, and one if its value is not of ``kind`` (``bool`` or ``enum``). ``what`` names the
+    expression in messages.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve()
@@ -248,8 +248,8 @@ def check_type(
     expression: Expression, scope: Scope, wanted: Type, what: str
 ) -> Iterator[Diagnostic]:
     """Yield the diagnostics of an expression that does not resolve, one for each name newer than
-    its owner, and one if its value is not of type `wanted`. An integer passes for a float, and null
-    for a nullable type. `what` names the owner in messages.
+    its owner, and one if its value is not of type ``wanted``. An integer passes for a float, and
+    null for a nullable type. ``what`` names the owner in messages.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(wanted.enum)
@@ -269,8 +269,9 @@ def check_type(
 
 
 def _suggest_literal(node: Node, wanted: Type) -> str:
-    """Return the help `write 1` or `write 0` if true or false stands where an integer is wanted,
-    `write true` or `write false` if 1 or 0 stands where a boolean is, and `""` otherwise.
+    """Return the help ``write 1`` or ``write 0`` if true or false stands where an integer is
+    wanted, ``write true`` or ``write false`` if 1 or 0 stands where a boolean is, and ``""``
+    otherwise.
     """
     if isinstance(node, Truth) and wanted.kind == "int":
         return f"write {int(node.value)}, or `type: bool` for a byte that is true or false"
@@ -281,7 +282,7 @@ def _suggest_literal(node: Node, wanted: Type) -> str:
 
 def _check_derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless a derived value resolves to a number or null, and one for each name
-    newer than it. Yield nothing if its `array` is not an array of the layout.
+    newer than it. Yield nothing if its ``array`` is not an array of the layout.
     """
     item = None
     if d.array is not None:

@@ -12,8 +12,8 @@ from codecgen.spans import place
 
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the title is empty, a link has the name of the release line, an address
-    is invalid, `at` or `reason` of an accepted break is empty, or the schema directory has no file
-    besides the manifest.
+    is invalid, ``at`` or ``reason`` of an accepted break is empty, or the schema directory has no
+    file besides the manifest.
     """
     manifest = model.manifest
     if not manifest.title:
@@ -39,9 +39,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_address(what: str, pattern: str, part: str, where: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless `pattern` begins with `https://` or `http://`, has `{}` exactly
-    once and no other `{`, and has no character that an address cannot have. `what` and `part` name
-    the address and what `{}` stands for in messages.
+    """Yield a diagnostic unless ``pattern`` begins with ``https://`` or ``http://``, has ``{}``
+    exactly once and no other ``{``, and has no character that an address cannot have. ``what`` and
+    ``part`` name the address and what ``{}`` stands for in messages.
     """
     if not pattern.startswith(("https://", "http://")):
         yield Diagnostic("C017", f"{what} begins with https://", where)

@@ -57,8 +57,9 @@ def _finding(text: str, where: Span, help: str = "") -> Diagnostic:
 
 
 def _check_keys(layout: Layout, message: Message) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each key that the role of a message does not take, such as `key_field`
-    of a request or `key` of a header, and one if a request or response has no `key`.
+    """Yield a diagnostic for each key that the role of a message does not take, such as
+    ``key_field`` of a request or ``key`` of a header, and one if a request or response has no
+    ``key``.
     """
     for key in _WRONG_KEYS[message.role]:
         if key in message.places:
@@ -70,7 +71,7 @@ def _check_keys(layout: Layout, message: Message) -> Iterator[Diagnostic]:
 
 
 def _check_versions(layout: Layout, message: Message) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a message has no versions (and nothing more), if `unstable` is not
+    """Yield a diagnostic if a message has no versions (and nothing more), if ``unstable`` is not
     within them, if some versions have a header and one has none, and for each header range that has
     no version of the message or overlaps an earlier range.
     """
@@ -119,7 +120,7 @@ def _check_reference(ref: Reference, model: Model) -> Iterator[Diagnostic]:
 
 def _check_request_headers(headers: Mapping[str, Span], model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each header after the first that requests use, and one if the first is
-    a header without `key_field`. `headers` maps the names of request headers to places.
+    a header without ``key_field``. ``headers`` maps the names of request headers to places.
     """
     for name, where in [*headers.items()][1:]:
         text = (
@@ -135,9 +136,9 @@ def _check_request_headers(headers: Mapping[str, Span], model: Model) -> Iterato
 
 
 def _check_header(layout: Layout, message: Message, plan: Plan) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if `key_field` or `version_field` of a header names no field, a field that
-    is no integer, or one without the same type and fixed offset in all versions. Yield nothing for
-    a key that is not given.
+    """Yield a diagnostic if ``key_field`` or ``version_field`` of a header names no field, a field
+    that is no integer, or one without the same type and fixed offset in all versions. Yield nothing
+    for a key that is not given.
     """
     for key, name in (("key_field", message.key_field), ("version_field", message.version_field)):
         if name is None:
@@ -162,8 +163,8 @@ def _check_header(layout: Layout, message: Message, plan: Plan) -> Iterator[Diag
 
 
 def _check_names(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for a layout, choice or text called `api`, and for a schema file with the
-    name of the generated message table (`MESSAGE_TABLE`): generated code uses these names.
+    """Yield a diagnostic for a layout, choice or text called ``api``, and for a schema file with
+    the name of the generated message table (``MESSAGE_TABLE``): generated code uses these names.
     """
     for things in (model.layouts, model.choices, model.texts):
         declared = things.get("api")

@@ -157,7 +157,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _check_package(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the package name is a directory that targets write, a module of the
-    standard library or one that generated code imports, a Python keyword, or longer than `LONGEST`.
+    standard library or one that generated code imports, a Python keyword, or longer than
+    ``LONGEST``.
     """
     name = model.manifest.package
     where = place(model.manifest, "package")
@@ -212,7 +213,7 @@ def _check_files(model: Model) -> Iterator[Diagnostic]:
 
 def _check_declarations(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each layout, choice, text, enum or enum value whose name is a Python
-    keyword, is longer than `LONGEST`, or has a meaning in expressions or generated code; a layout
+    keyword, is longer than ``LONGEST``, or has a meaning in expressions or generated code; a layout
     must not have the name of a type.
     """
     for layout in model.layouts.values():
@@ -277,8 +278,8 @@ def _check_fields(layout: Layout) -> Iterator[Diagnostic]:
 def check_word(
     name: str, where: Span, taken: frozenset[str], *, field: bool = False
 ) -> Iterator[Diagnostic]:
-    """Yield one diagnostic if a name is a Python keyword, in `taken`, or longer than `LONGEST`.
-    `field` selects the help to use the name with `_` appended and `spelled`.
+    """Yield one diagnostic if a name is a Python keyword, in ``taken``, or longer than ``LONGEST``.
+    ``field`` selects the help to use the name with ``_`` appended and ``spelled``.
     """
     help = "take another name"
     if field:
@@ -304,8 +305,8 @@ def class_of(enum: str) -> str:
 
 def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
     """Yield the exports of generated modules as (symbol, declaration, place): the class of each
-    enum, `NAME` of each layout, text and choice, and `NAME_V3` of each layout version. The versions
-    are left out if they have no end or span 1000 or more.
+    enum, ``NAME`` of each layout, text and choice, and ``NAME_V3`` of each layout version. The
+    versions are left out if they have no end or span 1000 or more.
     """
     for enum in model.enums.values():
         yield class_of(enum.name), enum.name, enum.span

@@ -56,7 +56,7 @@ class Ends:
     def takes_the_rest(self, fp: FieldPlan, layout: LayoutPlan) -> str:
         """Return in words why a field ends only where its range ends (bytes up to the end, arrays
         without a count, compressed arrays without a length, and layouts or choices that take the
-        rest), or `""` if the field determines its own end.
+        rest), or ``""`` if the field determines its own end.
         """
         match fp.field.type:
             case BytesType("rest"):
@@ -74,8 +74,8 @@ class Ends:
         return ""
 
     def field_ranges(self, layout: LayoutPlan, i: int) -> list[tuple[int, bool]]:
-        """Return the measured ranges that contain the field at index `i`, innermost first, as
-        (index of the last field, whether its length always exists). Return `[]` if no length
+        """Return the measured ranges that contain the field at index ``i``, innermost first, as
+        (index of the last field, whether its length always exists). Return ``[]`` if no length
         measures the field.
         """
         places = {f.name: j for j, f in enumerate(layout.fields)}
@@ -88,9 +88,9 @@ class Ends:
         return [(last, always) for _, last, always in sorted(around)]
 
     def followers(self, layout: LayoutPlan, i: int, what: str) -> Iterator[Diagnostic]:
-        """Yield a diagnostic for the first field that cannot follow field `i`, which takes the rest
-        (`what` says why). Only fields in the measured ranges around it count, out to the first that
-        always exists, or else up to the end of the layout.
+        """Yield a diagnostic for the first field that cannot follow field ``i``, which takes the
+        rest (``what`` says why). Only fields in the measured ranges around it count, out to the
+        first that always exists, or else up to the end of the layout.
         """
         lasts = []
         for last, always in self.field_ranges(layout, i):
@@ -109,9 +109,9 @@ class Ends:
                 return
 
     def in_the_way(self, layout: LayoutPlan, i: int, follower: FieldPlan) -> str:
-        """Return in words why `follower` cannot come after field `i`, which takes the rest: field
-        `i` is not bytes, `follower` has no fixed size, or its condition reads a later field. Return
-        `""` if it can. A size may vary if both are present by turns.
+        """Return in words why ``follower`` cannot come after field ``i``, which takes the rest:
+        field ``i`` is not bytes, ``follower`` has no fixed size, or its condition reads a later
+        field. Return ``""`` if it can. A size may vary if both are present by turns.
         """
         if not isinstance(layout.fields[i].field.type, BytesType):
             return ": only bytes and text that take what is left leave fields after them"
@@ -217,9 +217,9 @@ class Ends:
         return type_.length if isinstance(type_.length, int) else int(type_.length != "rest")
 
     def min_size_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
-        """Return the minimum size of a field in bytes. Fields with `when` and types without a
+        """Return the minimum size of a field in bytes. Fields with ``when`` and types without a
         minimum, such as padding and arrays up to the end, count 0. Arrays count their prefix, or
-        their fixed number of elements (one with `until`).
+        their fixed number of elements (one with ``until``).
         """
         if fp.field.when is not None:
             return 0

@@ -41,7 +41,7 @@ _TAKEN = frozenset(
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about views over payloads (views with `parts`): bad names, unknown or
+    """Yield diagnostics about views over payloads (views with ``parts``): bad names, unknown or
     undecidable parts, and, if these are fine, rows with wrong parts, arrays, columns or conditions.
     Views over entries are skipped.
     """
@@ -114,8 +114,8 @@ def _check_same_enum(
     decider: PartKind, kind: PartKind, model: Model, view: View
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a layout of the deciding part has a discriminator of another enum than
-    the one `kind`'s choice is given. Only the first is reported. Nothing is reported if either has
-    no enum.
+    the one ``kind``'s choice is given. Only the first is reported. Nothing is reported if either
+    has no enum.
     """
     assert decider.choice is not None and kind.choice is not None
     for name in sorted(_layouts_of(decider)):
@@ -129,9 +129,9 @@ def _check_same_enum(
 
 
 def _check_rows(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if rows name no parts, have `header_only`, `full_check` or `write` (not
-    for payloads), or name an unknown part or a layout that the part never has. Rows with valid
-    parts are checked further by `_check_occurrence`.
+    """Yield a diagnostic if rows name no parts, have ``header_only``, ``full_check`` or ``write``
+    (not for payloads), or name an unknown part or a layout that the part never has. Rows with valid
+    parts are checked further by ``_check_occurrence``.
     """
     model = plan.model
     if not rows.parts:
@@ -169,7 +169,7 @@ def _check_occurrence(
     rows: Rows, view: View, plan: Plan, kinds: dict[str, PartKind]
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if no discriminator value gives the parts of the rows together, a column
-    is not one of the view, or `each` is no array of one of the parts. Otherwise check the columns
+    is not one of the view, or ``each`` is no array of one of the parts. Otherwise check the columns
     and conditions too; unknown columns do not prevent that.
     """
     decider = next((kind for kind in kinds.values() if kind.decides), None)
@@ -202,8 +202,8 @@ def _check_occurrence(
 
 def _list_companions(rows: Rows, kinds: dict[str, PartKind]) -> str:
     """Return as text which layouts the other parts can have together with the rows' layout of the
-    deciding part: `value is a or b there`. Return `""` if no part decides or the rows do not name
-    it. Parts that are no choice are left out.
+    deciding part: ``value is a or b there``. Return ``""`` if no part decides or the rows do not
+    name it. Parts that are no choice are left out.
     """
     decider = next((kind for kind in kinds.values() if kind.decides), None)
     if decider is None or decider.name not in rows.parts:
@@ -219,9 +219,9 @@ def _list_companions(rows: Rows, kinds: dict[str, PartKind]) -> str:
 
 
 def _check_columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
-    """Yield a diagnostic, for each combination of layouts that selects these rows, if `when` is no
-    valid condition or a column value is invalid, of the wrong type or too wide. Skip a combination
-    in which `when` is always false or the array of `each` does not exist.
+    """Yield a diagnostic, for each combination of layouts that selects these rows, if ``when`` is
+    no valid condition or a column value is invalid, of the wrong type or too wide. Skip a
+    combination in which ``when`` is always false or the array of ``each`` does not exist.
     """
     for _, layouts, named in iterate_combinations(plan, view):
         if not any(one is rows for one in named):

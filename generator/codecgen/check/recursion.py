@@ -16,8 +16,8 @@ DEEPEST = Limits().depth
 
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each group of layouts that contain themselves without a field that can
-    end it (no `when`, null, limited array or ending case). If there are none, yield one for the
-    first layout that nests deeper than `DEEPEST`.
+    end it (no ``when``, null, limited array or ending case). If there are none, yield one for the
+    first layout that nests deeper than ``DEEPEST``.
     """
     ending = _ending_layouts(model)
     endless = {
@@ -35,8 +35,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _is_endless(f: Field) -> bool:
-    """Return whether a field always holds a layout. False if it holds none, has a `when`, is a
-    struct that can be null, a choice that can be null or unknown, or an array with a `nesting`
+    """Return whether a field always holds a layout. False if it holds none, has a ``when``, is a
+    struct that can be null, a choice that can be null or unknown, or an array with a ``nesting``
     limit that can be empty.
     """
     if not references_of(f) or f.when is not None or getattr(f.type, "present", None):
@@ -89,9 +89,9 @@ def _does_field_end(f: Field, ending: set[str]) -> bool:
 
 
 def _shortest_cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
-    """Return the layouts on a shortest way from `start` back to itself along the fields in `edges`,
-    beginning with `start` and without repeating it. Return `[]` if there is none. The order is that
-    in which each holds the next.
+    """Return the layouts on a shortest way from ``start`` back to itself along the fields in
+    ``edges``, beginning with ``start`` and without repeating it. Return ``[]`` if there is none.
+    The order is that in which each holds the next.
     """
     came_from: dict[str, str] = {}
     todo = [start]
@@ -111,8 +111,8 @@ def _shortest_cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
 
 def _endless_diagnostic(layout: Layout, cycle: list[str], fields: list[Field]) -> Diagnostic:
     """Return the diagnostic about a layout that contains itself without end. It points to the
-    field, one of `fields`, that holds the next layout of `cycle`; its help depends on whether that
-    is a choice, an array or a struct.
+    field, one of ``fields``, that holds the next layout of ``cycle``; its help depends on whether
+    that is a choice, an array or a struct.
     """
     following = cycle[1] if len(cycle) > 1 else cycle[0]
     refs = [(f, ref) for f in fields for ref in references_of(f) if ref.layout == following]
@@ -129,8 +129,8 @@ def _endless_diagnostic(layout: Layout, cycle: list[str], fields: list[Field]) -
 
 
 def _check_depth(model: Model) -> Iterator[Diagnostic]:
-    """Yield one diagnostic for the first layout that nests layouts deeper than `DEEPEST`, the limit
-    of parsers. An array of layouts counts as one more level.
+    """Yield one diagnostic for the first layout that nests layouts deeper than ``DEEPEST``, the
+    limit of parsers. An array of layouts counts as one more level.
     """
     depth: dict[str, int] = {}
     for layout in model.layouts.values():

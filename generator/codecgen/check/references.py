@@ -47,7 +47,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def check_layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless a reference names a layout. Yield nothing if another diagnostic
-    covers the name already (`model.is_broken`). Whether its version exists is not checked.
+    covers the name already (``model.is_broken``). Whether its version exists is not checked.
     """
     if ref.layout in model.layouts or model.is_broken(ref.layout):
         return
@@ -98,7 +98,7 @@ def check_value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic
 
 
 def _check_enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if `name` is not declared, or is a layout or choice. Yield nothing if
+    """Yield a diagnostic if ``name`` is not declared, or is a layout or choice. Yield nothing if
     another diagnostic covers the name.
     """
     if name in model.enums or model.is_broken(name):
@@ -116,7 +116,7 @@ def _check_enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnost
 
 def _check_enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each enum that a field or bit member names and that is not declared,
-    and for each value under `only` that its enum lacks or that is listed twice.
+    and for each value under ``only`` that its enum lacks or that is listed twice.
     """
     for thing, name, only in enum_uses(layout):
         yield from _check_enum_known(name, place(thing, "enum"), model)
@@ -133,8 +133,8 @@ def _check_enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:
 def _check_field_known(
     word: str, layout: Layout, where: Span, declared: Mapping[str, Span] | None = None
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless `word` is a field of the layout or, if `declared` is given, one of
-    its names.
+    """Yield a diagnostic unless ``word`` is a field of the layout or, if ``declared`` is given, one
+    of its names.
     """
     spans = field_spans(layout) if declared is None else declared
     if word not in spans:
@@ -143,8 +143,8 @@ def _check_field_known(
 
 
 def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if `counts` of a field names no field of the layout, or one that is not an
-    array. Yield nothing without `counts`.
+    """Yield a diagnostic if ``counts`` of a field names no field of the layout, or one that is not
+    an array. Yield nothing without ``counts``.
     """
     if f.counts is None:
         return
@@ -159,9 +159,9 @@ def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each codec under `except` or `variants` of a compressed array that is
-    no value of its enum, and for each variant of writing or reading that the codec does not have.
-    Yield nothing if the enum is unknown.
+    """Yield a diagnostic for each codec under ``except`` or ``variants`` of a compressed array that
+    is no value of its enum, and for each variant of writing or reading that the codec does not
+    have. Yield nothing if the enum is unknown.
     """
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     if compression is None:
@@ -202,8 +202,8 @@ def _check_codec_enums(model: Model) -> Iterator[Diagnostic]:
 def _check_variant(
     name: str, known: tuple[str, ...], what: str, where: Span
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless `name` is in `known`, the variants of a codec. `what` describes it
-    in messages.
+    """Yield a diagnostic unless ``name`` is in ``known``, the variants of a codec. ``what``
+    describes it in messages.
     """
     if name not in known:
         help = f"known: {', '.join(known)}" if known else "it has no variants"
@@ -240,8 +240,9 @@ def _check_overhead(overhead: Overhead, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_column(column: OverheadOf, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a column of an overhead table names an `array` that the layout lacks,
-    or a field (`sizes`, `number`) that the layout, or the layout of the array's elements, lacks.
+    """Yield a diagnostic if a column of an overhead table names an ``array`` that the layout lacks,
+    or a field (``sizes``, ``number``) that the layout, or the layout of the array's elements,
+    lacks.
     """
     message: Layout | None = layout
     if column.array is not None:
@@ -268,9 +269,9 @@ def place_of(column: OverheadOf, key: str) -> Span:
 
 
 def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a case of a choice names an unknown layout, `given` names an unknown
+    """Yield a diagnostic if a case of a choice names an unknown layout, ``given`` names an unknown
     enum, or a case is no value of that enum, no number of the given type, or no value of the field
-    `by`, which must be in all cases.
+    ``by``, which must be in all cases.
     """
     for _, ref in choice.named:
         if ref.layout not in model.choices:
@@ -305,8 +306,8 @@ def _enum_value_help(number: int, enum: Enum | None) -> str:
 
 
 def _check_by(choice: Choice, by: str, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each case that is text but no value of the enum of the field `by`, and
-    one if a layout of a case has no field `by`.
+    """Yield a diagnostic for each case that is text but no value of the enum of the field ``by``,
+    and one if a layout of a case has no field ``by``.
     """
     for key, ref in choice.named:
         layout = model.layouts.get(first_layout(ref, model.choices))

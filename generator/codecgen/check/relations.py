@@ -52,9 +52,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_roles(f: Field) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if two keys decide what is written into a field (`measures`, `counts`,
-    `checksum`, `is`, `const`, `default` or `absent`), `endian` has no effect, `default` repeats
-    `absent`, or a length, count or checksum has the wrong type.
+    """Yield a diagnostic if two keys decide what is written into a field (``measures``, ``counts``,
+    ``checksum``, ``is``, ``const``, ``default`` or ``absent``), ``endian`` has no effect,
+    ``default`` repeats ``absent``, or a length, count or checksum has the wrong type.
     """
     keys = [
         ("measures", f.measures is not None),
@@ -91,8 +91,8 @@ def _check_roles(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_integer(f: Field, key: str) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the field with `key` (`measures`, `counts` or `checksum`) is not an
-    integer in all versions, or has an enum.
+    """Yield a diagnostic if the field with ``key`` (``measures``, ``counts`` or ``checksum``) is
+    not an integer in all versions, or has an enum.
     """
     what = {"measures": "a length", "counts": "a count", "checksum": "a checksum"}[key]
     numbers = all(isinstance(t, ScalarType) and integer_range(t.name) for t in f.all_types())
@@ -109,7 +109,7 @@ def _check_range(
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a field range has an unknown end, is empty, or ends before it begins;
     if a length cannot measure itself or fields before it; if a checksum covers itself; or if a
-    version has the field but not an end of the range. Yield nothing if `field_range` is None.
+    version has the field but not an end of the range. Yield nothing if ``field_range`` is None.
     """
     if field_range is None:
         return
@@ -153,8 +153,8 @@ def _check_range(
 
 
 def _check_self_count(f: Field, layout: Layout, more: bool, where: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a length whose range includes itself has no fixed size, has a `when`,
-    or (`more` is False) measures nothing else.
+    """Yield a diagnostic if a length whose range includes itself has no fixed size, has a ``when``,
+    or (``more`` is False) measures nothing else.
     """
     why = ""
     if not isinstance(f.type, ScalarType) or not is_integer(f.type.name):
@@ -172,8 +172,8 @@ def _check_self_count(f: Field, layout: Layout, more: bool, where: Span) -> Iter
 def _check_counted_before(
     f: Field, layout: Layout, before: tuple[Field, ...], where: Span
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for the first field in `before`, the measured fields in front of the
-    length `f`, that has a `when`, is in other versions than `f`, or has no fixed size.
+    """Yield a diagnostic for the first field in ``before``, the measured fields in front of the
+    length ``f``, that has a ``when``, is in other versions than ``f``, or has no fixed size.
     """
     for g in before:
         why = ""
@@ -199,7 +199,7 @@ def _check_ends_exist(
     f: Field, field_range: FieldRange, key: str, layout: Layout, start: Span, stop: Span
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each end of a field range that is missing in a version that has the
-    field `f`. Only the first such version is reported for each end.
+    field ``f``. Only the first such version is reported for each end.
     """
     for name, where in ((field_range.first, start), (field_range.last, stop)):
         end = field_of(layout, name) if name else None
@@ -217,8 +217,8 @@ def _check_ends_exist(
 
 def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a count comes after its array, another field counts the array already,
-    the array can exist without its count (`when`), or a version has only one of them. Yield nothing
-    if the field counts no array.
+    the array can exist without its count (``when``), or a version has only one of them. Yield
+    nothing if the field counts no array.
     """
     array = field_of(layout, f.counts) if f.counts is not None else None
     if array is None or not isinstance(array.type, ArrayType):
@@ -246,8 +246,8 @@ def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_array(f: Field) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if an array has more than one of `count`, `length`, `until` and a field
-    that counts it, or none of them. Yield nothing for other fields.
+    """Yield a diagnostic if an array has more than one of ``count``, ``length``, ``until`` and a
+    field that counts it, or none of them. Yield nothing for other fields.
     """
     if not isinstance(f.type, ArrayType):
         return
@@ -265,8 +265,8 @@ def _check_array(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_codec(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the field that selects the codec of an array has a `when` and the array
-    does not have the same one. Yield nothing for other fields.
+    """Yield a diagnostic if the field that selects the codec of an array has a ``when`` and the
+    array does not have the same one. Yield nothing for other fields.
     """
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     for path in compression.by.paths() if compression is not None else ():
@@ -285,10 +285,8 @@ def _check_codec(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 def measured_ranges(layout: Layout, version: int | None) -> list[tuple[Field, int, int]]:
     """Return the field ranges that lengths measure in a version, as (length field, index of the
-    first, index of the last field), both included, into `layout.fields`, in field order. Ranges
+    first, index of the last field), both included, into ``layout.fields``, in field order. Ranges
     with unknown ends are left out.
-
-    ``first`` and ``last`` (included) are indexes into ``layout.fields``. Ranges that name unknown fields are left out.
     """
     out = []
     for f in layout.fields:
@@ -334,8 +332,8 @@ def _check_nesting(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
 def check_zeroed_fields(
     f: Field, field_range: FieldRange, key: str, layout: Layout, first: int, last: int
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each field under `zero` that the layout lacks or that is outside the
-    range `first` to `last` (indexes, both included) of the checksum.
+    """Yield a diagnostic for each field under ``zero`` that the layout lacks or that is outside the
+    range ``first`` to ``last`` (indexes, both included) of the checksum.
     """
     for i, name in enumerate(field_range.zero):
         where = f.places.get(f"{key}.zero.{i}", f.places.get(f"{key}.zero", field_range.span))
@@ -467,8 +465,8 @@ def _check_padding_place(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_padding(f: Field, multiple: int) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the multiple is not 2 to `MOST_PADDING`, and one for the first key of
-    the field that needs a value, such as `default`.
+    """Yield a diagnostic if the multiple is not 2 to ``MOST_PADDING``, and one for the first key of
+    the field that needs a value, such as ``default``.
     """
     if not 2 <= multiple <= MOST_PADDING:
         message = f'"{f.name}" cannot go up to a multiple of {multiple}'

@@ -17,7 +17,7 @@ from codecgen.spans import place
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each release that the manifest does not list, releases that are out of
     order, parts older than their whole, drafts with a release, holders older than what they hold,
-    and folders of `as_of_folders` without a schema.
+    and folders of ``as_of_folders`` without a schema.
     """
     manifest = model.manifest
     yield from _check_order(manifest)
@@ -41,8 +41,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _as_of_folders(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each folder of `as_of_folders` in which no file declares a layout,
-    enum, choice or text. Subfolders do not count; `.` is always accepted.
+    """Yield a diagnostic for each folder of ``as_of_folders`` in which no file declares a layout,
+    enum, choice or text. Subfolders do not count; ``.`` is always accepted.
     """
     manifest = model.manifest
     declared: list[Declared] = [*model.layouts.values(), *model.enums.values()]
@@ -59,8 +59,8 @@ def _as_of_folders(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_order(manifest: Manifest) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if releases are listed without a `release_line`, and one for each release
-    that is not newer than the one before it.
+    """Yield a diagnostic if releases are listed without a ``release_line``, and one for each
+    release that is not newer than the one before it.
     """
     if manifest.releases and manifest.release_line is None:
         message = "releases need a `release_line`: the key under `since` that names one"
@@ -80,7 +80,7 @@ def is_known_release(release: str, manifest: Manifest) -> bool:
 
 
 def _check_known(release: str | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless `release` is None or the manifest lists it."""
+    """Yield a diagnostic unless ``release`` is None or the manifest lists it."""
     if release is None or is_known_release(release, manifest):
         return
     help = did_you_mean(release, manifest.releases)
@@ -97,7 +97,7 @@ def _check_since(since: Since | None, where: Span, manifest: Manifest) -> Iterat
 
 def _check_layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each release in a layout that is unknown, earlier than that of the
-    whole it belongs to, or wrongly ordered; if a draft has `since`; and if a field holds or
+    whole it belongs to, or wrongly ordered; if a draft has ``since``; and if a field holds or
     measures something newer than itself.
     """
     manifest = model.manifest
@@ -148,8 +148,8 @@ def _check_layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
 def _check_not_older(
     inner: Since | None, outer: Since | None, what: str, where: Span
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the release of `inner` is before that of `outer`. Yield nothing if
-    either has no release. `what` names the whole in messages.
+    """Yield a diagnostic if the release of ``inner`` is before that of ``outer``. Yield nothing if
+    either has no release. ``what`` names the whole in messages.
     """
     if inner is None or outer is None or inner.release is None or outer.release is None:
         return
@@ -161,8 +161,8 @@ def _check_not_older(
 def _check_former_name(
     f: Field, formerly: Formerly | None, layout: Layout, manifest: Manifest
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if `formerly.until` is a release that the manifest does not list, or not
-    later than the first release of the field. Yield nothing if `formerly` is None.
+    """Yield a diagnostic if ``formerly.until`` is a release that the manifest does not list, or not
+    later than the first release of the field. Yield nothing if ``formerly`` is None.
     """
     if formerly is None:
         return
@@ -179,7 +179,7 @@ def _check_misprint(
     misprint: Misprint | None, where: Span, manifest: Manifest
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the release until which a misprint lasts is not listed in the manifest.
-    Yield nothing if `misprint` is None.
+    Yield nothing if ``misprint`` is None.
     """
     if misprint is not None:
         yield from _check_known(misprint.until, where, manifest)
@@ -224,8 +224,9 @@ def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
 def _check_held_layout(
     ref: Reference, f: Field, layout: Layout, model: Model
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the layout `ref` is a draft or newer than the field `f` that holds it.
-    Yield nothing if the holder `layout` is a draft, or if `ref` is unknown or of a used directory.
+    """Yield a diagnostic if the layout ``ref`` is a draft or newer than the field ``f`` that holds
+    it. Yield nothing if the holder ``layout`` is a draft, or if ``ref`` is unknown or of a used
+    directory.
     """
     held = model.layouts.get(ref.layout)
     if held is None or layout.draft is not None or is_used(ref.layout):
@@ -240,8 +241,8 @@ def _check_held_layout(
 def _check_held_since(
     held: Layout | Choice, where: Span, f: Field, layout: Layout
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if `held` exists since a later release than the field (or, without
-    `since`, its layout). Yield nothing if either has no release. Versions are not compared.
+    """Yield a diagnostic if ``held`` exists since a later release than the field (or, without
+    ``since``, its layout). Yield nothing if either has no release. Versions are not compared.
     """
     since = f.since or layout.since
     if since is not None and since.release is not None:

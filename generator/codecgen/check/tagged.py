@@ -39,9 +39,10 @@ _NOT_TAGGED = (
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about flexible layouts (compact lengths and tagged fields): bad `flexible`
-    ranges, fields of the same name, tags out of range or used twice, ranges that end in a tagged
-    field, held layouts that are not equally flexible, and tagged fields without a usable default.
+    """Yield diagnostics about flexible layouts (compact lengths and tagged fields): bad
+    ``flexible`` ranges, fields of the same name, tags out of range or used twice, ranges that end
+    in a tagged field, held layouts that are not equally flexible, and tagged fields without a
+    usable default.
     """
     for layout in model.layouts.values():
         if not layout.is_local:
@@ -56,9 +57,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_flexible(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the range `flexible` has an upper end, begins above 0 for a layout
-    without versions, or begins after all versions of the layout. Yield nothing if it is `never` or
-    not given.
+    """Yield a diagnostic if the range ``flexible`` has an upper end, begins above 0 for a layout
+    without versions, or begins after all versions of the layout. Yield nothing if it is ``never``
+    or not given.
     """
     said, versions = layout.flexible, layout.versions
     if not isinstance(said, Versions):
@@ -95,7 +96,7 @@ def _check_names(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_tags(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each tag that is not 0 to `HIGHEST`, or that an earlier field of the
+    """Yield a diagnostic for each tag that is not 0 to ``HIGHEST``, or that an earlier field of the
     layout has, in any version.
     """
     seen: dict[int, Field] = {}
@@ -196,8 +197,9 @@ def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diag
 
 
 def _check_filled(f: Field, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each field of a layout held with the default `{}` that has no default,
-    constant or `absent` of its own and is not an array, tagged, nullable struct or version field.
+    """Yield a diagnostic for each field of a layout held with the default ``{}`` that has no
+    default, constant or ``absent`` of its own and is not an array, tagged, nullable struct or
+    version field.
     """
     ref = reference_of(f)
     held = None if ref is None else model.layouts.get(ref.layout)

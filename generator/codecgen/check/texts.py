@@ -35,7 +35,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_text(text: Text, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a text has neither lines nor keys, a pointless `may_be_empty`, two
+    """Yield a diagnostic if a text has neither lines nor keys, a pointless ``may_be_empty``, two
     examples of one name, or bad names, lines, keys, tolerances, constants or conditions. An empty
     text gets only the first.
     """
@@ -140,9 +140,9 @@ def _check_repeated_lines(line: EachLine, index: int, text: Text) -> Iterator[Di
 
 
 def _can_contain(value: TextValue, separator: str) -> bool:
-    """Return whether a value, written as text, can contain `separator`: always for strings; for
-    decimals if it consists of digits, `+` and `-`; for other kinds of digits, `-`, `_` and `=`, and
-    for uuids also ASCII letters.
+    """Return whether a value, written as text, can contain ``separator``: always for strings; for
+    decimals if it consists of digits, ``+`` and ``-``; for other kinds of digits, ``-``, ``_`` and
+    ``=``, and for uuids also ASCII letters.
     """
     if value.kind == "string":
         return True
@@ -173,7 +173,7 @@ def _check_keys(text: Text) -> Iterator[Diagnostic]:
 
 
 def _check_tolerances(text: Text) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each tolerance in `accepts` of a text, line or property that cannot
+    """Yield a diagnostic for each tolerance in ``accepts`` of a text, line or property that cannot
     apply to any of its values, or that is only for the other kind of text (lines or properties).
     Lines do not repeat tolerances of their text.
     """
@@ -234,7 +234,7 @@ def _check_numbers(value: TextValue) -> Iterator[Diagnostic]:
 
 
 def _check_rules(text: Text, path: str, value: TextValue, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless `valid` and `refuse` of a value are valid conditions and its
+    """Yield a diagnostic unless ``valid`` and ``refuse`` of a value are valid conditions and its
     default is a valid integer expression, and one for each name newer than the value.
     """
     ruled, built = value_scopes(text, path, model)

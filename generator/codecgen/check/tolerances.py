@@ -14,8 +14,8 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each tolerance in `accepts` of a layout or field that no field of it
-    (inline layouts included) can be about. `trailing_bytes` of a layout is always allowed.
+    """Yield a diagnostic for each tolerance in ``accepts`` of a layout or field that no field of it
+    (inline layouts included) can be about. ``trailing_bytes`` of a layout is always allowed.
     Tolerances that a field shares with its layout are not repeated.
     """
     plan = make_plan(model)
@@ -39,8 +39,8 @@ def _with_inline_fields(layout: Layout, model: Model) -> Iterator[Field]:
 
 
 def _inline_fields(f: Field, model: Model) -> Iterator[Field]:
-    """Yield the fields of the inline (`is_local`) layout that a field holds, and of inline layouts
-    inside it. Yield nothing if it holds none or a named one.
+    """Yield the fields of the inline (``is_local``) layout that a field holds, and of inline
+    layouts inside it. Yield nothing if it holds none or a named one.
     """
     ref = reference_of(f)
     held = None if ref is None else model.layouts.get(ref.layout)
@@ -64,8 +64,8 @@ def _applies(freedom: str, f: Field, plan: Plan) -> bool:
 
 def _applies_to_type(freedom: str, f: Field, plan: Plan) -> bool:
     """Return whether a tolerance can have an effect on a field of one type, for example
-    `invalid_utf8` on text. For tolerances not listed (`trailing_bytes`), return whether the field
-    measures a range or holds a layout.
+    ``invalid_utf8`` on text. For tolerances not listed (``trailing_bytes``), return whether the
+    field measures a range or holds a layout.
     """
     match freedom:
         case "overlong_varints":
@@ -136,9 +136,9 @@ def _is_measured(plan: LayoutPlan) -> bool:
 
 
 def _applies_to_elements(freedom: str, f: Field, model: Model) -> bool:
-    """Return whether `mixed_versions` or `unchecked_elements` can have an effect on the elements of
-    an array: their layout has a version field, or a checksum. True for an unknown layout; False for
-    elements that are no layouts.
+    """Return whether ``mixed_versions`` or ``unchecked_elements`` can have an effect on the
+    elements of an array: their layout has a version field, or a checksum. True for an unknown
+    layout; False for elements that are no layouts.
     """
     ref = reference_of(f)
     held = model.layouts.get(ref.layout) if ref is not None else None

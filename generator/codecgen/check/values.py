@@ -47,8 +47,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_field(f: Field, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each constant, default, `absent`, fixed length and limit of a field or
-    bit member that does not fit. Each type that the field has in some version is checked.
+    """Yield a diagnostic for each constant, default, ``absent``, fixed length and limit of a field
+    or bit member that does not fit. Each type that the field has in some version is checked.
     """
     for one in f.variants():
         yield from _check_numbers(one, model, f.nullable)
@@ -78,7 +78,7 @@ def _check_enum(enum: Enum) -> Iterator[Diagnostic]:
 
 def _check_enums_fit(layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each field with an enum that is no integer or cannot hold all allowed
-    values, or with an empty `only`. Bit members and unknown enums are not checked here.
+    values, or with an empty ``only``. Bit members and unknown enums are not checked here.
     """
     for thing, name, only in enum_uses(layout):
         enum = model.enums.get(name)
@@ -87,9 +87,9 @@ def _check_enums_fit(layout: Layout, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a field with an enum is not an integer, for the first value (of `only`,
-    or all) that its type cannot hold, and if `only` is empty. Each type the field has in some
-    version is checked.
+    """Yield a diagnostic if a field with an enum is not an integer, for the first value (of
+    ``only``, or all) that its type cannot hold, and if ``only`` is empty. Each type the field has
+    in some version is checked.
     """
     for thing in f.variants():
         if not isinstance(thing.type, ScalarType):
@@ -112,8 +112,8 @@ def _check_enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iter
 
 def _check_numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a field's constant does not fit its type or is no value of its enum, if
-    `absent` is given for no integer or for an enum, or if the default does not fit. `nullable` says
-    whether the field can be null.
+    ``absent`` is given for no integer or for an enum, or if the default does not fit. ``nullable``
+    says whether the field can be null.
     """
     if f.const is not None and not isinstance(f.const, int):
         yield from _check_word(f, f.const, model)
@@ -181,8 +181,8 @@ def _check_word(f: Field, const: str | bytes, model: Model) -> Iterator[Diagnost
 
 
 def _describe_fitting(f: Field) -> str:
-    """Return advice on which constants fit the type of a field, such as `write true or false`; for
-    types that take none, a list of what constants are.
+    """Return advice on which constants fit the type of a field, such as ``write true or false``;
+    for types that take none, a list of what constants are.
     """
     match f.type:
         case ScalarType("bool"):
@@ -256,8 +256,8 @@ def _check_default(
     f: Field, default: Expression, model: Model, nullable: bool
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a bit field has a default, an array or layout has one other than null
-    (where `nullable`), bytes or text do not fit the type, or a number is out of range or no allowed
-    value of the enum. Defaults that are other expressions are not checked here.
+    (where ``nullable``), bytes or text do not fit the type, or a number is out of range or no
+    allowed value of the enum. Defaults that are other expressions are not checked here.
     """
     where = expression_span(model, default)
     if isinstance(f.type, BitsType):
@@ -300,7 +300,7 @@ def _check_bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 def _check_lengths(f: Field) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the fixed length of bytes or text, or of array elements of these, is
-    not 1 to `MAX_BYTES`, or if `at_least` of an array is not 0 to `MAX_BYTES`.
+    not 1 to ``MAX_BYTES``, or if ``at_least`` of an array is not 0 to ``MAX_BYTES``.
     """
     if isinstance(f.type, ArrayType) and not 0 <= f.type.at_least <= MAX_BYTES:
         message = f"{f.type.at_least} is not a number of elements"

@@ -56,7 +56,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_own(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the version range of a layout has no end or more than `MAX_VERSIONS`
+    """Yield a diagnostic if the version range of a layout has no end or more than ``MAX_VERSIONS``
     versions, if version notes are given without versions, and for each note about a version that
     does not exist.
     """
@@ -155,7 +155,7 @@ def _check_bits(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_version_field(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each version field (`is: version`) after the first, and if the first
+    """Yield a diagnostic for each version field (``is: version``) after the first, and if the first
     is in a layout without versions, is optional, changes its type, is no plain integer or cannot
     hold the highest version.
     """
@@ -172,8 +172,8 @@ def _check_version_field(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_version_type(f: Field, layout: Layout, versions: Versions) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the version field has `versions` or `when`, has several types, is not
-    an integer without enum, or cannot hold the highest version.
+    """Yield a diagnostic if the version field has ``versions`` or ``when``, has several types, is
+    not an integer without enum, or cannot hold the highest version.
     """
     if f.versions is not None or f.when is not None:
         key = "versions" if f.versions is not None else "when"
@@ -255,10 +255,8 @@ def _check_case(
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a case names a missing version, leaves the version of its layout open,
     or (for a choice by a field) has a number that the field cannot have: another version, another
-    constant, or out of range. If `named` is False, the case comes from an inner choice, and an open
-    or missing version is not reported.
-
-    If ``named`` is False, an inner choice names the layout, and is at fault.
+    constant, or out of range. If ``named`` is False, the case comes from an inner choice, and an
+    open or missing version is not reported.
     """
     if named:
         yield from _check_named(ref, model)
@@ -329,9 +327,9 @@ def check_types_by_version(layout: Layout, f: Field) -> Iterator[Diagnostic]:
 def _check_type_ranges(
     layout: Layout, f: Field, key: str, ranges: tuple[tuple[Versions, Span], ...]
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each range of `key` that has no version of the field or goes beyond
-    the layout, for each that repeats a version, and for the first version without `key`, unless
-    `key` may be missing in some versions.
+    """Yield a diagnostic for each range of ``key`` that has no version of the field or goes beyond
+    the layout, for each that repeats a version, and for the first version without ``key``, unless
+    ``key`` may be missing in some versions.
     """
     own = [v for v in versions_of(layout, f.versions) if v is not None]
     there = f'"{f.name}" is in versions {f.versions or layout.versions}'

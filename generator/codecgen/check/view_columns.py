@@ -33,7 +33,7 @@ _MODULES = ("_kernels", "_numpy", "_writer", "_encoders")
 def check_names(view: View) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the view's name is a Python keyword or ends like a generated module,
     for each column or member name that collides in generated code, and for each member (not whole
-    column) with `on_request`.
+    column) with ``on_request``.
     """
     if keyword.iskeyword(view.name) or view.name.endswith(_MODULES):
         message = f'"{view.name}" cannot be the name of a view: modules are called after it'

@@ -42,7 +42,7 @@ _KINDS = {
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about views over entries: bad names, `kernels`, rows of payload parts,
+    """Yield diagnostics about views over entries: bad names, ``kernels``, rows of payload parts,
     layouts whose end or version the bytes do not give, and rows with wrong layouts, arrays, columns
     or conditions. Views over payloads are skipped.
     """
@@ -68,7 +68,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _find_layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]:
     """Return the names of the layouts that the entries of a view can have: the cases of a choice by
-    a field, or one layout. Return an empty set, and append a diagnostic to `found`, if it is
+    a field, or one layout. Return an empty set, and append a diagnostic to ``found``, if it is
     another choice, nests choices, has no clear end or version, or is unknown.
     """
     where = place(view, "of")
@@ -115,9 +115,10 @@ def _check_entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagno
 
 
 def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if rows name no layout of the view, have `each` together with
-    `header_only`, an unknown array or column, conditions that are not boolean, values of the wrong
-    type or size, or (with `header_only`) fields outside the fixed header. All versions are checked.
+    """Yield a diagnostic if rows name no layout of the view, have ``each`` together with
+    ``header_only``, an unknown array or column, conditions that are not boolean, values of the
+    wrong type or size, or (with ``header_only``) fields outside the fixed header. All versions are
+    checked.
     """
     layout = model.layouts.get(rows.layout)
     if layout is None or rows.layout not in layouts:
@@ -157,7 +158,7 @@ def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iter
 
 
 def _check_header_only(rows: Rows, layout: LayoutPlan, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each field that the conditions or columns of `header_only` rows read
+    """Yield a diagnostic for each field that the conditions or columns of ``header_only`` rows read
     and that has no fixed position or does not always exist.
     """
     taken = {"when": rows.when, "full_check": rows.full_check}
@@ -179,7 +180,7 @@ Resolve = Callable[[Expression], ViewResolver]
 def check_values(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each column whose value is invalid, has the wrong type, can be null
     although the column cannot, or does not fit; and for each column without a value that is neither
-    nullable nor a list. `resolve` returns a resolver for an expression.
+    nullable nor a list. ``resolve`` returns a resolver for an expression.
     """
     for column in view.columns:
         value = rows.values.get(column.name)
@@ -201,8 +202,8 @@ def check_value_type(
     resolver: ViewResolver, what: str, kinds: tuple[str, ...], nullable: bool
 ) -> Iterator[Diagnostic]:
     """Yield the diagnostics of an expression that does not resolve, and one if its value is not of
-    one of `kinds`, or can be null although `nullable` is False. A null literal passes if
-    `nullable`. `what` names the expression in messages.
+    one of ``kinds``, or can be null although ``nullable`` is False. A null literal passes if
+    ``nullable``. ``what`` names the expression in messages.
     """
     value = resolver.resolve()
     yield from resolver.found
@@ -260,8 +261,8 @@ def _printed_range(value: Value) -> Range:
 
 
 def _check_float_width(column: Column, value: Value, span: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each floating-point field in `value` whose type (`f32`, `f64`) is not
-    that of the column.
+    """Yield a diagnostic for each floating-point field in ``value`` whose type (``f32``, ``f64``)
+    is not that of the column.
     """
     wanted = view_columns.FLOATS[column.type]
     for part in iterate_nodes(value):

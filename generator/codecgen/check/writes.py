@@ -25,9 +25,9 @@ from codecgen.spans import expression_span, hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each invalid default of a column, and for each `write` section that
+    """Yield a diagnostic for each invalid default of a column, and for each ``write`` section that
     names wrong fields, gives values of wrong types, or leaves a field without a value. Rows without
-    `write` are skipped.
+    ``write`` are skipped.
     """
     for view in model.views.values():
         found = list(_check_defaults(view))
@@ -64,7 +64,7 @@ def _iterate_inside(column: Column) -> Iterator[Column]:
 
 
 def _find_default_mistake(column: Column, columns: dict[str, Column]) -> str:
-    """Return in words what is wrong with a column's default, or `""` if it is valid: a number in
+    """Return in words what is wrong with a column's default, or ``""`` if it is valid: a number in
     the column's range (integer and boolean columns), or the name of another column of the same type
     that has no column as its default and is not null where this one is not.
     """
@@ -109,9 +109,9 @@ class _Rows:
         return self.rows.write
 
     def check(self) -> Iterator[Diagnostic]:
-        """Yield a diagnostic if the rows are `header_only`, their array holds no layouts, or `item`
-        is given without an array; otherwise or also for each field that is wrongly written or has
-        no value. Yield nothing if the layout is unknown.
+        """Yield a diagnostic if the rows are ``header_only``, their array holds no layouts, or
+        ``item`` is given without an array; otherwise or also for each field that is wrongly written
+        or has no value. Yield nothing if the layout is unknown.
         """
         rows, write = self.rows, self.write
         layout = self.model.layouts.get(rows.layout)
@@ -142,8 +142,8 @@ class _Rows:
             yield from self.check_part("item", element, "item")
 
     def check_part(self, part: str, layout: Layout, where: str) -> Iterator[Diagnostic]:
-        """Yield a diagnostic for each field of `layout` that the section (`part`: `entry` or
-        `item`) must not write or writes from a wrong expression, and for each field or bit member
+        """Yield a diagnostic for each field of ``layout`` that the section (``part``: ``entry`` or
+        ``item``) must not write or writes from a wrong expression, and for each field or bit member
         that gets no value, has no default and cannot be 0. Tagged fields are omitted.
         """
         given = self.write.entry if part == "entry" else self.write.item
@@ -188,9 +188,10 @@ class _Rows:
         return all(number != 0 for _, number in enum_values(enum, m.only))
 
     def forbidden_reason(self, layout: Layout, name: str, part: str) -> tuple[str, str] | None:
-        """Return (message, help) if the `write` section cannot give a value to `name`: an unknown
-        field, one that the layout sets itself, a bit field without or with an unknown member, a
-        member of another field, or a layout. Return None if it can. `part` is `entry` or `item`.
+        """Return (message, help) if the ``write`` section cannot give a value to ``name``: an
+        unknown field, one that the layout sets itself, a bit field without or with an unknown
+        member, a member of another field, or a layout. Return None if it can. ``part`` is ``entry``
+        or ``item``.
         """
         first, _, member = name.partition(".")
         f = field_of(layout, first)
@@ -214,7 +215,7 @@ class _Rows:
 
     def lacks_value(self, f: Field) -> bool:
         """Return whether a scalar field, or a bytes or text field that cannot be null, has no
-        constant, default, `when` or role (version, length, count, checksum) that determines its
+        constant, default, ``when`` or role (version, length, count, checksum) that determines its
         value. False for other types.
         """
         if f.const is not None or f.is_version or f.when is not None or f.default is not None:
@@ -235,8 +236,8 @@ class _Rows:
         named: list[str],
     ) -> Iterator[Diagnostic]:
         """Yield a diagnostic unless a field is written from a valid expression that is a number
-        (booleans and enums included), and null only as a literal for fields with `when`. Bytes and
-        arrays must be copied from a column. `named` are the fields written before it.
+        (booleans and enums included), and null only as a literal for fields with ``when``. Bytes
+        and arrays must be copied from a column. ``named`` are the fields written before it.
         """
         span = expression_span(self.model, expression)
         if isinstance(f.type, BytesType | ArrayType):
@@ -257,9 +258,9 @@ class _Rows:
             yield Diagnostic("C032", f'"{name}" cannot be null, but its value can', span)
 
     def check_copied(self, f: Field, expression: Expression, where: str) -> Iterator[Diagnostic]:
-        """Yield a diagnostic if bytes or an array belong to an entry (`where`), or are not written
-        from one column of the view whose type is list, string or (for bytes) binary, as the field
-        requires.
+        """Yield a diagnostic if bytes or an array belong to an entry (``where``), or are not
+        written from one column of the view whose type is list, string or (for bytes) binary, as the
+        field requires.
         """
         span = expression_span(self.model, expression)
         node = expression.node
