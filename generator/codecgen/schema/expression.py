@@ -182,7 +182,9 @@ class _Parser:
         self.depth = 0
 
     def parse(self) -> Node:
-        """Return the node of the whole text. Raise ExpressionError if text remains."""
+        """Return the node of the whole text. Raise ExpressionError at the first token that does not
+        fit, if text remains after the expression, or if it is nested too deep.
+        """
         node = self.parse_expression()
         if self.at < len(self.tokens):
             token, column = self.tokens[self.at]
@@ -195,7 +197,9 @@ class _Parser:
         return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
 
     def take(self) -> tuple[str, int]:
-        """Consume the next token. Return it with its column. Raise ExpressionError at the end."""
+        """Consume the next token and return it with its column (from 0). Raise ExpressionError if
+        no token is left.
+        """
         if self.at >= len(self.tokens):
             raise ExpressionError("the expression ends too early", max(len(self.text) - 1, 0))
         self.at += 1
@@ -344,7 +348,9 @@ def source(node: Node) -> str:
 
 
 def pieces(node: Node) -> Iterator[str | Path]:
-    """Yield the text of a node in pieces: field names as paths, everything else as str."""
+    """Yield the text of a node in pieces, in order: field paths as Path, everything else as str.
+    Parentheses are added only where they are needed.
+    """
     match node:
         case Number(value):
             yield str(value)
@@ -407,7 +413,9 @@ def _pieces_in_parentheses(node: Node, least: int) -> Iterator[str | Path]:
 
 
 def _iterate_paths(node: Node) -> Iterator[Path]:
-    """Yield the field paths in a node."""
+    """Yield the field paths in a node from left to right, repeats included. Of ``first(array).x``
+    and the like, only the array.
+    """
     match node:
         case Path():
             yield node
