@@ -37,9 +37,6 @@ def explain_program(model: Model, name: str) -> str:
     """Return as text the read programs of a layout's versions (``message``, ``message@0``), the
     write programs of a view, or the rows of a payload view by combination of parts. Raise
     UnknownName if no layout, version or view has this name.
-
-    For a layout (``message``, ``message@0``) these are the read programs of its versions, for a view its write
-    programs, and for a view of payloads the rows of each combination.
     """
     model, name = within(model, name)
     plan = make_plan(model)
