@@ -114,7 +114,9 @@ class _Diff:
     # ------------------------------------------------------------ fields
 
     def fields(self, old: LayoutPlan, new: LayoutPlan) -> Iterator[str]:
-        """Yield lines about removed fields, then about added and changed ones in the new order. Fields match by name."""
+        """Yield a line for each removed field, in the old order, then the lines for each added or
+        changed field, in the new order. Fields are matched by name.
+        """
         for fp in old.fields:
             if new.field(fp.name) is None:
                 yield f"- {fp.name}: {self.words(fp)} is removed"
@@ -126,7 +128,9 @@ class _Diff:
                 yield from self.field(match, fp)
 
     def words(self, fp: FieldPlan) -> str:
-        """Return the type of a field in words, with its tag or, if it is fixed, its byte offset."""
+        """Return the type of a field in words, followed by its tag or, if it has none and a fixed
+        position, by its byte offset.
+        """
         words = self.type(fp)
         if fp.field.tag is not None:
             return f"{words}, tag {fp.field.tag}"

@@ -65,7 +65,9 @@ class _Changes:
     kept: list[str] = field(default_factory=list)
 
     def summary(self) -> Summary:
-        """Return the paths of each kind, sorted."""
+        """Return the changes as a Summary: the paths that are written, unchanged, removed and kept,
+        each sorted.
+        """
         return Summary(
             written=tuple(sorted(self.write)),
             unchanged=tuple(sorted(self.unchanged)),
@@ -81,11 +83,10 @@ def write_tree(
     *,
     dry_run: bool = False,
 ) -> Summary:
-    """Write the files of a package's targets below ``out``, and remove the files that they wrote
-    before and no longer do. Raise OutputError if a path leads out of the directory, if the
-    generator did not write a file that is in the way or wrote it for another package, if another
-    process writes to the directory, or if a file cannot be written; OSError if the directory cannot
-    be read or made.
+    """Write the files of a package's targets below ``out``, remove those that these targets wrote
+    before and no longer do, and return the changes. Raise OutputError if a path leads out of
+    ``out``, a foreign file is in the way, another process writes there, or a file cannot be
+    written; OSError if ``out`` cannot be read or created.
 
     All files change or none does. New files are written to a directory of their own first and moved when all of them are
     there. If a move fails, the files that were moved before it are restored. Only a process that is killed between two moves

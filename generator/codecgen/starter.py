@@ -118,7 +118,7 @@ def _find_used(package: str | None) -> tuple[Find | None, Borrowed | None]:
 
 
 def _manifest(name: str, package: str, borrowed: Borrowed | None) -> str:
-    """Return the text of codecgen.yaml."""
+    """Return the text of codecgen.yaml, with ``uses`` if ``borrowed`` is not None."""
     title = name.replace("_", " ").capitalize()
     uses = (
         ""
@@ -135,7 +135,9 @@ title: {title}
 
 
 def _layout(borrowed: Borrowed | None) -> str:
-    """Return the text of the first layout."""
+    """Return the YAML of the first layout, its example and its enum. If ``borrowed`` has an enum,
+    the layout has a field of it.
+    """
     field = code = value = ""
     length = 7
     if borrowed is not None and borrowed.enum is not None:
@@ -178,7 +180,7 @@ enums:
 
 
 def _readme(name: str, package: str, borrowed: Borrowed | None) -> str:
-    """Return the text of the README."""
+    """Return the Markdown of the README. It names the used package if ``borrowed`` is not None."""
     steps = "\n".join(f"    {step}" for step in STEPS)
     needs = (
         ""
@@ -201,7 +203,9 @@ The format is in [{SCHEMAS}](schemas). Everything else is made from it, by three
 
 
 def _test(package: str, borrowed: Borrowed | None) -> str:
-    """Return the text of the test."""
+    """Return the source of the pytest file, which parses and builds the example. If ``borrowed``
+    has an enum, it also checks that field.
+    """
     has_enum = borrowed is not None and borrowed.enum is not None
     code, length = ("", 7)
     value = ""

@@ -52,7 +52,7 @@ def _iterate_cases(choice: Choice, plan: Plan) -> Iterator[tuple[LayoutPlan, Spa
 
 
 def _check_duplicates(choice: Choice) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each case that is given twice."""
+    """Yield a diagnostic for each case whose key an earlier case of the choice has."""
     keys = [key for key, _ in choice.named]
     for i, (key, ref) in enumerate(choice.named):
         if key in keys[:i]:

@@ -408,7 +408,9 @@ class _Example:
         return int(value) if isinstance(value, bool | int) else None
 
     def report_difference(self, path: str, fp: FieldPlan, there: int, given: int) -> None:
-        """Record that the bytes of a field differ from its given value."""
+        """Append a diagnostic that the value at ``path`` is ``there`` in the bytes of a field, but
+        ``given`` in the example.
+        """
         self.report(
             "C024",
             f"{path} is {there} in the bytes (at byte {fp.offset}), the example says {given}",
@@ -417,7 +419,7 @@ class _Example:
 
 
 def _is_uuid(value: object) -> bool:
-    """Return whether a value is the text of a uuid."""
+    """Return whether a value is a str that ``uuid.UUID`` accepts. False for every other type."""
     try:
         return isinstance(value, str) and uuid.UUID(value) is not None
     except ValueError:

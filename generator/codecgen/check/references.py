@@ -89,7 +89,9 @@ def _check_choice_known(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 
 def check_value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless ``word`` is a value of an enum."""
+    """Yield a diagnostic unless ``word`` is the name of a value of the enum. Numbers and spellings
+    are not accepted.
+    """
     spans = {value.name: value.span for value in enum.values}
     if word not in spans:
         message = f'"{word}" is not a value of the enum "{enum.name}"'

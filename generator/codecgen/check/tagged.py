@@ -114,7 +114,9 @@ def _check_tags(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_ranges(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a field range begins or ends with a tagged field."""
+    """Yield a diagnostic for each tagged field with which a range of a length or checksum begins or
+    ends.
+    """
     for f in layout.fields:
         measured = [] if f.measures is None else [("measures", f.measures)]
         for key, found in (*measured, *covered_parts(f)):

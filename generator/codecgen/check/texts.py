@@ -76,8 +76,9 @@ def _check_names(text: Text) -> Iterator[Diagnostic]:
 
 
 def _check_lines(text: Text) -> Iterator[Diagnostic]:
-    """Yield diagnostics if a label or a separator is invalid, or if a line counts lines that do not
-    exist, do not repeat, come earlier, or are counted by another line already.
+    """Yield a diagnostic if a label or separator is invalid or the label contains the separator, if
+    a line counts lines that do not exist, do not repeat, come earlier or are counted already, or if
+    repeated lines are ambiguous.
     """
     spans = {line.name: line.span for line in text.lines}
     counted: dict[str, str] = {}
@@ -162,7 +163,9 @@ def _check_piece(line: TextValue | EachLine, key: str, text: str) -> Iterator[Di
 
 
 def _check_keys(text: Text) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each property key that is declared twice."""
+    """Yield a diagnostic for each property whose key (its spelling, or else its name) an earlier
+    property has.
+    """
     keys: dict[str, Span] = {}
     for value in text.properties:
         if value.key in keys:
@@ -197,7 +200,10 @@ def _no_effect(freedom: str, what: str, where: Span) -> Diagnostic:
 
 
 def _applies(freedom: str, line: TextValue | EachLine) -> bool:
-    """Return whether a tolerance can have an effect on a line or value."""
+    """Return whether a tolerance can have an effect on a line or value: ``extra_blanks`` with a
+    separator, ``any_label`` with a label, ``ends_early`` for a count, ``other_spellings`` for
+    values that are no strings, ``invalid_utf8`` for strings and labels. True for all others.
+    """
     match freedom:
         case "extra_blanks":
             return bool(line.separator)
@@ -217,8 +223,8 @@ def _applies(freedom: str, line: TextValue | EachLine) -> bool:
 
 
 def _check_numbers(value: TextValue) -> Iterator[Diagnostic]:
-    """Yield diagnostics if a constant does not fit the type of a value, or if a value has a
-    constant together with ``default`` or ``counts``, or ``counts`` together with ``default``.
+    """Yield a diagnostic if a constant does not fit the value's integer type, if a value with a
+    constant also has ``default`` or ``counts``, or if one with ``counts`` has a ``default``.
     """
     low, high = integer_range(value.of) or (0, 0)
     if value.const is not None and not low <= value.const <= high:

@@ -49,7 +49,9 @@ def _inline_fields(f: Field, model: Model) -> Iterator[Field]:
 
 
 def _no_effect(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
-    """Return the diagnostic about a tolerance without effect."""
+    """Return the diagnostic C029 that ``thing``, called ``what``, has nothing to which the
+    tolerance could apply. Its help says what the tolerance allows.
+    """
     message = f'{what} has nothing that "{freedom}" could be about'
     help = f"it allows {FREEDOMS[freedom]}"
     if freedom == "truncated_tail":

@@ -317,8 +317,8 @@ def _check_lengths(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_limits(f: Field) -> Iterator[Diagnostic]:
-    """Yield diagnostics if the nesting limit of an array is not 1 to DEEPEST, or its limit of
-    decompressed bytes not 1 to 2^40.
+    """Yield a diagnostic if the nesting limit of an array is not 1 to ``DEEPEST``, and if its limit
+    of decompressed bytes is not 1 to 2^40. Yield nothing for other fields.
     """
     if not isinstance(f.type, ArrayType):
         return
@@ -332,8 +332,9 @@ def _check_limits(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_overhead(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics if an overhead table has a number of messages that is not 1 to 2^20, or a
-    size in bytes that is not 0 to MAX_BYTES.
+    """Yield a diagnostic for each number of messages in an overhead table that is not 1 to 2^20,
+    and for each size in bytes that is not 0 to ``MAX_BYTES``. Yield nothing if the layout has no
+    such table.
     """
     if layout.overhead is None:
         return

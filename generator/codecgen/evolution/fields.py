@@ -534,7 +534,7 @@ def _constant(plan: LayoutPlan, fp: FieldPlan) -> int | str | bytes | None:
 
 
 def _default_words(fp: FieldPlan) -> str:
-    """Return the default of a field in words."""
+    """Return the ``absent`` number or else the default of a field as text, or ``no default``."""
     f = fp.field
     if f.absent is not None:
         return str(f.absent)
@@ -584,7 +584,10 @@ def _enum_words(enum: str | None, only: tuple[str, ...] | None) -> str:
 
 
 def _count_words(type_: ArrayType) -> str:
-    """Return how readers know the end of an array, in words."""
+    """Return in words how readers find the end of an array: fixed number, count in front, field
+    that counts it, length in front, ``a last element`` (end condition), or ``the end of the
+    range``.
+    """
     if type_.fixed is not None:
         return f"{type_.fixed} elements"
     if type_.count is not None:

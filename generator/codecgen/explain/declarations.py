@@ -79,8 +79,9 @@ class _Explainer:
         self.model = plan.model
 
     def explain_name(self, name: str) -> Iterator[str]:
-        """Yield the lines of the explanation of a name such as ``layout``, ``layout@2.field`` or
-        ``enum.value``. Raise UnknownName if the schemas declare no such name.
+        """Return the lines of the explanation of a layout, enum, choice or text, or of
+        ``layout@2``, ``layout.field``, ``enum.value`` and the like. Raise UnknownName, perhaps only
+        when the lines are read, if there is no such name or it is a used directory.
         """
         head, *rest = name.split(".")
         layout_name, at, number = head.partition("@")

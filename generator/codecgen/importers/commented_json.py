@@ -116,7 +116,9 @@ class _Parser:
     # ------------------------------------------------------------ places
 
     def span(self, start: int, end: int) -> Span:
-        """Return the place of the characters from ``start`` to ``end``, cut at the end of the line."""
+        """Return the place of the characters from index ``start`` to ``end`` (not included), cut at
+        the end of the line of ``start``.
+        """
         line = bisect_right(self.starts, start)
         begin = self.starts[line - 1]
         last = self.starts[line] if line < len(self.starts) else len(self.text)
@@ -152,7 +154,9 @@ class _Parser:
             self.at = found.end()
 
     def skip(self, character: str) -> bool:
-        """Skip a character if it is the next one, and return whether it was."""
+        """Skip ``character`` if it is the next one, without white space before it, and return
+        whether it was.
+        """
         if not self.text.startswith(character, self.at):
             return False
         self.at += 1

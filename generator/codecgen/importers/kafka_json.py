@@ -121,7 +121,9 @@ def convert(
 
 
 def _by_directory(messages: Sequence[Message]) -> dict[tuple[str, ...], list[Message]]:
-    """Return the messages by the directory of their files; Kafka's generator sees one directory at a time."""
+    """Return the messages, in order, by the directory of their files as a tuple of its parts.
+    Kafka's generator sees one directory at a time.
+    """
     out: dict[tuple[str, ...], list[Message]] = {}
     for message in messages:
         out.setdefault(tuple(message.file.split("/")[:-1]), []).append(message)

@@ -382,7 +382,9 @@ def _own_lengths(word: str, flexible: Range, here: Range, nullable: Range) -> di
 
 
 def _extend(parts: list[tuple[Range, str]], version: int, value: str) -> None:
-    """Add a version to the last range if it has the same value, or begin a new range."""
+    """Add ``version`` with ``value`` to ``parts``: extend the last range if it has the same value
+    and ends just before, else append a new range.
+    """
     if parts and parts[-1][1] == value and parts[-1][0].high == version - 1:
         parts[-1] = (Range(parts[-1][0].low, version), value)
     else:

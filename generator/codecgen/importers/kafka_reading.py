@@ -207,7 +207,9 @@ class _Reader:
         return out
 
     def has_key(self, entry: _Entry, key: str, what: str) -> bool:
-        """Return whether a required key has text; report a missing one."""
+        """Return whether a required key has text that is not blank. Report it if not; ``what``
+        names the object in the message.
+        """
         if self.text(entry, key).strip():
             return True
         self.report(f'the {what} has no "{key}"', entry.node.span)

@@ -102,7 +102,10 @@ def record_files(records: Records) -> Iterator[tuple[str, str]]:
 
 
 def _frame(name: str) -> Mapped:
-    """Return the layout of the frame that Kafka's own code writes around a record."""
+    """Return the layout ``name_record`` of the frame around a metadata record: frame version 1,
+    apiKey, version, and the body that these select. Kafka's own code writes it; no definition has
+    it.
+    """
     fields: dict[str, dict[str, Value]] = {
         "frame_version": {"type": Word("uvarint"), "const": Word("1")},
         "api_key": {
@@ -135,7 +138,9 @@ def _stems(messages: Mapping[int, Message], ending: str) -> dict[int, str]:
 
 
 def _enum(name: str, doc: str, stems: Mapping[int, str]) -> Mapped:
-    """Return the document of an enum of record types."""
+    """Return the document of the enum ``name`` with a value per record type: ``stems`` has its name
+    by number, which is spelled in upper case.
+    """
     values = Mapped()
     for number, stem in stems.items():
         said = {"value": Word(str(number)), "spelled": Word(stem.upper())}

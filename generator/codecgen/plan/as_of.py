@@ -36,8 +36,8 @@ def release_key(release: str) -> tuple[int, ...]:
 
 
 def exists_at(since: Since | None, release: str) -> bool:
-    """Return whether something that began with ``since`` exists at ``release``. True if ``since`` names no
-    release.
+    """Return whether something that began with ``since`` exists at ``release``, the first release
+    included. True if ``since`` is None or names no release.
     """
     if since is None or since.release is None:
         return True

@@ -72,7 +72,10 @@ def _matches_steps(plan: Plan, ref: Reference, value: object) -> bool:
 
 
 def _find_enum_number(plan: Plan, ref: Reference, by: str, word: str) -> int | None:
-    """Return the number of the enum value ``word`` in the field ``by``, or None if the field has no such value."""
+    """Return the number of the enum value with the name or spelling ``word`` in the field ``by`` of
+    the layout ``ref``. Return None if the layout has no such field, or it has no enum with that
+    value.
+    """
     f = field_of(plan.model.layouts[ref.layout], by)
     enum = f.type.enum if f is not None and isinstance(f.type, ScalarType) else None
     values = plan.model.enums[enum].values if enum is not None else ()

@@ -153,7 +153,9 @@ def has_layouts(plan: Plan, view: View) -> bool:
 
 
 def leaves_of(view: View) -> Iterator[Leaf]:
-    """Yield the columns of a view depth first: each struct or list before its parts."""
+    """Yield the columns of a view depth first, numbered from 0: each struct or list before its
+    parts, which refer to it.
+    """
     numbers = itertools.count()
 
     def leaves(columns: tuple[Column, ...], inside: Leaf | None) -> Iterator[Leaf]:

@@ -81,8 +81,8 @@ class _Sizer:
         self.sizes: dict[str, int] = {}
 
     def total(self) -> int:
-        """Return the size in bytes of the whole value, including lengths of variable size. Raise
-        SizeError if it cannot be computed.
+        """Return the size in bytes of the whole value, including lengths of variable size, which
+        are sized last. Raise SizeError if a field cannot be sized.
         """
         for fp in self.layout.in_order:
             self.sizes[fp.name] = self.size_field(fp)
@@ -99,8 +99,9 @@ class _Sizer:
         return fp.when is None or bool(self.evaluate(fp.when))
 
     def size_field(self, fp: FieldPlan) -> int:
-        """Return the size in bytes of a field and record its value for later expressions. Absent
-        fields and measured varints count 0. Raise SizeError if it cannot be computed.
+        """Return the size in bytes of a field, and record its value for later expressions. Absent
+        fields and lengths of variable size, which are sized later, count 0. Raise SizeError if the
+        value is missing or unsuitable, where the size depends on it.
         """
         f = fp.field
         if not self.is_present(fp):

@@ -232,8 +232,9 @@ def array_refusals(fp: FieldPlan) -> list[nodes.Value]:
 
 
 def _iterate_requirements(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iterator[Require]:
-    """Yield the requirements on the value of a field: constant, version, ``refuse``, ``valid``, enum and
-    reserved bits.
+    """Yield the requirements on the value of a field, as far as it has them: constant, version,
+    negated ``refuse``, ``valid`` (unless it is always true), allowed enum values, and for bit
+    members enum values and zero reserved bits.
     """
     f = fp.field
     if f.const is not None and isinstance(f.type, ScalarType | BytesType):

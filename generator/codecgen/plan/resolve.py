@@ -111,7 +111,9 @@ class Resolver:
                 return nodes.Sum(operator, one, other, type_)  # type: ignore[arg-type]
 
     def resolve_term(self, operator: str, node: Node) -> Value:
-        """Return an operand of ``+`` or ``-``. Raise Stop if it is not a number."""
+        """Return a resolved operand of ``+`` or ``-``. Raise Stop after a diagnostic if it is
+        invalid or no integer.
+        """
         value = self.resolve_node(node)
         if value.type.kind != "int":
             path = node if isinstance(node, Path) else None
@@ -119,8 +121,8 @@ class Resolver:
         return value
 
     def resolve_condition(self, node: Node, what: str) -> Value:
-        """Return a condition. ``what`` names the construct that needs it. Raise Stop if it is not true or
-        false.
+        """Return a resolved condition; ``what`` names the construct that needs it. Raise Stop after
+        a diagnostic if it is invalid or not boolean.
         """
         value = self.resolve_node(node)
         if value.type.kind != "bool":
@@ -337,8 +339,9 @@ class Resolver:
         path: Path,
         nullable: bool = False,
     ) -> nodes.FieldValue | nodes.BitValue:
-        """Return a field, or the value inside it that ``names`` leads to. Raise Stop after a
-        finding if nothing has this name, or the field is padding.
+        """Return a field, or the bit or field inside it that ``names`` leads to, nullable if it can
+        be null and is not known to be present. Raise Stop after a diagnostic if nothing has this
+        name, a version lacks the bit, or the field is padding.
 
         ``versions`` are those that the layout of the field can have. ``nullable`` says that a holder of the field can be
         null.
@@ -492,7 +495,10 @@ def as_maximum(path: Expression) -> Expression:
 def resolve_expression(
     expression: Expression, scope: Scope, expected_enum: str | None = None
 ) -> Value:
-    """Return the resolved expression of a model that the checks accepted. Raise ValueError if it is invalid."""
+    """Return the resolved expression of a model that the checks accepted. A single word is a value
+    of ``expected_enum`` if that has it. Raise ValueError, with place and reason, if the expression
+    is invalid.
+    """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(expected_enum)
     if value is None:

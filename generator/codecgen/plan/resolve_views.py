@@ -177,10 +177,8 @@ class ViewResolver(Resolver):
         nullable: bool = False,
     ) -> nodes.FieldValue | nodes.BitValue:
         """Return a field, or the value inside it that ``names`` leads to, also in a case of a
-        choice. Raise Stop after a finding if nothing has this name, or a case lies inside another
-        layout.
-
-        A case is null if the choice holds another case.
+        choice (``field.case.name``), which is null if the choice holds another case. Raise Stop
+        after a diagnostic if nothing has this name, or the choice lies inside another layout.
         """
         versions = tuple(versions)
         choice = f.in_versions(versions)

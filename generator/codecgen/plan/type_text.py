@@ -62,7 +62,9 @@ def scalar_name(name: str) -> str:
 
 
 def scalar_words(name: str) -> str:
-    """Return a scalar type in words: ``int64``, ``varint (zigzag, at most 5 bytes)``."""
+    """Return a scalar type in words: ``int64``, ``varint (zigzag, at most 5 bytes)``; compact
+    lengths as unsigned varints of one more.
+    """
     words = scalar_name(name)
     if name == COMPACT.name:
         return f"{words} (unsigned varint of one more)"
@@ -158,7 +160,9 @@ def _version_words(type_: StructType | ChoiceType) -> Iterator[str]:
 
 
 def _bytes_words(type_: BytesType) -> str:
-    """Return the words of a type of bytes or text."""
+    """Return a bytes or text type in words with its length and null: ``bytes with int32 length,
+    null as -1``, ``text (UTF-8) up to a zero byte``, ``16 bytes``.
+    """
     what = "text (UTF-8)" if type_.text else "bytes"
     match type_.length:
         case int(length):

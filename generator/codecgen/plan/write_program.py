@@ -394,8 +394,9 @@ class _Programmer:
         raise WriteError("written from something else than a column", f)
 
     def make_bytes(self, fp: FieldPlan, type_: BytesType, leaf: Leaf | None) -> Bytes:
-        """Return the operation that writes a column of bytes, or null if ``leaf`` is None. Raise
-        WriteError if the field cannot be null or kernels cannot write its type.
+        """Return the operation that writes a column of bytes or text, or null if ``leaf`` is None.
+        Raise WriteError if ``leaf`` is None and the field cannot be null or has another default, or
+        if kernels cannot write its type.
         """
         if leaf is None:
             require_null(fp, type_)

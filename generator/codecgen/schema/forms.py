@@ -105,7 +105,9 @@ def bytes_type(r: Record) -> BytesType:
 
 
 def choice_type(r: Record) -> ChoiceType:
-    """Return the type of a field or element that is a case of a choice."""
+    """Return the type of a field or array element that is one of the layouts of a choice. Its cases
+    stay empty until they are inferred; ``unknown: bytes`` accepts values without a case.
+    """
     return ChoiceType(
         choice=str(r["choice"]),
         span=r.at("choice"),

@@ -68,9 +68,9 @@ def _with_codecs(layout: Layout) -> Layout:
 
 
 def _with_versions(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
-    """Return the layout with the version of each reference to a layout with a single version.
-
-    A reference stays open if the layout itself has the same versions.
+    """Return the layout with the version filled in for each reference, from a struct or array
+    element, to a layout of a single version. References stay open if the layout has the same single
+    version, or the held one has a version field.
     """
 
     def named(ref: Reference) -> Reference:
@@ -220,8 +220,8 @@ def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
 
 
 def with_counts(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """Return the fields, with the name of the counting field set in each array that a field
-    counts.
+    """Return the fields with ``counted_by``, the name of the counting field, set in each array that
+    a field ``counts``. Other fields are unchanged.
     """
     counted = {f.counts: f.name for f in fields if f.counts}
     return tuple(

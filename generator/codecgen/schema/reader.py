@@ -452,9 +452,9 @@ def _with_article(word: str) -> str:
 def find_field_mistake(
     name: str, field: Mapping, fields: Collection[str]
 ) -> tuple[str, str, Node, str] | None:
-    """Return the mistake of a field that states its length or count as another language would, as
-    (diagnostic id, message, node, help); None if there is none. ``fields`` are the names of all
-    fields of the layout.
+    """Return (diagnostic id, message, node, help) for a field that states its length or count as
+    other schema languages do, such as ``length`` naming a field, or None if it does not. ``fields``
+    are the names of all fields of the layout.
     """
     given = {key.text: value for key, value in field.entries}
     fields = set(fields) - {*LENGTHS, "rest", ZERO_TERMINATED}
