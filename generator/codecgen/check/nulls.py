@@ -55,8 +55,7 @@ def check_container_default(
     f: Field, where: Span, nullable: bool, *, is_null: bool
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless the default of an array or layout is null (``is_null``) and null is
-    allowed (``nullable``). A default of ``[]`` is reported too: callers accept it for arrays before
-    they call this.
+    allowed (``nullable``). A default of ``[]`` does not come here, because it counts as no default.
     """
     if is_null and nullable:
         return

@@ -108,8 +108,9 @@ def _check_range(
     f: Field, field_range: FieldRange | None, key: str, layout: Layout
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a field range has an unknown end, is empty, or ends before it begins;
-    if a length cannot measure itself or fields before it; if a checksum covers itself; or if a
-    version has the field but not an end of the range. Yield nothing if ``field_range`` is None.
+    if a length cannot measure itself or fields before it; if a checksum covers itself or zeroes a
+    field outside its range; or if a version has the field but not an end. Yield nothing if
+    ``field_range`` is None.
     """
     if field_range is None:
         return
@@ -433,8 +434,8 @@ def check_sizes(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_fixed_count(f: Field, number: int) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the fixed number of elements is not 1 to MOST_ELEMENTS, or if ``at_least`` is given although
-    the number is fixed.
+    """Yield a diagnostic if the fixed number of elements is not 1 to ``MOST_ELEMENTS``, or if
+    ``at_least`` is given although the number is fixed in all versions.
     """
     if not 1 <= number <= MOST_ELEMENTS:
         message = f'"{f.name}" cannot always have {number} elements'

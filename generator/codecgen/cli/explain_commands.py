@@ -15,7 +15,7 @@ from codecgen.schema.uses import within
 def explain(arguments: argparse.Namespace) -> int:
     """Run ``codecgen explain``: print the explanation of a diagnostic id or a name, or the programs
     of a layout or view with ``--program``. Return 0, or 1 after printing the diagnostics of the
-    schemas. Raise UsageError for an unknown name.
+    schemas. Raise UsageError for an unknown name or a missing schema directory.
     """
     from codecgen.explain import declarations, programs
 
@@ -37,8 +37,8 @@ def explain(arguments: argparse.Namespace) -> int:
 def diff(arguments: argparse.Namespace) -> int:
     """Run ``codecgen diff``: print the changes between two versions or releases, or since
     ``--against``. Return 0, or 1 after printing the diagnostics of the schemas. Raise UsageError
-    for missing or excess arguments, an unknown layout, version or release, or a version beside a
-    release.
+    for missing or excess arguments, an unknown layout, version or release, a version beside a
+    release, or schemas that cannot be loaded.
     """
     from codecgen import diff as differences
 

@@ -60,9 +60,9 @@ def check(arguments: argparse.Namespace) -> int:
 def generate(arguments: argparse.Namespace) -> int:
     # What only this command needs is imported here.
     """Run ``codecgen generate``. Return 1 if the schemas or targets have diagnostics or, with
-    ``--check``, files would change; else 0. Raise UsageError for an unknown target or release or
-    unsuitable ``--templates``; TemplateFilesError or OutputError if templates or output are
-    unusable.
+    ``--check``, files would change; else 0. Raise UsageError for a missing directory, an unknown
+    target or release or unsuitable ``--templates``; TemplateFilesError or OutputError if templates
+    or output are unusable.
     """
     from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 

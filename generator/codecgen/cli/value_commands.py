@@ -47,7 +47,7 @@ def parse(arguments: argparse.Namespace) -> int:
 def _find_codec(arguments: argparse.Namespace) -> named_codec.NamedCodec | None:
     """Return the codec that the arguments name, compiled in memory. If the schemas have diagnostics
     or cannot be expressed as codecs, print that and return None. Raise UsageError if no codec has
-    this name.
+    this name or the schema directory is missing.
     """
     model = sound(arguments.schemas)
     if model is None:

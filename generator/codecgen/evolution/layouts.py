@@ -159,9 +159,9 @@ class _Comparison:
             yield self._change(path, message, rule, fp.field.span)
 
     def _compare_rules(self) -> Iterator[Change]:
-        """Yield a change for each rule that is new (breaking), differs (breaking unless all old
-        data meets it) or is removed (compatible). Rules with equal conditions yield nothing,
-        whatever their names.
+        """Yield a change for each rule of the new layout that is new (breaking) or differs
+        (breaking unless all old data surely meets it), and for each old name that is missing
+        (compatible). New rules whose conditions the old rules have, under any name, yield nothing.
         """
         before = [_rule_conditions(rule) for rule in self.old.rules]
         known = {named_shape(one, self.names) for found in before for one in found}

@@ -122,7 +122,8 @@ class ViewPlan:
 
 def plan_view(plan: Plan, view: View) -> ViewPlan:
     """Return the plan of a view over entries, with one case per entry layout, version and matching
-    rows. Raise AssertionError or KeyError if the checks would have reported the view.
+    section of rows. The checks must have accepted the view; otherwise errors such as AssertionError
+    or KeyError are possible.
     """
     by, entries = _list_entries(plan, view)
     cases: list[CasePlan] = []

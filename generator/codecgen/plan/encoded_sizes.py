@@ -458,9 +458,9 @@ def overhead_rows(plan: Plan, overhead: Overhead) -> tuple[OverheadRow, ...]:
 
 
 def _overhead_bytes(plan: Plan, column: OverheadOf, messages: int) -> int:
-    """Return the bytes that the newest version of a column's layout adds to ``messages`` messages
-    of zero bytes: one layout around all of them if the column has an array, else one per message.
-    Raise SizeError if a size cannot be computed.
+    """Return the bytes that a column's layout, in the newest version that its reference allows,
+    adds to ``messages`` messages of zero bytes: one layout around all of them if the column has an
+    array, else one per message. Raise SizeError if a size cannot be computed.
     """
     layout = plan.of(column.layout)[-1]
     items = [

@@ -444,8 +444,8 @@ def _with_version_bits(f: Field, version: int | None, model: Model) -> Field:
 
 def _fixed_size(f: Field, version: int | None, plan_of: object) -> int | None:
     """Return the size of a field in bytes, or None if it varies: for varints, variable bytes,
-    optional structs, choices, padding, tags and arrays, except arrays of a fixed number of elements
-    of fixed size. Structs have the size of their layout.
+    optional structs, choices, padding, tags and arrays, except uncompressed arrays of a fixed
+    number of elements of fixed size. Structs have the size of their layout.
     """
     match f.type:
         case ScalarType(name):

@@ -335,8 +335,9 @@ def _case_names(type_: ChoiceType) -> str:
 
 
 def _with_owner(value: Value, part: str, null: bool) -> Value:
-    """Return a field, bit or other value of a part's layout with the part as its owner, nullable if
-    ``null``. Values that are not of the layout itself are returned unchanged.
+    """Return a value of a part's layout with the part as the owner of each own field, bit and array
+    end in it, at any depth, nullable if ``null``. Literals, versions and fields with another owner
+    stay unchanged.
     """
     owner = owner_of_part(part)
 

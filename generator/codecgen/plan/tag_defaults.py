@@ -71,9 +71,9 @@ def holds_default(fp: FieldPlan, value: object) -> bool:
 
 
 def default_bytes(fp: FieldPlan) -> bytes:
-    """Return the encoded default of a tagged field: numbers in the field's byte order, bytes with
-    their length prefix, and for arrays and structs the prefix that means empty, or null if that is
-    the default.
+    """Return the encoded default of a tagged field: numbers in the field's byte order, bytes of
+    fixed length or with their length prefix, and for arrays and structs the prefix that means
+    empty, or null if that is the default.
     """
     f = fp.field
     little = f.endian == "little"

@@ -82,8 +82,8 @@ class WriteProgram:
 
     def fold_value(self, value: Value, part: str) -> Value:
         """Return ``value`` folded with what the program writes: fields with constants become
-        literals, omitted ones null. ``part`` (``entry`` or ``item``) says whose fields are the
-        value's own fields.
+        literals, omitted ones null. ``part`` says whose fields the value's own fields are: ``item``
+        for the row, ``own`` or ``entry`` for the entry.
         """
 
         def op_of(owner: str, name: str) -> WriteOp | None:
@@ -131,9 +131,10 @@ class _Programmer:
         self.holding = [] if case.when is None else conjuncts(case.when)
 
     def build(self) -> WriteProgram:
-        """Return the write program: operations of the entry and of a row in byte order, and both in
-        order of creation. Raise WriteError if kernels cannot write a field, or the condition of the
-        rows depends on a field that changes with the rows.
+        """Return the write program: operations of the entry and of a row in byte order, and both
+        again in an order in which each follows what it depends on. Raise WriteError if kernels
+        cannot write a field, or the condition of the rows depends on a field that changes with the
+        rows.
         """
         case = self.case
         require_untagged(case)
@@ -408,9 +409,9 @@ class _Programmer:
         self, fp: FieldPlan, array: ArrayType, layout: LayoutPlan, leaf: Leaf | None
     ) -> Elements:
         """Return the operation that writes a column of lists, or an empty array if ``leaf`` is
-        None. Raise WriteError if the array has a length in bytes, ``at_least``, null, a fixed
-        count, an end condition or compression, the column is nullable, or the elements are no
-        layouts.
+        None. Raise WriteError if the array has a length in bytes, ``at_least``, null, a fixed count
+        or an end condition; is compressed, unless it is empty and counted; or, with a column, if
+        that is nullable or the elements are no layouts that kernels write.
         """
         f = fp.field
         if array.length is not None:
