@@ -23,8 +23,8 @@ def compare_texts(plans: tuple[Plan, Plan]) -> Iterator[Change]:
 
 def _compare_text(old: Text, new: Text) -> Iterator[Change]:
     """Yield the changes of a text: lines instead of properties (nothing more then), rejected empty
-    texts or unknown keys, final newline, tolerances, and its lines or properties. All but
-    compatible value changes are breaking.
+    texts or unknown keys, final newline, removed tolerances (all breaking), and the changes of its
+    lines or properties.
     """
     kinds = ["properties" if text.properties else "lines" for text in (old, new)]
     if kinds[0] != kinds[1]:

@@ -21,7 +21,8 @@ ENTITIES = {
 def check_message(message: Message, *, is_whole: bool = True) -> Iterator[Diagnostic]:
     """Yield a finding for each violation of the rules of Kafka's generator in one message:
     versions, apiKey, keys that its type cannot have, fields, tags, structs. If ``is_whole`` is
-    False, some fields could not be read, and gaps of tags and unknown structs are not checked.
+    False, some fields could not be read, and gaps of tags and definitions of structs are not
+    checked.
     """
     m = message
     if m.valid.is_open:

@@ -450,8 +450,8 @@ def _read_presence(r: Record) -> tuple[str | None, int | None, Expression | None
 
 def _make_choice(reader: Reader, r: Record) -> Choice:
     """Return the choice of a document with its cases in order; a case of a number range becomes one
-    per number. Report cases that are no valid range, and leave them out, as well as the cases after
-    the first ``MAX_CASES``.
+    per number. Report cases that are no valid range, and leave them out. Once there are more than
+    ``MAX_CASES``, report that and leave out the rest.
     """
     given = cast(str | None, r["given"])
     cases: list[tuple[int | str, Reference]] = []

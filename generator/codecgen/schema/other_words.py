@@ -154,8 +154,8 @@ def type_help(text: str, known: Collection[str]) -> str:
 
 
 def key_help(text: str, known: Collection[str]) -> str:
-    """Return help that names our key for a key name of another schema language, or ``""`` if there
-    is none or it is not in ``known``, the allowed keys.
+    """Return help for a key name of another schema language: our key if it is in ``known``, the
+    allowed keys, or a sentence where we have no such key. Return ``""`` for other names.
     """
     ours = _KEYS.get(text.lower(), "")
     if ours == _SIZE and "measures" not in known:
