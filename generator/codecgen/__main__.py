@@ -8,7 +8,10 @@ from codecgen.runtime.extras import missing
 
 
 def main() -> int:
-    """Run a command. Without PyYAML and Jinja2, which reading Kafka's bytes does not need, say what to install."""
+    """Run a command and return its exit code. If a package that the command needs, such as PyYAML
+    or Jinja2, is missing, print what to install and return 2. Raise ModuleNotFoundError for other
+    missing modules.
+    """
     try:
         from codecgen.cli import main as run
 

@@ -47,7 +47,9 @@ def suggest(word: str, known: Sequence[str], what: str) -> str:
 def render(
     diagnostics: Iterable[Diagnostic], files: Mapping[str, str], severity: str = "error"
 ) -> str:
-    """Return all diagnostics as text, in file order, each with its source line and a caret under the cause.
+    """Return all diagnostics as text, sorted by file, line and column, each with its source line
+    and a caret under the cause, separated by blank lines. ``files`` has the text by name; without
+    it the source line is left out.
 
     ``severity`` is ``error`` or ``note``.
     """
@@ -58,7 +60,10 @@ def render(
 
 
 def _render_one(d: Diagnostic, text: str, severity: str) -> str:
-    """Return one diagnostic as text. ``text`` is the content of its file."""
+    """Return one diagnostic as text of several lines with a line feed at the end. ``text`` is the
+    content of its file. The source line is left out if the file does not have it, and the help if
+    it is empty.
+    """
     lines = lines_of(text)
     number = str(d.span.line)
     gutter = " " * len(number)
@@ -82,7 +87,9 @@ def lines_of(text: str) -> list[str]:
 
 
 def printable(text: str, instead: str | None = None) -> str:
-    """Return ``text`` with unprintable characters escaped, or replaced by ``instead``."""
+    """Return ``text`` with each unprintable character (line feeds included) replaced by its Python
+    escape, or by ``instead`` if that is given.
+    """
     if text.isprintable():
         return text
     return "".join(
@@ -91,7 +98,10 @@ def printable(text: str, instead: str | None = None) -> str:
 
 
 def _cut_around(line: str, column: int) -> tuple[str, int]:
-    """Return a long line cut around ``column``, and the column in the result."""
+    """Return (line, column) with a line longer than ``_WIDEST`` cut to the part around ``column``
+    (from 1), ``...`` at each cut, and the column in the result. A shorter line is returned
+    unchanged.
+    """
     if len(line) <= _WIDEST:
         return line, column
     start = max(0, min(column - 1 - _WIDEST // 2, len(line) - _WIDEST))
@@ -100,7 +110,9 @@ def _cut_around(line: str, column: int) -> tuple[str, int]:
 
 
 def unique(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Yield diagnostics without repetitions: one per id and place."""
+    """Yield diagnostics in order, without those whose id and place an earlier one has, even if the
+    messages differ.
+    """
     seen = set()
     for d in diagnostics:
         if (d.code, d.span) not in seen:

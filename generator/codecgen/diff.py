@@ -25,8 +25,9 @@ class Side:
 
 
 def diff(layout: str, before: Side, after: Side) -> str:
-    """Return the changes of a layout or text, and of the layouts that it holds, as lines of text
-    below a heading; ``nothing changed`` if there are none.
+    """Return the changes of a layout or text, and of the layouts that it holds, as indented lines
+    below a heading, or ``nothing changed``. A name that neither state declares gives ``nothing
+    changed`` too. For a version that a layout lacks, its oldest version is compared.
     """
     head = f"{layout}: {before.title} -> {after.title}"
     texts = before.model.texts.get(layout), after.model.texts.get(layout)
@@ -39,7 +40,9 @@ def diff(layout: str, before: Side, after: Side) -> str:
 
 
 def _diff_texts(name: str, old: Text | None, new: Text | None) -> Iterator[str]:
-    """Yield the changes of a text between releases: its existence and its keys."""
+    """Yield the changes of a text between releases: that it is added or removed (None on one side),
+    or which of its property keys are. Other differences are not looked at.
+    """
     if old is None or new is None:
         yield f"{name} is {'added' if old is None else 'removed'}"
         return
@@ -59,7 +62,10 @@ class _Diff:
         self.seen: set[str] = set()
 
     def layout(self, name: str, version: int | None, other: int | None) -> Iterator[str]:
-        """Yield the changes of a layout, then those of the layouts that it holds."""
+        """Yield the changes of a layout (added, removed, or fields and enums), then those of the
+        layouts that it holds, each layout once. ``version`` and ``other`` are the versions to
+        compare; None for both compares all versions.
+        """
         self.seen.add(name)
         old, new = self.before.model.layouts.get(name), self.after.model.layouts.get(name)
         if old is None or new is None:
@@ -84,12 +90,14 @@ class _Diff:
                     yield line if line.startswith(("enum ", "in ")) else f"in {ref.layout}: {line}"
 
     def plan_of(self, plan: Plan, name: str, version: int | None) -> LayoutPlan | None:
-        """Return the plan of a layout in a version, or None if the state lacks it."""
+        """Return the plan of a layout in a version, or in its oldest version if it lacks that one."""
         plans = plan.versions[name]
         return next((p for p in plans if p.version == version), plans[0] if plans else None)
 
     def releases(self, old: Layout, new: Layout) -> Iterator[str]:
-        """Yield the changes of each version that both releases have, and the versions that only one has."""
+        """Yield the changes of each version that both releases have, then the versions that only
+        one has. Lines about a version begin with ``version N: ``.
+        """
         sides = [self.plans[0].versions[old.name], self.plans[1].versions[new.name]]
         for plan in sides[0]:
             match = next((p for p in sides[1] if p.version == plan.version), None)
@@ -106,7 +114,9 @@ class _Diff:
     # ------------------------------------------------------------ fields
 
     def fields(self, old: LayoutPlan, new: LayoutPlan) -> Iterator[str]:
-        """Yield lines about removed fields, then about added and changed ones in the new order. Fields match by name."""
+        """Yield a line for each removed field, in the old order, then the lines for each added or
+        changed field, in the new order. Fields are matched by name.
+        """
         for fp in old.fields:
             if new.field(fp.name) is None:
                 yield f"- {fp.name}: {self.words(fp)} is removed"
@@ -118,14 +128,19 @@ class _Diff:
                 yield from self.field(match, fp)
 
     def words(self, fp: FieldPlan) -> str:
-        """Return the type of a field in words, with its tag or, if it is fixed, its byte offset."""
+        """Return the type of a field in words, followed by its tag or, if it has none and a fixed
+        position, by its byte offset.
+        """
         words = self.type(fp)
         if fp.field.tag is not None:
             return f"{words}, tag {fp.field.tag}"
         return words if fp.offset is None else f"{words}, at byte {fp.offset}"
 
     def field(self, old: FieldPlan, new: FieldPlan) -> Iterator[str]:
-        """Yield the changes of one field."""
+        """Yield the changes of one field, a line each: spelling, type, position (or else size),
+        condition, constant, checksum and similar keys, cases of its choice, and bit members. Yield
+        nothing if these are equal.
+        """
         name = new.name
         shown = [
             plan.spelling(name, fp.field.spelled)
@@ -160,7 +175,9 @@ class _Diff:
     # ------------------------------------------------------------ enums
 
     def enums(self, old: Layout, new: Layout) -> Iterator[str]:
-        """Yield the enum values that were added or removed."""
+        """Yield a line for each value that was added, removed or renumbered in an enum that the
+        layouts use, each enum once in the whole comparison.
+        """
         names = [
             name for name in (*_enums_of(old), *_enums_of(new)) if f"enum {name}" not in self.seen
         ]
@@ -179,7 +196,9 @@ class _Diff:
 
 
 def _enums_of(layout: Layout) -> Iterator[str]:
-    """Yield the enums that the fields of a layout use."""
+    """Yield the names of the enums of scalar fields and bit members of a layout. Repeats are
+    possible.
+    """
     for f in layout.fields:
         if isinstance(f.type, ScalarType) and f.type.enum is not None:
             yield f.type.enum
@@ -189,7 +208,10 @@ def _enums_of(layout: Layout) -> Iterator[str]:
 
 
 def _compare_keys(old: Field, new: Field) -> Iterator[tuple[str, str, str]]:
-    """Yield the other properties of a field: (name, before, after)."""
+    """Yield (name, before, after) for each other property of a field: ``when``, ``valid``, byte
+    order (if both have one), tag, constant, checksum. Equal ones are included; ``""`` stands for a
+    missing one.
+    """
     yield "`when`", _optional_text(old.when), _optional_text(new.when)
     yield "`valid`", _optional_text(old.valid), _optional_text(new.valid)
     if has_byte_order(old) and has_byte_order(new):
@@ -200,7 +222,9 @@ def _compare_keys(old: Field, new: Field) -> Iterator[tuple[str, str, str]]:
 
 
 def _checksum_words(f: Field) -> str:
-    """Return a checksum and its coverage in words."""
+    """Return a checksum with its ranges and zeroed fields in words, or ``""`` if the field is no
+    checksum.
+    """
     if f.checksum is None:
         return ""
     ranges = [f"{part.first or 'the next field'} to {part.last or 'the end'}" for part in f.covers]
@@ -224,7 +248,9 @@ def _optional_text(thing: object) -> str:
 
 
 def _diff_bits(name: str, old: Sequence[BitMember], new: Sequence[BitMember]) -> Iterator[str]:
-    """Yield the changes of the members of a field of bits."""
+    """Yield a line for each bit member that is removed, added or (of the same name) has other bits,
+    another enum or other allowed values.
+    """
     before, after = ({m.name: m for m in side} for side in (old, new))
     for m in old:
         if m.name not in after:
@@ -246,7 +272,9 @@ def _diff_bits(name: str, old: Sequence[BitMember], new: Sequence[BitMember]) ->
 
 
 def _diff_cases(name: str, old: ChoiceType | None, new: ChoiceType | None) -> Iterator[str]:
-    """Yield the changes of the cases of a field that is a choice."""
+    """Yield a line for each case of a choice that is removed, leads to another layout, or is added.
+    Yield nothing if one of the fields is no choice.
+    """
     if old is None or new is None:
         return
     before, after = ({_case_text(n, ref): str(ref) for n, ref in side.cases} for side in (old, new))

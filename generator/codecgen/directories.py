@@ -39,9 +39,9 @@ def texts_of(model: Model) -> dict[str, str]:
 
 
 def shipped(package: str) -> Path | None:
-    """Return the schema directory of an installed package, or None if it has none.
-
-    It is ``schemas`` inside the package, or next to it in a source tree. The package is not imported.
+    """Return the schema directory of an installed package: ``schemas`` inside it, or up to two
+    directories above it (a source tree), if its manifest names the package. Return None if there is
+    none. The package is not imported.
     """
     try:
         spec = find_spec(package) if NAME.match(package) else None
@@ -57,10 +57,9 @@ def shipped(package: str) -> Path | None:
 
 
 def named(wanted: str) -> Path:
-    """Return the schema directory that a user names: a path if it exists, else the directory of an
-    installed package.
-
-    An empty name stands for ./schemas, or otherwise for the installed schemas.
+    """Return the schema directory that a user names: a path if that directory exists, else the
+    schemas of an installed package, else the path, which does not exist. ``""`` stands for
+    ./schemas, or else the installed schemas.
     """
     if not wanted:
         return _default_directory()
@@ -69,7 +68,9 @@ def named(wanted: str) -> Path:
 
 
 def _default_directory() -> Path:
-    """Return ./schemas if it exists, and otherwise the directory of the installed schemas."""
+    """Return ./schemas if it exists, else the schemas of the only installed package that registers
+    some, else (none or several) ./schemas although it does not exist.
+    """
     here = Path(SHIPPED)
     if here.is_dir():
         return here
@@ -79,7 +80,9 @@ def _default_directory() -> Path:
 
 
 def _package_of(manifest: Path) -> str | None:
-    """Return the package that a manifest names, or None."""
+    """Return the package that a manifest file names, or None if it is not YAML or names none. Raise
+    OSError if it cannot be read.
+    """
     with manifest.open("rb") as file:
         text = file.read(yaml_tree.MAX_BYTES + 1).decode("utf-8", "surrogateescape")
     documents, _ = yaml_tree.load(loader.MANIFEST, text)
@@ -96,8 +99,9 @@ class _Loader:
     def load(
         self, directory: Path, above: tuple[Path, ...], new: Mapping[str, str] | None = None
     ) -> Loaded:
-        """Return the loaded directory. ``above`` are the directories that are being loaded and use
-        it. Raise OSError if a file cannot be read.
+        """Return (model, diagnostics, files) of a directory, loaded and checked once. ``above`` are
+        the directories that are being loaded and use it; ``new`` are files by name that replace or
+        extend those on disk. Raise OSError if a file cannot be read.
         """
         here = directory.resolve()
         if here not in self.known:

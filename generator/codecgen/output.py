@@ -65,7 +65,9 @@ class _Changes:
     kept: list[str] = field(default_factory=list)
 
     def summary(self) -> Summary:
-        """Return the paths of each kind, sorted."""
+        """Return the changes as a Summary: the paths that are written, unchanged, removed and kept,
+        each sorted.
+        """
         return Summary(
             written=tuple(sorted(self.write)),
             unchanged=tuple(sorted(self.unchanged)),
@@ -81,11 +83,10 @@ def write_tree(
     *,
     dry_run: bool = False,
 ) -> Summary:
-    """Write the files of a package's targets below ``out``, and remove the files that they wrote
-    before and no longer do. Raise OutputError if a path leads out of the directory, if the
-    generator did not write a file that is in the way or wrote it for another package, if another
-    process writes to the directory, or if a file cannot be written; OSError if the directory cannot
-    be read or made.
+    """Write the files of a package's targets below ``out``, remove those that these targets wrote
+    before and no longer do, and return the changes. Raise OutputError if a path leads out of
+    ``out``, a foreign file is in the way, another process writes there, or a file cannot be
+    written; OSError if ``out`` cannot be read or created.
 
     All files change or none does. New files are written to a directory of their own first and moved when all of them are
     there. If a move fails, the files that were moved before it are restored. Only a process that is killed between two moves
@@ -110,8 +111,8 @@ def write_tree(
 
 
 def _merge_targets(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]:
-    """Return the files of all targets by their paths. Raise OutputError if a path leads out of the
-    directory, or two files have one path on systems that do not tell upper from lower case.
+    """Return the files of all targets by path, as UTF-8. Raise OutputError if a path leads out of
+    the directory or is reserved, or if two files have paths that differ in letter case at most.
     """
     files: dict[str, bytes] = {}
     seen: dict[str, str] = {}
@@ -131,7 +132,9 @@ def _merge_targets(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]
 def _reject_foreign_files(
     out: Path, package: str, files: Mapping[str, bytes], listed: Mapping[str, Owner]
 ) -> None:
-    """Raise OutputError if a file of another package has the path of a file of this package."""
+    """Raise OutputError if a path in ``files`` is, in any letter case, that of an existing file
+    that the file list gives to another package.
+    """
     theirs = {path.lower(): path for path, owner in listed.items() if owner.package != package}
     shared = [theirs[path.lower()] for path in files if path.lower() in theirs]
     shared = [path for path in shared if (out / path).exists()]
@@ -152,8 +155,9 @@ def _format_paths(paths: Iterable[str]) -> str:
 def _plan_changes(
     out: Path, package: str, targets: Mapping[str, Mapping[str, str]], files: Mapping[str, bytes]
 ) -> _Changes:
-    """Return the files to write and to remove in a run. Raise OutputError if a file that the
-    generator did not write has the path of one.
+    """Return the files to write, to leave unchanged, to remove and to keep in a run. Raise
+    OutputError if a file of another package, a file that the generator did not write, a directory
+    or a symbolic link has the path of one.
     """
     listed = _read_list(out)
     _reject_foreign_files(out, package, files, listed)
@@ -192,7 +196,9 @@ def _plan_changes(
 
 
 def _is_inside(path: str) -> bool:
-    """Return whether a path is relative and stays below the directory on every operating system."""
+    """Return whether a path is relative, stays below the output directory and is a valid file name
+    on every operating system, and is neither the file list nor in the staging directory.
+    """
     if any(c in path for c in '\\:*?"<>|') or any(ord(c) < 32 for c in path):
         return False
     parts = path.split("/")
@@ -204,7 +210,9 @@ def _is_inside(path: str) -> bool:
 
 
 def _has_real_parents(out: Path, path: str) -> bool:
-    """Return whether no parent directory of a path is a symbolic link. Missing directories are fine."""
+    """Return whether every parent directory of ``path`` below ``out`` that exists is a directory
+    and no symbolic link. Missing ones are fine.
+    """
     at = out
     for part in path.split("/")[:-1]:
         at = at / part
@@ -222,7 +230,8 @@ def _is_generated(path: Path) -> bool:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file under a temporary name and rename it, so that readers see the old or the new
-    file. Raise OSError if it cannot be written.
+    file. An existing file is replaced. Raise OSError, and remove the temporary file, if it cannot
+    be written.
     """
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
@@ -237,10 +246,9 @@ def write_whole(path: Path, data: bytes) -> None:
 
 @contextmanager
 def _open_directory(out: Path) -> Iterator[None]:
-    """Create the output directory and lock it against other processes where the system supports
-    that. Raise OutputError if another process holds the lock.
-
-    A directory that was made and has nothing in it in the end is removed.
+    """Create the output directory if needed and lock it during the ``with`` block, where the system
+    supports that. Remove a directory that was created and is empty in the end. Raise OutputError if
+    another process holds the lock; OSError if it cannot be created.
     """
     made = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
@@ -255,7 +263,10 @@ def _open_directory(out: Path) -> Iterator[None]:
 
 
 def _lock(out: Path) -> int | None:
-    """Lock a directory and return its handle; None if the system has no such locks. Raise OutputError if it is locked."""
+    """Lock a directory and return its handle, or None if the system or file system has no such
+    locks. Raise OutputError if another process holds the lock; OSError if the directory cannot be
+    opened.
+    """
     try:
         import fcntl
     except ImportError:
@@ -275,9 +286,9 @@ def _lock(out: Path) -> int | None:
 
 
 def _apply(out: Path, changes: _Changes, paths: Iterable[str]) -> None:
-    """Write and remove the files of ``changes``, all or none. Raise OutputError if a file cannot be
-    written, after the old files are restored. ``paths`` are those of all files that are to exist at
-    the end.
+    """Write and remove the files of ``changes``, all or none. If that fails, restore the old files
+    and raise OutputError for an OSError (it names files that could not be restored), or the error
+    itself. ``paths`` are those of all files that are to exist at the end.
     """
     staging = out / STAGING
     _clear(staging)  # a run that was killed left it
@@ -305,7 +316,9 @@ def _apply(out: Path, changes: _Changes, paths: Iterable[str]) -> None:
 
 
 def _clear(staging: Path) -> None:
-    """Remove the staging directory and its content."""
+    """Remove the staging directory and its content; of a symbolic link, the link only. Do nothing
+    if it does not exist. Raise OSError if that fails.
+    """
     if staging.is_symlink():
         staging.unlink()
     elif staging.exists():
@@ -335,8 +348,8 @@ class _Swap:
         return file
 
     def keep(self, path: str) -> Path:
-        """Copy the file at ``path``, if it exists, so that it can be restored. Return the full
-        path. Raise OSError if it cannot be copied.
+        """Copy the file or link at ``path``, if it exists, to the staging directory, and record it
+        for :meth:`undo`. Return the full path. Raise OSError if it cannot be copied.
         """
         full = self.out / path
         copy = None
@@ -359,10 +372,11 @@ class _Swap:
             self.move(self.stage(data), LIST)
 
     def remove(self, path: str, other: str | None) -> None:
-        """Remove a file, and directories that are empty without it.
+        """Remove the file at ``path``, if it exists, and parent directories that are empty without
+        it. Do nothing if ``other``, a path that differs in letter case only, is the same file.
+        Raise OSError if that fails.
 
-        ``other`` is a file that was written under a name that differs in case only: on some systems it is the same file, and
-        stays.
+        On some systems ``other`` is the same file, and stays.
         """
         full = self.out / path
         if other is not None and full.exists() and full.samefile(self.out / other):
@@ -371,7 +385,9 @@ class _Swap:
         self.remove_empty(full)
 
     def remove_empty(self, full: Path) -> None:
-        """Remove the directories of a path, inside the output directory, that hold nothing."""
+        """Remove the parent directories of ``full``, from the innermost up to the output directory
+        (not included), until one is not empty.
+        """
         for directory in full.parents:
             if directory == self.out:
                 break
@@ -381,8 +397,8 @@ class _Swap:
                 directory.rmdir()
 
     def undo(self) -> list[str]:
-        """Restore the files that were moved or removed, and return the paths that could not be
-        restored.
+        """Restore the files that were moved or removed, last ones first, and delete new ones.
+        Return the paths for which that failed.
         """
         lost = []
         for path, copy in reversed(self.before):
@@ -403,8 +419,8 @@ class _Swap:
 
 
 def _read_list(out: Path) -> dict[str, Owner]:
-    """Return the owner of each listed file by path; ``{}`` without a list. Invalid lines are
-    skipped.
+    """Return the owner (package and target) of each file in the file list, by path. Return ``{}``
+    if there is no list or it is a symbolic link. Invalid lines are skipped.
     """
     path = out / LIST
     if path.is_symlink() or not path.is_file():
@@ -421,7 +437,10 @@ def _read_list(out: Path) -> dict[str, Owner]:
 def _listed_after(
     package: str, targets: Mapping[str, Mapping[str, str]], listed: Mapping[str, Owner]
 ) -> dict[str, Owner]:
-    """Return the owner (package and target) of each file after a run, by its path."""
+    """Return the owner (package and target) of each file after a run, by path: files of this run,
+    and listed ones of other packages or targets, unless a new file has their path in any letter
+    case.
+    """
     written = {path: Owner(package, target) for target, files in targets.items() for path in files}
     lower = {path.lower() for path in written}
     others = {

@@ -29,8 +29,9 @@ class Placed(Protocol):
 
 
 def hint(word: str, declared: Mapping[str, Span]) -> str:
-    """Return ``did you mean "x"? (file:line)`` for the closest declared name, or all declared names if none is
-    close.
+    """Return ``did you mean "x"? (file:line)`` for the closest declared name, else help for a
+    foreign constant, ``none is declared``, or ``known here: ..`` for up to 8 names. Return ``""``
+    if there are more.
     """
     guess = did_you_mean(word, declared)
     if guess:
@@ -46,7 +47,10 @@ def hint(word: str, declared: Mapping[str, Span]) -> str:
 
 
 def unknown(word: str, declared: Mapping[str, Declared]) -> str:
-    """Return the hint for an undeclared name, from the declarations of the directory that its prefix names."""
+    """Return the hint for an undeclared name: the closest among the directory's own declarations
+    or, if the name has a prefix, among those of used directories. Say that the prefix must be under
+    ``uses`` if no directory is used.
+    """
     spans = {name: thing.span for name, thing in declared.items()}
     if is_used(word):
         spans = {name: thing.span for name, thing in used_of(declared).items()}
@@ -71,11 +75,11 @@ _INDICATOR = re.compile(r"[|>][-+0-9]*[ \t]*(#[^\n]*)?\n|[\"']")
 def expression_span(
     model: Model, expression: Expression, column: int | None = None, width: int = 1
 ) -> Span:
-    """Return where a word of an expression stands in the YAML; ``column`` counts in the
-    expression's text from 0, None is its start.
+    """Return the place in the YAML of ``width`` characters of an expression from ``column`` on
+    (from 0, in its text), or of the whole expression if it is None. Return the first character of
+    the expression if the file does not match its text.
 
-    Without a column the whole expression is meant. Blocks and folded lines are followed as far as the text agrees;
-    where it does not, the place is that where the expression begins.
+    Blocks and folded lines are followed as far as the text agrees.
     """
     whole = column is None
     text = expression.text

@@ -46,8 +46,9 @@ class Borrowed:
 
 
 def write(name: str, directory: Path, uses: str | None) -> tuple[str, ...]:
-    """Write the starter files into a directory and return their names. Raise StarterError if one of them
-    exists.
+    """Write the starter files into ``directory``, created if needed, and return their names. Raise
+    StarterError, with nothing written, if one exists or ``name`` or ``uses`` is unsuitable; OSError
+    if a file cannot be written.
     """
     files = starter(name, uses)
     there = [file for file in files if (directory / file).exists()]
@@ -64,8 +65,9 @@ def write(name: str, directory: Path, uses: str | None) -> tuple[str, ...]:
 
 
 def starter(name: str, uses: str | None) -> Mapping[str, str]:
-    """Return the checked starter files by name. Raise StarterError if the name or the used package is
-    unsuitable.
+    """Return the text of the starter files, whose schemas were checked, by name. ``uses`` is an
+    installed package to use, or None. Raise StarterError if the name is not snake_case, or the
+    package is not installed or has findings.
     """
     if not NAME.match(name):
         raise StarterError(
@@ -89,9 +91,9 @@ def starter(name: str, uses: str | None) -> Mapping[str, str]:
 
 
 def _find_used(package: str | None) -> tuple[Find | None, Borrowed | None]:
-    """Return how to find the used package and what to borrow from it, ``(None, None)`` without a
-    package. Raise StarterError if the package is not installed, has no schemas, or its schemas have
-    findings.
+    """Return (function that finds the used package, what to borrow from it): its most used enum
+    with a value that fits one byte, or none. Return ``(None, None)`` without a package. Raise
+    StarterError if it is not installed, has no schemas, or these have findings.
     """
     if package is None:
         return None, None
@@ -116,7 +118,7 @@ def _find_used(package: str | None) -> tuple[Find | None, Borrowed | None]:
 
 
 def _manifest(name: str, package: str, borrowed: Borrowed | None) -> str:
-    """Return the text of codecgen.yaml."""
+    """Return the text of codecgen.yaml, with ``uses`` if ``borrowed`` is not None."""
     title = name.replace("_", " ").capitalize()
     uses = (
         ""
@@ -133,7 +135,9 @@ title: {title}
 
 
 def _layout(borrowed: Borrowed | None) -> str:
-    """Return the text of the first layout."""
+    """Return the YAML of the first layout, its example and its enum. If ``borrowed`` has an enum,
+    the layout has a field of it.
+    """
     field = code = value = ""
     length = 7
     if borrowed is not None and borrowed.enum is not None:
@@ -176,7 +180,7 @@ enums:
 
 
 def _readme(name: str, package: str, borrowed: Borrowed | None) -> str:
-    """Return the text of the README."""
+    """Return the Markdown of the README. It names the used package if ``borrowed`` is not None."""
     steps = "\n".join(f"    {step}" for step in STEPS)
     needs = (
         ""
@@ -199,7 +203,9 @@ The format is in [{SCHEMAS}](schemas). Everything else is made from it, by three
 
 
 def _test(package: str, borrowed: Borrowed | None) -> str:
-    """Return the text of the test."""
+    """Return the source of the pytest file, which parses and builds the example. If ``borrowed``
+    has an enum, it also checks that field.
+    """
     has_enum = borrowed is not None and borrowed.enum is not None
     code, length = ("", 7)
     value = ""

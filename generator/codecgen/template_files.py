@@ -15,8 +15,8 @@ class TemplateFilesError(Exception):
 
 def read_templates(directory: Path) -> dict[str, str]:
     """Return the text of all ``.j2`` files below a directory, by relative path. Hidden files are
-    skipped. Raise TemplateFilesError if it is no directory, has no or too many templates, or one is
-    no text; OSError if a file cannot be read.
+    skipped. Raise TemplateFilesError if it is no directory, has no templates or more than
+    ``MAX_FILES``, or one is too large or not UTF-8; OSError if a file cannot be read.
     """
     if not directory.is_dir():
         raise TemplateFilesError(f"{directory} is not a directory; name one with files *{SUFFIX}")
@@ -34,7 +34,9 @@ def read_templates(directory: Path) -> dict[str, str]:
 
 
 def _read_text(path: Path) -> str:
-    """Return the text of a template. Raise TemplateFilesError if it is too large or not UTF-8."""
+    """Return the text of a template. Raise TemplateFilesError if it is larger than ``MAX_BYTES`` or
+    not UTF-8; OSError if it cannot be read.
+    """
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

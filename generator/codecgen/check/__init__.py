@@ -85,8 +85,9 @@ PASSES += (Pass("example_trials", examples.check_trials, tuple(check.name for ch
 
 
 def run(model: Model) -> list[Diagnostic]:
-    """Return the diagnostics of all passes. Passes that plan are skipped if ``model.broken`` names a
-    declaration.
+    """Run ``PASSES`` in order and return all diagnostics. Skip a pass if one of the passes in its
+    ``after`` reported something. Skip the passes that need a sound model (messages, examples,
+    choices, views, and others) if ``model.broken`` names a declaration.
     """
     found: list[Diagnostic] = []
     failed = set(_SOUND) if model.broken else set()

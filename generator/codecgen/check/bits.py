@@ -14,7 +14,10 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about all fields of bits."""
+    """Yield the diagnostics of every bit field (``BitsType``): no members, a bit beyond the width,
+    overlapping or missing bits, enum values that do not fit, keys that reserved members cannot
+    have. Each id is reported once per place in a field.
+    """
     for layout in model.layouts.values():
         for f in layout.fields:
             if isinstance(f.type, BitsType):
@@ -22,7 +25,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_field(f: Field, type_: BitsType, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the members of a field of bits."""
+    """Yield a diagnostic if a bit field has no members, a member's highest bit exceeds the base
+    type, an enum value does not fit its member, or a reserved member has ``enum`` or ``default``.
+    Then check overlaps and leftover bits in each version of the layout.
+    """
     width = SCALARS[type_.base].bits
     if not type_.members:
         yield Diagnostic("C015", f'"{f.name}" has no members', place(f, "members"))
@@ -44,7 +50,9 @@ def _check_field(f: Field, type_: BitsType, layout: Layout, model: Model) -> Ite
 
 
 def _check_reserved(m: BitMember) -> Iterator[Diagnostic]:
-    """Yield diagnostics about keys that reserved bits cannot have."""
+    """Yield a diagnostic for each of the keys ``enum`` and ``default`` that a reserved member (bits
+    that nobody uses) has.
+    """
     for key in ("enum", "default"):
         if key in m.places:
             message = f'"{key}" has no meaning for bits that nobody uses'
@@ -52,7 +60,10 @@ def _check_reserved(m: BitMember) -> Iterator[Diagnostic]:
 
 
 def _check_enum_fits(m: BitMember, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each enum value that the bits of a member cannot hold."""
+    """Yield a diagnostic for the first enum value, among those that the member's ``only`` allows,
+    that is negative or needs more bits than the member has. Yield nothing if the member has no enum
+    or the enum is not declared.
+    """
     enum = model.enums.get(m.enum or "")
     if enum is None:
         return
@@ -72,7 +83,11 @@ def _check_enum_fits(m: BitMember, model: Model) -> Iterator[Diagnostic]:
 def _check_version(
     f: Field, there: list[BitMember], width: int, whole: bool, releases: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics about overlapping, missing and free bits in one version."""
+    """Yield diagnostics about the bit members ``there`` in one version: two overlap, there are
+    several reserved members, or a reserved one has no bits left. If ``whole`` (no member was
+    dropped as invalid), also yield one if bits belong to no member, or if the reserved bits are not
+    adjacent.
+    """
     taken: dict[int, BitMember] = {}
     for m in there:
         if m.reserved:
@@ -110,7 +125,9 @@ def _check_contiguous(
     width: int,
     releases: tuple[str, ...],
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the reserved bits are not adjacent, today or as of an earlier release."""
+    """Yield one diagnostic if the bits that no named member takes have gaps between them, in the
+    current schema or as of one of ``releases``; the first such release only.
+    """
     for release in (None, *releases):
         taken = {
             bit
@@ -128,7 +145,9 @@ def _check_contiguous(
 
 
 def _format_bits(bits: list[int]) -> str:
-    """Return bit numbers in words."""
+    """Return bit numbers as text: ``bit 3``, ``bits 3 to 5`` if they are consecutive, else ``bits
+    1, 3`` with at most the first ten.
+    """
     if len(bits) == 1:
         return f"bit {bits[0]}"
     if bits[-1] - bits[0] + 1 == len(bits):

@@ -21,7 +21,11 @@ from codecgen.spans import expression_span, place, version_place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about discriminators at variable positions, duplicate cases and missing cases."""
+    """Yield a diagnostic if a choice has no cases, has a case twice, or lacks a case for an enum
+    value that its ``doc`` does not mention. Also yield one if the version field of a layout, or the
+    field ``by`` of a choice, is not an integer with the same fixed position and type in all
+    versions and cases.
+    """
     plan = make_plan(model)
     for layout in model.layouts.values():
         if layout.version_is is not None:
@@ -48,7 +52,7 @@ def _iterate_cases(choice: Choice, plan: Plan) -> Iterator[tuple[LayoutPlan, Spa
 
 
 def _check_duplicates(choice: Choice) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each case that is given twice."""
+    """Yield a diagnostic for each case whose key an earlier case of the choice has."""
     keys = [key for key, _ in choice.named]
     for i, (key, ref) in enumerate(choice.named):
         if key in keys[:i]:
@@ -58,7 +62,10 @@ def _check_duplicates(choice: Choice) -> Iterator[Diagnostic]:
 def _check_position(
     by: str, plans: list[tuple[LayoutPlan, Span]], *, varints: bool = False
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless the field ``by`` has the same byte position and type in all layouts."""
+    """Yield a diagnostic for each plan in which the field ``by`` is missing, is not an integer, has
+    a ``when`` or no fixed offset, or differs in offset, type or byte order from the first valid
+    plan. Varints count as integers only if ``varints``.
+    """
     allowed = (*INTEGERS, *VARINTS) if varints else INTEGERS
     what = "an integer" if varints else "an integer of fixed size"
     first: tuple[int, str, LayoutPlan] | None = None
@@ -95,7 +102,9 @@ def _layout_name(layout: Layout, version: int | None) -> str:
 
 
 def _check_complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a value of the enum has no case and ``doc`` does not mention it."""
+    """Yield one diagnostic that lists the values of ``enum`` without a case in ``choice``, except
+    values whose name or spelling occurs in the choice's ``doc``. Yield nothing if none are missing.
+    """
     given = {key for key, _ in choice.named}
     doc = choice.doc.lower()
     missing = [
@@ -113,8 +122,10 @@ def _check_complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
 
 
 def check_uses(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics if a field of a layout lacks the discriminator of its choice, gives an
-    unsuitable one, or gives ``version`` wrongly.
+    """Yield a diagnostic if a field that holds a choice lacks ``given``, has a ``given`` of the
+    wrong type, or has one although the choice needs none. Also yield one if a field's ``version``
+    expression is not a number, or what the field holds has no versions. Unknown choices are
+    skipped.
     """
     for layout in model.layouts.values():
         found: list[Diagnostic] = []
@@ -132,7 +143,10 @@ def check_uses(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics if a field lacks the discriminator of its choice, or has an unsuitable one."""
+    """Yield a diagnostic if the choice is decided by a field of its own cases (``by``) and the
+    field has ``given``; otherwise if ``given`` is missing, is invalid, or is not of the choice's
+    enum (for a choice without an enum: not an integer or enum).
+    """
     choice = scope.model.choices[type_.choice]
     where = type_.span
     if choice.by is not None:
@@ -160,8 +174,9 @@ def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnost
 
 
 def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics about ``version`` of a field: it must be a number, and the held layouts must have
-    versions.
+    """Yield a diagnostic if the ``version`` expression of a field is invalid or not an integer, if
+    no held layout has versions, or if a held reference such as ``name@3`` fixes one version of a
+    layout that has no version field.
     """
     expression = choosing(f.type)[1]
     assert expression is not None
@@ -194,7 +209,9 @@ def _take_out_help(held: list[Reference], model: Model) -> str:
 
 
 def _resolve_type(expression: Expression, scope: Scope, found: list[Diagnostic]) -> Type | None:
-    """Return the type of an expression, or None if it is invalid. Diagnostics are added to ``found``."""
+    """Return the type of an expression, or None if it does not resolve. Append to ``found`` the
+    diagnostics of the resolution, and one for each name newer than the owner of the expression.
+    """
     resolver = Resolver(expression, scope)
     value = resolver.resolve()
     found += resolver.found
@@ -203,8 +220,10 @@ def _resolve_type(expression: Expression, scope: Scope, found: list[Diagnostic])
 
 
 def check_nested(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics if a case is a choice that contains itself or that the outer choice does
-    not decide, and if a choice has more than MAX_CASES cases.
+    """Yield a diagnostic if a case that is a choice itself has a version, contains the outer
+    choice, is decided by something that the outer choice does not have, or lacks the case's key.
+    Also yield one if a choice has more than ``MAX_CASES`` cases after its nested choices are
+    replaced by their cases.
     """
     for choice in model.choices.values():
         reported: set[Span] = set()
@@ -225,7 +244,10 @@ def check_nested(model: Model) -> Iterator[Diagnostic]:
 def _find_nested_mistake(
     choice: Choice, key: int | str, ref: Reference, inner: Choice, model: Model
 ) -> Diagnostic | None:
-    """Return the diagnostic about a case that is a choice, or None if it is valid."""
+    """Return a diagnostic if the case ``ref``, which is the choice ``inner``, has a version,
+    contains ``choice`` again, is decided by another discriminator, or has no case for ``key`` of
+    the same discriminator. Return None if it is valid.
+    """
     if ref.version is not None:
         message = f'"{inner.name}" is a choice, which has no versions'
         return Diagnostic("C020", message, ref.span, help=f'write "{inner.name}"')
@@ -252,8 +274,8 @@ def _describe_decider(choice: Choice) -> str:
 
 
 def _find_way_back(start: str, name: str, model: Model) -> list[str]:
-    """Return the choices on the way from ``start`` through ``name`` back to ``start``, or ``[]`` if there is no
-    such way.
+    """Return the names of the choices on a shortest way from ``start`` through ``name`` back to
+    ``start``, with ``start`` first and last. Return ``[]`` if there is no such way.
     """
     came_from: dict[str, str] = {name: start}
     todo = [name]

@@ -35,7 +35,10 @@ _64_BITS = (-(1 << 63), (1 << 64) - 1)
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the examples of all layouts."""
+    """Yield a diagnostic for each second example of the same name in a layout, and for each example
+    whose version, field names, value types or ranges are wrong, or whose bytes at fixed offsets
+    differ from its values.
+    """
     plan = make_plan(model)
     for layout in model.layouts.values():
         names: dict[str, Span] = {}
@@ -59,14 +62,17 @@ class _Example:
         self.found: list[Diagnostic] = []
 
     def report(self, code: str, message: str, path: str = "", help: str = "") -> None:
-        """Record a diagnostic about the value at ``path`` (``records[0].key``), or about all values if it is
-        empty.
+        """Append a diagnostic to ``found``. It points to the value at ``path`` (``records[0].key``)
+        if the example records its place, else to the values as a whole.
         """
         where = self.example.places.get(f"values.{path}", self.where)
         self.found.append(Diagnostic(code, message, where, help=help))
 
     def findings(self) -> list[Diagnostic]:
-        """Return the diagnostics about the example."""
+        """Return the diagnostics about the version, the values and, if no other mistake was found
+        and the example has bytes, the bytes at fixed offsets. An unknown version or values that are
+        not a mapping end the check.
+        """
         plan = self.version()
         if plan is None:
             return self.found
@@ -79,7 +85,11 @@ class _Example:
         return self.found
 
     def version(self) -> LayoutPlan | None:
-        """Return the plan of the version that the example has, or None after a diagnostic."""
+        """Return the plan of the version of the example: the stated one, the value of the version
+        field, or the number in its bytes. Report it and return None if the layout has several
+        versions and the version field gives none of them. If no version is needed or a stated one
+        is unknown, return the matching or first plan.
+        """
         plans = self.plan.versions[self.layout.name]
         wanted = self.example.version
         name = self.layout.version_is
@@ -104,7 +114,9 @@ class _Example:
         path: str,
         fills: tuple[Fill, ...] = (),
     ) -> None:
-        """Check the values of a layout.
+        """Report each name in ``values`` that is no field of the layout in any of ``plans`` and no
+        filled value, and check the values of the others. Fields missing from ``values`` are not
+        reported. If ``values`` has the version field, only the plan of that version counts.
 
         Args:
             values: Values by the names of fields, or by the names that ``fills`` has.
@@ -138,7 +150,10 @@ class _Example:
         values: Mapping[Any, object],
         path: str,
     ) -> None:
-        """Check the value of a field. ``values`` are the values around it."""
+        """Report a value that does not suit the type of the field. A null is not reported if the
+        field has a ``when``, or is an array, optional struct or choice that can be null. Elements
+        of lists, nested layouts and choices are checked too.
+        """
         f = fp.field
         if value is None and f.when is not None:
             return
@@ -179,7 +194,9 @@ class _Example:
                         self.check_scalar(item, element, f"{path}[{i}]")
 
     def check_tags(self, value: object, path: str) -> None:
-        """Check the tagged fields that the layout does not name: their tags and bytes."""
+        """Report a value of the unknown tagged fields unless it is a list of mappings with exactly
+        the keys ``tag`` (integer from 0 to 2^31 - 1) and ``data`` (bytes or text).
+        """
         if not isinstance(value, list):
             self.report_wrong(value, "a list", path)
             return
@@ -204,7 +221,10 @@ class _Example:
         values: Mapping[Any, object],
         path: str,
     ) -> None:
-        """Check a case of a choice. A value without a case can be bytes."""
+        """Report a value of a choice that is not a mapping, and check its fields against the layout
+        that it selects. Bytes and text pass if the choice accepts unknown cases. Fields are not
+        checked if the case cannot be determined.
+        """
         choice = choice_of(fp.field)
         if choice is not None and choice.unknown and isinstance(value, bytes | str):
             return
@@ -223,7 +243,9 @@ class _Example:
         path: str,
         fills: tuple[Fill, ...] = (),
     ) -> None:
-        """Check the value of a field, or an element of an array, that is a layout itself."""
+        """Report a value that is not a mapping, else check its fields. The layout version is that
+        of ``holder`` if the layout has it and no version field; otherwise any version is allowed.
+        """
         if not isinstance(value, Mapping):
             self.report_wrong(value, "a mapping of fields", path)
             return
@@ -233,7 +255,10 @@ class _Example:
         self.fields(value, same if same and not in_band else list(plans), f"{path}.", fills)
 
     def check_scalar(self, value: object, type_: ScalarType, path: str) -> None:
-        """Check the value of a scalar type."""
+        """Report a value that is not a name or number of the type's enum, not true or false, not a
+        uuid, or not an integer in range, according to the type. Values of float types are not
+        checked.
+        """
         if type_.enum is not None:
             self.check_word(value, type_.enum, type_.only, path)
         elif type_.name == "bool":
@@ -246,14 +271,18 @@ class _Example:
             self.check_integer(value, integer_range(type_.name) or (0, 0), type_.name, path)
 
     def check_integer(self, value: object, reach: tuple[int, int], name: str, path: str) -> None:
-        """Check that a value is a whole number within ``reach``."""
+        """Report a value that is not an integer (booleans are none), or that is outside ``reach``,
+        both ends included. ``name`` is the type in the message.
+        """
         if isinstance(value, bool) or not isinstance(value, int):
             self.report_wrong(value, "a number", path)
         elif not reach[0] <= value <= reach[1]:
             self.report("C017", f"{path} is {value}, which does not fit {name}", path)
 
     def check_word(self, value: object, enum: str, only: tuple[str, ...] | None, path: str) -> None:
-        """Check that a value is a name or a number of an enum value that ``only`` allows."""
+        """Report a value unless it is a name or number of an enum value that ``only`` allows (None:
+        all), a spelling of any value of the enum, or any integer if the enum keeps unknown numbers.
+        """
         declared = self.plan.model.enums[enum]
         known = dict(enum_values(declared, only))
         spelled = {v.spelled for v in declared.values}
@@ -266,7 +295,10 @@ class _Example:
         self.report("C012", message, path, hint(str(value), spans))
 
     def bits(self, value: object, members: tuple[BitMember, ...], path: str) -> None:
-        """Check the members of a word of bits."""
+        """Report a value that is not a mapping, a key that is no member, a member of one bit
+        without enum that is not true or false, an enum member with an unknown value, and a number
+        that its member cannot hold.
+        """
         if not isinstance(value, Mapping):
             self.report_wrong(value, "a mapping of bits", path)
             return
@@ -288,7 +320,10 @@ class _Example:
                 )
 
     def check_data(self, value: object, type_: BytesType, path: str) -> None:
-        """Check that a value is bytes or text of the right size."""
+        """Report a null unless the type can be null, a value that is not text (for text types) or
+        not text or bytes, and a value longer than a fixed length, or shorter unless the type is
+        padded. Sizes are in bytes.
+        """
         if value is None:
             if type_.null is None:
                 self.report("C017", f"{path} is never null", path)
@@ -304,7 +339,10 @@ class _Example:
     # ------------------------------------------------------------ bytes
 
     def compare_all(self, data: bytes, values: Mapping[object, object], plan: LayoutPlan) -> None:
-        """Check that the bytes at fixed positions equal the given values."""
+        """Report a wrong total size (for layouts of fixed size without tolerances), bytes that end
+        before a fixed field, and integers and bits at fixed offsets that differ from ``values`` or
+        from a constant. Fields with ``when`` are skipped. A size mistake ends the check.
+        """
         if plan.size is not None and plan.size != len(data) and not self.layout.accepts:
             self.report(
                 "C024", f'"{self.layout.name}" has {plan.size} bytes, the example {len(data)}'
@@ -322,8 +360,9 @@ class _Example:
                 self.compare(fp, number, values)
 
     def number(self, fp: FieldPlan, data: bytes) -> int | None:
-        """Return the integer in the bytes of a field, or None if the field is not an integer or the bytes end
-        before it.
+        """Return the integer that ``data`` has at the offset of an integer or bit field. Return
+        None for other types, for fields without a fixed offset, and if the data ends before the
+        field does.
         """
         name = fp.field.type.name if isinstance(fp.field.type, ScalarType) else ""
         if isinstance(fp.field.type, BitsType):
@@ -337,7 +376,10 @@ class _Example:
         return int.from_bytes(part, fp.field.endian, signed=is_signed(name))
 
     def compare(self, fp: FieldPlan, number: int, values: Mapping[object, object]) -> None:
-        """Compare the number in the bytes of a field with its given value."""
+        """Report ``number``, read from the bytes of a field, if it differs from the field's integer
+        constant or from the value in ``values``; for a bit field compare each member. Missing
+        values and values that are no numbers are skipped.
+        """
         f = fp.field
         fixed = f.const if isinstance(f.const, int) else None
         if fixed is not None and number != fixed:
@@ -357,14 +399,18 @@ class _Example:
                     self.report_difference(f"{f.name}.{m.name}", fp, part, given)
 
     def written_number(self, value: object, enum: str | None) -> int | None:
-        """Return the number that a value is written as, or None if it is not one."""
+        """Return the number of an enum value for its name or spelling, or a boolean or integer as
+        an integer. Return None for an unknown name and for all other values.
+        """
         if enum is not None and isinstance(value, str):
             values = self.plan.model.enums[enum].values
             return next((v.value for v in values if value in (v.name, v.spelled)), None)
         return int(value) if isinstance(value, bool | int) else None
 
     def report_difference(self, path: str, fp: FieldPlan, there: int, given: int) -> None:
-        """Record that the bytes of a field differ from its given value."""
+        """Append a diagnostic that the value at ``path`` is ``there`` in the bytes of a field, but
+        ``given`` in the example.
+        """
         self.report(
             "C024",
             f"{path} is {there} in the bytes (at byte {fp.offset}), the example says {given}",
@@ -373,7 +419,7 @@ class _Example:
 
 
 def _is_uuid(value: object) -> bool:
-    """Return whether a value is the text of a uuid."""
+    """Return whether a value is a str that ``uuid.UUID`` accepts. False for every other type."""
     try:
         return isinstance(value, str) and uuid.UUID(value) is not None
     except ValueError:
@@ -381,7 +427,9 @@ def _is_uuid(value: object) -> bool:
 
 
 def check_trials(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about examples that the generated codecs do not read and write as given."""
+    """Yield a diagnostic for each example that the generated codecs do not read and write as given.
+    Yield nothing, and generate no codecs, if no layout or text has examples.
+    """
     if model.has_examples:
         from codecgen.examples.trial import findings  # needed where there are examples
 

@@ -27,7 +27,10 @@ from codecgen.spans import expression_span, hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about all expressions of layouts."""
+    """Yield diagnostics about the expressions of fields, derived values, rules and fills of all
+    layouts, in each version: an unknown name, a wrong type, or a name newer than the owner of the
+    expression. Each id is reported once per place.
+    """
     for layout in model.layouts.values():
         found: list[Diagnostic] = []
         for i, f in enumerate(layout.fields):
@@ -51,7 +54,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless a fill is a number of an element, less a number of the layout around the array."""
+    """Yield a diagnostic unless a fill names an array of layouts, its target and base are integer
+    fields that callers of the builder give, its ``otherwise`` fits the target, and the name of the
+    given value is no field of the elements.
+    """
     array, base = field_of(layout, fill.array), field_of(layout, fill.base)
     if array is None or not isinstance(array.type, ArrayType):
         message = (
@@ -86,7 +92,9 @@ def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic
 
 
 def _is_free_number(f: Field) -> bool:
-    """Return whether a caller of the builder gives a field, and it is a number."""
+    """Return whether a field is an integer without enum that callers of the builder give: it has no
+    constant, ``when``, length, count, checksum or version role. False for ``bool``.
+    """
     worked_out = f.measures is not None or f.counts is not None or f.checksum is not None
     settled = worked_out or f.const is not None or f.is_version or f.when is not None
     plain = isinstance(f.type, ScalarType) and f.type.enum is None and f.type.name != "bool"
@@ -94,7 +102,9 @@ def _is_free_number(f: Field) -> bool:
 
 
 def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics about a rule of a layout."""
+    """Yield a diagnostic if ``about`` names no field of the layout, if the condition is invalid,
+    not boolean or names no field, or if ``ascending`` names no field of the elements of an array.
+    """
     if field_of(scope.layout, rule.about) is None:
         message = f'"{scope.layout.name}" has no field "{rule.about}"'
         help = hint(rule.about, field_spans(scope.layout))
@@ -110,7 +120,9 @@ def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _check_ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless ``ascending`` names a number in every element of an array of the layout."""
+    """Yield a diagnostic unless ``ascending`` is a path ``array.field`` to a number that every
+    element of an array of the layout has directly.
+    """
     help = "write the array and a field of its elements: `ascending: items_.number`"
     where = expression_span(scope.model, path)
     resolver = Resolver(as_maximum(path), scope)
@@ -126,7 +138,10 @@ def _check_ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Dia
 
 
 def _check_field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the expressions of a field."""
+    """Yield a diagnostic if ``when``, ``valid`` or ``refuse`` of a field, or ``until`` of its
+    array, is no valid condition; if its codec is not named by an enum field; or if its default, or
+    that of a bit member, is invalid or of another type. ``when`` sees only earlier fields.
+    """
     before = _limit_scope(scope, index)
     itself = _limit_scope(scope, index + 1)
     if f.when is not None:
@@ -148,7 +163,9 @@ def _check_field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _check_end_condition(f: Field, until: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless ``until`` is a condition on the element."""
+    """Yield a diagnostic unless ``until``, the condition that ends an array, is valid, boolean and
+    names the element (``item``).
+    """
     found = list(check_kind("bool", until, scope, "`until`"))
     yield from found
     if not found and not any(path.names[0] == "item" for path in until.paths()):
@@ -158,7 +175,9 @@ def _check_end_condition(f: Field, until: Expression, scope: Scope) -> Iterator[
 
 
 def _check_codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless a codec is named by a field, or bits of a field, with an enum."""
+    """Yield a diagnostic unless ``by``, the expression that selects the codec of an array, is valid
+    and names a field, or bits of a field, of an enum type.
+    """
     found = list(check_kind("enum", by, scope, "what names a codec"))
     yield from found
     value = Resolver(by, scope).resolve()
@@ -173,7 +192,10 @@ def _limit_scope(scope: Scope, before: int, *, built: bool = False, whole: bool 
 
 
 def check_ages(resolver: Resolver) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each name that is newer than the thing to which the expression belongs."""
+    """Yield a diagnostic for each name in a resolved expression that exists since a later release
+    than the owner of the expression, or since any release if the owner exists since the first.
+    Yield nothing for draft layouts.
+    """
     scope = resolver.scope
     noted, _ = scope.layout.version_notes.get(scope.version or 0, (None, None))
     releases = [s.release for s in (scope.since, noted) if s is not None and s.release is not None]
@@ -188,7 +210,10 @@ def check_ages(resolver: Resolver) -> Iterator[Diagnostic]:
 
 
 def check_kind(kind: str, expression: Expression, scope: Scope, what: str) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless an expression gives a value of ``kind``. ``what`` names it in messages."""
+    """Yield the diagnostics of an expression that does not resolve, one for each name newer than
+    its owner, and one if its value is not of ``kind`` (``bool`` or ``enum``). ``what`` names the
+    expression in messages.
+    """
     resolver = Resolver(expression, scope)
     value = resolver.resolve()
     found = None if value is None else value.type
@@ -205,7 +230,10 @@ def check_kind(kind: str, expression: Expression, scope: Scope, what: str) -> It
 
 
 def _check_default(f: Field, default: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless the default of a field has the type of the field."""
+    """Yield a diagnostic unless the default of a scalar, bytes or text field resolves to the
+    field's type, or to null if bytes or text can be null. Defaults of other types are not checked
+    here.
+    """
     if isinstance(f.type, ScalarType):
         wanted = scalar_type(f.type)
         yield from check_type(default, scope, wanted, f'"{f.name}"')
@@ -219,7 +247,10 @@ def _check_default(f: Field, default: Expression, scope: Scope) -> Iterator[Diag
 def check_type(
     expression: Expression, scope: Scope, wanted: Type, what: str
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless an expression gives a value of the type ``wanted``."""
+    """Yield the diagnostics of an expression that does not resolve, one for each name newer than
+    its owner, and one if its value is not of type ``wanted``. An integer passes for a float, and
+    null for a nullable type. ``what`` names the owner in messages.
+    """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(wanted.enum)
     found = None if value is None else value.type
@@ -238,7 +269,10 @@ def check_type(
 
 
 def _suggest_literal(node: Node, wanted: Type) -> str:
-    """Return help if true or false stands for a number, or 0 or 1 for a condition, and ``""`` otherwise."""
+    """Return the help ``write 1`` or ``write 0`` if true or false stands where an integer is
+    wanted, ``write true`` or ``write false`` if 1 or 0 stands where a boolean is, and ``""``
+    otherwise.
+    """
     if isinstance(node, Truth) and wanted.kind == "int":
         return f"write {int(node.value)}, or `type: bool` for a byte that is true or false"
     if isinstance(node, Number) and wanted.kind == "bool" and node.value in (0, 1):
@@ -247,7 +281,9 @@ def _suggest_literal(node: Node, wanted: Type) -> str:
 
 
 def _check_derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless a derived value is a number or null."""
+    """Yield a diagnostic unless a derived value resolves to a number or null, and one for each name
+    newer than it. Yield nothing if its ``array`` is not an array of the layout.
+    """
     item = None
     if d.array is not None:
         array = field_of(scope.layout, d.array)

@@ -11,8 +11,9 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics if the title of the manifest is empty, a link has a taken name or a bad
-    address, or the schema directory declares nothing.
+    """Yield a diagnostic if the title is empty, a link has the name of the release line, an address
+    is invalid, ``at`` or ``reason`` of an accepted break is empty, or the schema directory has no
+    file besides the manifest.
     """
     manifest = model.manifest
     if not manifest.title:
@@ -38,7 +39,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_address(what: str, pattern: str, part: str, where: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless ``pattern`` is a web address with exactly one ``{}``."""
+    """Yield a diagnostic unless ``pattern`` begins with ``https://`` or ``http://``, has ``{}``
+    exactly once and no other ``{``, and has no character that an address cannot have. ``what`` and
+    ``part`` name the address and what ``{}`` stands for in messages.
+    """
     if not pattern.startswith(("https://", "http://")):
         yield Diagnostic("C017", f"{what} begins with https://", where)
     elif (

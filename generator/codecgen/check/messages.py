@@ -21,7 +21,11 @@ _WRONG_KEYS = {
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the messages of a model."""
+    """Yield a diagnostic for wrong, missing or duplicate keys of messages, versions without a
+    header, references to layouts that are no headers, requests with different headers, bad header
+    fields, and names that the generated message table takes. Yield nothing if no layout is a
+    message.
+    """
     found = [(layout, layout.message) for layout in model.layouts.values() if layout.message]
     if not found:
         return
@@ -53,7 +57,10 @@ def _finding(text: str, where: Span, help: str = "") -> Diagnostic:
 
 
 def _check_keys(layout: Layout, message: Message) -> Iterator[Diagnostic]:
-    """Yield diagnostics about keys that a role lacks, or does not take."""
+    """Yield a diagnostic for each key that the role of a message does not take, such as
+    ``key_field`` of a request or ``key`` of a header, and one if a request or response has no
+    ``key``.
+    """
     for key in _WRONG_KEYS[message.role]:
         if key in message.places:
             text = f"a {message.role} has no `{key}`"
@@ -64,7 +71,10 @@ def _check_keys(layout: Layout, message: Message) -> Iterator[Diagnostic]:
 
 
 def _check_versions(layout: Layout, message: Message) -> Iterator[Diagnostic]:
-    """Yield diagnostics about a message without versions, and about versions without a header."""
+    """Yield a diagnostic if a message has no versions (and nothing more), if ``unstable`` is not
+    within them, if some versions have a header and one has none, and for each header range that has
+    no version of the message or overlaps an earlier range.
+    """
     if layout.versions is None:
         text = f'the {message.role} "{layout.name}" has no versions'
         yield _finding(text, message.span, "give the layout `versions`")
@@ -90,7 +100,9 @@ def _check_versions(layout: Layout, message: Message) -> Iterator[Diagnostic]:
 
 
 def _check_reference(ref: Reference, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless a reference names one version of a header."""
+    """Yield a diagnostic if a reference names no layout, a layout that is not a header, or no
+    existing version of a header that has versions.
+    """
     yield from check_layout_known(ref, model)
     header = model.layouts.get(ref.layout)
     if header is None:
@@ -107,7 +119,9 @@ def _check_reference(ref: Reference, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_request_headers(headers: Mapping[str, Span], model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless all requests have one header, which names the request."""
+    """Yield a diagnostic for each header after the first that requests use, and one if the first is
+    a header without ``key_field``. ``headers`` maps the names of request headers to places.
+    """
     for name, where in [*headers.items()][1:]:
         text = (
             f'"{name}" is a second header of requests: readers know the header before the request'
@@ -122,7 +136,10 @@ def _check_request_headers(headers: Mapping[str, Span], model: Model) -> Iterato
 
 
 def _check_header(layout: Layout, message: Message, plan: Plan) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the fields of a header that name the message."""
+    """Yield a diagnostic if ``key_field`` or ``version_field`` of a header names no field, a field
+    that is no integer, or one without the same type and fixed offset in all versions. Yield nothing
+    for a key that is not given.
+    """
     for key, name in (("key_field", message.key_field), ("version_field", message.version_field)):
         if name is None:
             continue
@@ -146,7 +163,9 @@ def _check_header(layout: Layout, message: Message, plan: Plan) -> Iterator[Diag
 
 
 def _check_names(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about names that the table of the messages takes."""
+    """Yield a diagnostic for a layout, choice or text called ``api``, and for a schema file with
+    the name of the generated message table (``MESSAGE_TABLE``): generated code uses these names.
+    """
     for things in (model.layouts, model.choices, model.texts):
         declared = things.get("api")
         if declared is not None:

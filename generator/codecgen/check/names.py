@@ -142,7 +142,10 @@ _FILE_PART = re.compile(r"[a-z][a-z0-9_-]*\Z")
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the names of packages, files, declarations and fields."""
+    """Yield a diagnostic for each name of the package, a file, a declaration, a field or a derived
+    value that is reserved, too long or invalid in Python, or that collides with another name in
+    generated code.
+    """
     yield from _check_package(model)
     yield from _check_files(model)
     yield from _check_declarations(model)
@@ -153,7 +156,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_package(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the name of the package."""
+    """Yield a diagnostic if the package name is a directory that targets write, a module of the
+    standard library or one that generated code imports, a Python keyword, or longer than
+    ``LONGEST``.
+    """
     name = model.manifest.package
     where = place(model.manifest, "package")
     if name in TARGET_DIRECTORIES:
@@ -167,7 +173,10 @@ def _check_package(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_files(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about file names that cannot become module names, or become the same one."""
+    """Yield a diagnostic for each schema file whose path cannot be a module name or whose first
+    part is reserved, and for files that become the same module, or a module where another needs a
+    package. The manifest is skipped.
+    """
     modules: dict[str, str] = {}
     directories: dict[str, str] = {}
     for file in model.files:
@@ -203,7 +212,10 @@ def _check_files(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_declarations(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the names of declarations."""
+    """Yield a diagnostic for each layout, choice, text, enum or enum value whose name is a Python
+    keyword, is longer than ``LONGEST``, or has a meaning in expressions or generated code; a layout
+    must not have the name of a type.
+    """
     for layout in model.layouts.values():
         if layout.name in (*SCALARS, *FLEXIBLE):
             message = (
@@ -236,7 +248,10 @@ def _check_declarations(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_fields(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the names of fields and derived values of a layout."""
+    """Yield a diagnostic for each field, bit member, rule or derived value whose name is reserved
+    or too long, for a derived value of the layout named like a field, and for two derived values
+    that become one function.
+    """
     taken = CONTAINER | EXPRESSION
     seen: dict[str, Span] = {}
     for f in layout.fields:
@@ -263,7 +278,9 @@ def _check_fields(layout: Layout) -> Iterator[Diagnostic]:
 def check_word(
     name: str, where: Span, taken: frozenset[str], *, field: bool = False
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics if a name is reserved, too long, or one of ``taken``."""
+    """Yield one diagnostic if a name is a Python keyword, in ``taken``, or longer than ``LONGEST``.
+    ``field`` selects the help to use the name with ``_`` appended and ``spelled``.
+    """
     help = "take another name"
     if field:
         help = f'write "{name}_", and `spelled: {name}` for the documents'
@@ -287,7 +304,10 @@ def class_of(enum: str) -> str:
 
 
 def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
-    """Yield the exports of generated modules: (symbol, declaration, place)."""
+    """Yield the exports of generated modules as (symbol, declaration, place): the class of each
+    enum, ``NAME`` of each layout, text and choice, and ``NAME_V3`` of each layout version. The
+    versions are left out if they have no end or span 1000 or more.
+    """
     for enum in model.enums.values():
         yield class_of(enum.name), enum.name, enum.span
     for layout in model.layouts.values():
@@ -304,7 +324,9 @@ def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
 
 
 def _check_used(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about names that collide with names of used directories in generated code."""
+    """Yield a diagnostic for each layout, enum or choice named like the alias of a used directory,
+    and for layouts, used or own, whose names become the same identifier in generated code.
+    """
     for things in (model.layouts, model.enums, model.choices):
         for name, thing in things.items():
             if name in model.manifest.uses:
@@ -327,7 +349,9 @@ def _check_used(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_symbols(model: Model) -> Iterable[Diagnostic]:
-    """Return diagnostics about declarations that become the same symbol."""
+    """Return a diagnostic for each declaration that exports the same symbol as another declaration.
+    It points to the later of the two in file and line order.
+    """
     seen: dict[str, tuple[str, Span]] = {}
     found = []
     for symbol, name, where in symbols(model):

@@ -19,8 +19,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics if the number that means null does not fit the count, length or presence
-    number of a field, in any version.
+    """Yield a diagnostic, for each version, if the number that means null (``null``) does not fit
+    the count, length or presence number of the field or of its elements, or is a possible count or
+    length; or if it is missing for a struct with ``present``.
     """
     for version in versions_of(layout, f.versions):
         one = f.in_versions((version,))
@@ -42,7 +43,9 @@ def _check_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 def check_reach(
     number: int, name: str, reach: tuple[int, int], where: Span
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a number lies within ``reach``, the range of the type ``name``."""
+    """Yield a diagnostic unless ``number`` lies within ``reach``, both ends included. ``name`` is
+    the integer type in the message.
+    """
     if not reach[0] <= number <= reach[1]:
         message = f"{number} does not fit {name} ({reach[0]} to {reach[1]})"
         yield Diagnostic("C017", message, where)
@@ -51,8 +54,8 @@ def check_reach(
 def check_container_default(
     f: Field, where: Span, nullable: bool, *, is_null: bool
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the default of an array or a layout is null, or ``[]`` for arrays, where
-    allowed.
+    """Yield a diagnostic unless the default of an array or layout is null (``is_null``) and null is
+    allowed (``nullable``). A default of ``[]`` does not come here, because it counts as no default.
     """
     if is_null and nullable:
         return
@@ -66,8 +69,8 @@ def check_container_default(
 
 
 def _check_bytes(f: Field, type_: BytesType, key: str = "null") -> Iterator[Diagnostic]:
-    """Yield a diagnostic if bytes or text state a null without a length in front, or one that is
-    out of range or a possible length.
+    """Yield a diagnostic if bytes or text have a ``null`` but no length prefix, or a ``null``
+    outside the prefix's type or that is a possible length. Yield nothing without ``null``.
     """
     if type_.null is None:
         return
@@ -80,8 +83,8 @@ def _check_bytes(f: Field, type_: BytesType, key: str = "null") -> Iterator[Diag
 
 
 def _check_choice(f: Field, type_: ChoiceType, key: str = "null") -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the null of a choice is out of range for its length number, or a
-    possible length.
+    """Yield a diagnostic if the ``null`` of a choice does not fit the type of its length, or is a
+    possible length. Yield nothing if the choice has no ``null`` or no length.
     """
     if type_.null is not None and type_.length is not None:
         yield from _check_number(type_.null, "length", type_.length, place(f, key))
@@ -90,8 +93,9 @@ def _check_choice(f: Field, type_: ChoiceType, key: str = "null") -> Iterator[Di
 def _check_array(
     f: Field, type_: ArrayType, layout: Layout, version: int | None
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if an array states a null without a count or length, or one that is out of
-    range or a possible count, in one version.
+    """Yield a diagnostic if an array has a ``null`` but neither a count nor a length, or a ``null``
+    that does not fit its type or is a possible count. The count may be a field; its type in
+    ``version`` is used. Yield nothing without ``null``.
     """
     if type_.null is None:
         return
@@ -110,8 +114,9 @@ def _check_array(
 
 
 def _check_struct(f: Field, type_: StructType) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if an optional layout states no null, 1 as null, or a null that its
-    presence number cannot hold.
+    """Yield a diagnostic if a struct with a presence number has no ``null``, has 1 (which means
+    present) as ``null``, or has a ``null`` that the type of the number cannot hold. Yield nothing
+    without ``present``.
     """
     present, null = type_.present, type_.null
     if present is None:
@@ -129,7 +134,10 @@ def _check_struct(f: Field, type_: StructType) -> Iterator[Diagnostic]:
 
 
 def _check_number(null: int, what: str, name: str, where: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless ``null`` can mean null for a length or count of type ``name``."""
+    """Yield a diagnostic if ``null`` is not 0 for type ``compact``, is outside the range of the
+    type, or is not negative for another signed type. ``what`` (``length`` or ``count``) is for
+    messages.
+    """
     reach = integer_range(name)
     if name == "compact":
         if null != 0:

@@ -42,7 +42,10 @@ class Ends:
         self.min_sizes: dict[tuple[str, int | None], int] = {}
 
     def findings(self, layout: LayoutPlan) -> Iterator[Diagnostic]:
-        """Yield diagnostics about the fields of a layout."""
+        """Yield a diagnostic for each field that takes the rest of its range although fields that
+        cannot follow come after it, and for each array whose elements take the rest or can be
+        empty.
+        """
         for i, fp in enumerate(layout.in_order):
             what = self.takes_the_rest(fp, layout)
             if what:
@@ -51,7 +54,10 @@ class Ends:
                 yield from self.elements(fp, layout)
 
     def takes_the_rest(self, fp: FieldPlan, layout: LayoutPlan) -> str:
-        """Return in words why only the end of its range ends a field, or ``""`` if the field ends by itself."""
+        """Return in words why a field ends only where its range ends (bytes up to the end, arrays
+        without a count, compressed arrays without a length, and layouts or choices that take the
+        rest), or ``""`` if the field determines its own end.
+        """
         match fp.field.type:
             case BytesType("rest"):
                 return "takes what is left"
@@ -68,8 +74,9 @@ class Ends:
         return ""
 
     def field_ranges(self, layout: LayoutPlan, i: int) -> list[tuple[int, bool]]:
-        """Return the ranges that the field at index ``i`` can end, innermost first: (index of the
-        last field, whether the range is always measured).
+        """Return the measured ranges that contain the field at index ``i``, innermost first, as
+        (index of the last field, whether its length always exists). Return ``[]`` if no length
+        measures the field.
         """
         places = {f.name: j for j, f in enumerate(layout.fields)}
         every = layout.layout.fields
@@ -81,7 +88,10 @@ class Ends:
         return [(last, always) for _, last, always in sorted(around)]
 
     def followers(self, layout: LayoutPlan, i: int, what: str) -> Iterator[Diagnostic]:
-        """Yield a diagnostic if a field after one that takes the rest has no fixed size."""
+        """Yield a diagnostic for the first field that cannot follow field ``i``, which takes the
+        rest (``what`` says why). Only fields in the measured ranges around it count, out to the
+        first that always exists, or else up to the end of the layout.
+        """
         lasts = []
         for last, always in self.field_ranges(layout, i):
             lasts.append(last)
@@ -99,7 +109,10 @@ class Ends:
                 return
 
     def in_the_way(self, layout: LayoutPlan, i: int, follower: FieldPlan) -> str:
-        """Return in words why ``follower`` cannot come after a field that takes the rest, or ``""`` if it can."""
+        """Return in words why ``follower`` cannot come after field ``i``, which takes the rest:
+        field ``i`` is not bytes, ``follower`` has no fixed size, or its condition reads a later
+        field. Return ``""`` if it can. A size may vary if both are present by turns.
+        """
         if not isinstance(layout.fields[i].field.type, BytesType):
             return ": only bytes and text that take what is left leave fields after them"
         f, when = layout.fields[i].field, follower.field.when
@@ -117,7 +130,10 @@ class Ends:
         return any(self.layout_open(plan) for plan in self.plan.held_by(type_, holder))
 
     def layout_open(self, layout: LayoutPlan) -> bool:
-        """Return whether only the bytes around a layout determine its end."""
+        """Return whether a field of a layout takes the rest and no length that always exists
+        measures it. A layout that contains itself counts as not open inside itself. The result is
+        cached.
+        """
         key = (layout.name, layout.version)
         if key not in self.opens:
             self.opens[key] = (
@@ -133,7 +149,9 @@ class Ends:
     # ------------------------------------------------------------ elements
 
     def elements(self, fp: FieldPlan, layout: LayoutPlan) -> Iterator[Diagnostic]:
-        """Yield diagnostics unless each element of an array ends by itself and takes at least one byte."""
+        """Yield a diagnostic if the elements of an array are layouts or cases that take the rest or
+        can be empty. Elements of other types and choices with a length prefix yield nothing.
+        """
         ref = reference_of(fp.field)
         where = place(fp.field, "array")
         choice = choice_of(fp.field)
@@ -152,7 +170,10 @@ class Ends:
     def chosen_elements(
         self, fp: FieldPlan, choice: ChoiceType, layout: LayoutPlan
     ) -> Iterator[Diagnostic]:
-        """Yield diagnostics unless each case of an element ends by itself and takes at least one byte."""
+        """Yield a diagnostic if elements that are a choice accept unknown cases, have a case that
+        takes the rest, or have a case that can be empty. Yield nothing if each element has a length
+        prefix.
+        """
         if choice.length is not None:
             return
         message = ""
@@ -166,7 +187,9 @@ class Ends:
             yield Diagnostic("C031", message, choice.span, help="give each a `length` in front")
 
     def min_size(self, layout: LayoutPlan) -> int:
-        """Return the minimum size of a layout in bytes. A layout within itself counts 0."""
+        """Return the minimum size of a layout in bytes: the sum of its fields. A layout inside
+        itself counts 0. The result is cached.
+        """
         key = (layout.name, layout.version)
         if key not in self.min_sizes:
             self.min_sizes[key] = 0
@@ -174,7 +197,9 @@ class Ends:
         return self.min_sizes[key]
 
     def least_element(self, element: Element, layout: LayoutPlan) -> int:
-        """Return the minimum size in bytes of an element of an array."""
+        """Return the minimum size in bytes of an element of an array. For layouts and choices this
+        is that of the smallest one, or 0 if none is known.
+        """
         if isinstance(element, Reference):
             return min((self.min_size(plan) for plan in self.plan.held(element, layout)), default=0)
         if isinstance(element, BytesType):
@@ -184,15 +209,18 @@ class Ends:
         return scalar_bounds(element.name)[0]
 
     def least_bytes(self, type_: BytesType) -> int:
-        """Return the minimum size in bytes of a value of a bytes or text type, with its length
-        prefix.
+        """Return the minimum size in bytes of a value of a bytes or text type: that of its length
+        prefix, the fixed length, 0 if it takes the rest, or 1 for zero-terminated values.
         """
         if type_.prefix is not None:
             return scalar_bounds(type_.prefix)[0]
         return type_.length if isinstance(type_.length, int) else int(type_.length != "rest")
 
     def min_size_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
-        """Return the minimum size of a field in bytes. Optional fields count 0."""
+        """Return the minimum size of a field in bytes. Fields with ``when`` and types without a
+        minimum, such as padding and arrays up to the end, count 0. Arrays count their prefix, or
+        their fixed number of elements (one with ``until``).
+        """
         if fp.field.when is not None:
             return 0
         if fp.size is not None:
@@ -224,7 +252,9 @@ class Ends:
         return before if nothing else before + self.fewest(choice, layout)
 
     def fewest(self, type_: FieldType, layout: LayoutPlan) -> int:
-        """Return the minimum size in bytes of the layouts that a field can hold."""
+        """Return the minimum size in bytes of the layouts that a field can hold: 0 for a choice
+        that accepts unknown cases, and if no layout is known.
+        """
         if isinstance(type_, ChoiceType) and type_.unknown:
             return 0
         held = self.plan.held_by(type_, layout)

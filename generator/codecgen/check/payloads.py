@@ -41,7 +41,10 @@ _TAKEN = frozenset(
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about views of payloads."""
+    """Yield diagnostics about views over payloads (views with ``parts``): bad names, unknown or
+    undecidable parts, and, if these are fine, rows with wrong parts, arrays, columns or conditions.
+    Views over entries are skipped.
+    """
     plan = None
     for view in model.views.values():
         if not view.parts:
@@ -55,7 +58,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_parts(view: View, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the parts of a payload and their discriminator."""
+    """Yield a diagnostic for each part with a reserved name, of an unknown layout or choice,
+    decided by a second field, decided by nothing before it or by a field of another enum, with a
+    choice inside its choice, or with a layout whose bytes do not give its version.
+    """
     kinds = part_kinds(model, view)
     deciders = [kind for kind in kinds if kind.decides]
     for i, kind in enumerate(kinds):
@@ -107,7 +113,10 @@ def _layouts_of(kind: PartKind) -> set[str]:
 def _check_same_enum(
     decider: PartKind, kind: PartKind, model: Model, view: View
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the discriminator has another enum than the choice that is given it."""
+    """Yield a diagnostic if a layout of the deciding part has a discriminator of another enum than
+    the one ``kind``'s choice is given. Only the first is reported. Nothing is reported if either
+    has no enum.
+    """
     assert decider.choice is not None and kind.choice is not None
     for name in sorted(_layouts_of(decider)):
         f = field_of(model.layouts[name], decider.choice.by or "")
@@ -120,7 +129,10 @@ def _check_same_enum(
 
 
 def _check_rows(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
-    """Yield diagnostics about keys and layouts of rows."""
+    """Yield a diagnostic if rows name no parts, have ``header_only``, ``full_check`` or ``write``
+    (not for payloads), or name an unknown part or a layout that the part never has. Rows with valid
+    parts are checked further by ``_check_occurrence``.
+    """
     model = plan.model
     if not rows.parts:
         known = ", ".join(f"{name}: .." for name in view.parts)
@@ -156,7 +168,10 @@ def _check_rows(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
 def _check_occurrence(
     rows: Rows, view: View, plan: Plan, kinds: dict[str, PartKind]
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics if no payload has the parts of the rows, or a column or array is unknown."""
+    """Yield a diagnostic if no discriminator value gives the parts of the rows together, a column
+    is not one of the view, or ``each`` is no array of one of the parts. Otherwise check the columns
+    and conditions too; unknown columns do not prevent that.
+    """
     decider = next((kind for kind in kinds.values() if kind.decides), None)
     numbers: list[int | None] = [None] if decider is None else [*decider.cases]
     found = ({n: kind.reference(number) for n, kind in kinds.items()} for number in numbers)
@@ -186,8 +201,9 @@ def _check_occurrence(
 
 
 def _list_companions(rows: Rows, kinds: dict[str, PartKind]) -> str:
-    """Return in words the layouts that other parts have together with the deciding part's
-    layout.
+    """Return as text which layouts the other parts can have together with the rows' layout of the
+    deciding part: ``value is a or b there``. Return ``""`` if no part decides or the rows do not
+    name it. Parts that are no choice are left out.
     """
     decider = next((kind for kind in kinds.values() if kind.decides), None)
     if decider is None or decider.name not in rows.parts:
@@ -203,7 +219,10 @@ def _list_companions(rows: Rows, kinds: dict[str, PartKind]) -> str:
 
 
 def _check_columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the values of the columns, for each combination of parts."""
+    """Yield a diagnostic, for each combination of layouts that selects these rows, if ``when`` is
+    no valid condition or a column value is invalid, of the wrong type or too wide. Skip a
+    combination in which ``when`` is always false or the array of ``each`` does not exist.
+    """
     for _, layouts, named in iterate_combinations(plan, view):
         if not any(one is rows for one in named):
             continue

@@ -15,7 +15,10 @@ DEEPEST = Limits().depth
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about endless and too deep recursion."""
+    """Yield a diagnostic for each group of layouts that contain themselves without a field that can
+    end it (no ``when``, null, limited array or ending case). If there are none, yield one for the
+    first layout that nests deeper than ``DEEPEST``.
+    """
     ending = _ending_layouts(model)
     endless = {
         name: [f for f in layout.fields if _is_endless(f) and not _has_ending_case(f, ending)]
@@ -32,7 +35,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _is_endless(f: Field) -> bool:
-    """Return whether a field always holds a layout, with nothing that limits the depth."""
+    """Return whether a field always holds a layout. False if it holds none, has a ``when``, is a
+    struct that can be null, a choice that can be null or unknown, or an array with a ``nesting``
+    limit that can be empty.
+    """
     if not references_of(f) or f.when is not None or getattr(f.type, "present", None):
         return False
     choice = choice_of(f)
@@ -58,7 +64,9 @@ def _is_ending(ref: Reference, ending: set[str]) -> bool:
 
 
 def _ending_layouts(model: Model) -> set[str]:
-    """Return the names of the layouts that can end, whatever they contain."""
+    """Return the names of the layouts of which every field can end: it is optional or limited in
+    depth, or holds layouts that can end.
+    """
     ending: set[str] = set()
     grows = True
     while grows:
@@ -81,7 +89,10 @@ def _does_field_end(f: Field, ending: set[str]) -> bool:
 
 
 def _shortest_cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
-    """Return the layouts on the shortest way from ``start`` back to itself, or ``[]`` if there is none."""
+    """Return the layouts on a shortest way from ``start`` back to itself along the fields in
+    ``edges``, beginning with ``start`` and without repeating it. Return ``[]`` if there is none.
+    The order is that in which each holds the next.
+    """
     came_from: dict[str, str] = {}
     todo = [start]
     while todo:
@@ -99,7 +110,10 @@ def _shortest_cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
 
 
 def _endless_diagnostic(layout: Layout, cycle: list[str], fields: list[Field]) -> Diagnostic:
-    """Return the diagnostic about a layout that contains itself without end."""
+    """Return the diagnostic about a layout that contains itself without end. It points to the
+    field, one of ``fields``, that holds the next layout of ``cycle``; its help depends on whether
+    that is a choice, an array or a struct.
+    """
     following = cycle[1] if len(cycle) > 1 else cycle[0]
     refs = [(f, ref) for f in fields for ref in references_of(f) if ref.layout == following]
     f, ref = refs[0]
@@ -115,7 +129,9 @@ def _endless_diagnostic(layout: Layout, cycle: list[str], fields: list[Field]) -
 
 
 def _check_depth(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each layout that nests deeper than parsers go. An array counts as one level."""
+    """Yield one diagnostic for the first layout that nests layouts deeper than ``DEEPEST``, the
+    limit of parsers. An array of layouts counts as one more level.
+    """
     depth: dict[str, int] = {}
     for layout in model.layouts.values():
         todo = [layout.name]
@@ -137,7 +153,9 @@ def _check_depth(model: Model) -> Iterator[Diagnostic]:
 
 
 def _held_depths(layout: Layout, model: Model) -> dict[str, int]:
-    """Return the layouts that a layout holds directly, and how many levels deeper they lie."""
+    """Return each declared layout that a layout holds directly, with 1 if an array holds it, else
+    0: the levels to add to its own depth.
+    """
     out: dict[str, int] = {}
     for f in layout.fields:
         for ref in references_of(f):

@@ -24,8 +24,9 @@ from codecgen.spans import hint, place, unknown
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about names of enums, layouts, choices, counted arrays and codecs that are
-    not declared.
+    """Yield a diagnostic for each name that is not declared, or not as the right kind of thing:
+    enums and their values, layouts, choices and cases, fields that count or derive, codecs and
+    their variants, and layouts and fields of overhead tables.
     """
     for layout in model.layouts.values():
         yield from _check_enums(layout, model)
@@ -45,7 +46,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def check_layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a reference names a layout."""
+    """Yield a diagnostic unless a reference names a layout. Yield nothing if another diagnostic
+    covers the name already (``model.is_broken``). Whether its version exists is not checked.
+    """
     if ref.layout in model.layouts or model.is_broken(ref.layout):
         return
     others = (("a choice", model.choices), ("an enum", model.enums), ("a text", model.texts))
@@ -64,7 +67,9 @@ def check_layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_choice_known(f: Field, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the choice of a field is declared."""
+    """Yield a diagnostic if a field holds a choice that is not declared, or a name that is a layout
+    or enum. Yield nothing for fields without a choice and for names that another diagnostic covers.
+    """
     for one in f.variants():
         found = choice_of(one)
         if found is None or found.choice in model.choices or model.is_broken(found.choice):
@@ -84,7 +89,9 @@ def _check_choice_known(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 
 def check_value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless ``word`` is a value of an enum."""
+    """Yield a diagnostic unless ``word`` is the name of a value of the enum. Numbers and spellings
+    are not accepted.
+    """
     spans = {value.name: value.span for value in enum.values}
     if word not in spans:
         message = f'"{word}" is not a value of the enum "{enum.name}"'
@@ -93,7 +100,9 @@ def check_value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic
 
 
 def _check_enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless ``name`` is an enum."""
+    """Yield a diagnostic if ``name`` is not declared, or is a layout or choice. Yield nothing if
+    another diagnostic covers the name.
+    """
     if name in model.enums or model.is_broken(name):
         return
     other = model.layouts.get(name) or model.choices.get(name)
@@ -108,7 +117,9 @@ def _check_enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnost
 
 
 def _check_enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about enums and enum values that fields and bits name."""
+    """Yield a diagnostic for each enum that a field or bit member names and that is not declared,
+    and for each value under ``only`` that its enum lacks or that is listed twice.
+    """
     for thing, name, only in enum_uses(layout):
         yield from _check_enum_known(name, place(thing, "enum"), model)
         enum = model.enums.get(name)
@@ -124,7 +135,9 @@ def _check_enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:
 def _check_field_known(
     word: str, layout: Layout, where: Span, declared: Mapping[str, Span] | None = None
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless ``word`` is a field of a layout."""
+    """Yield a diagnostic unless ``word`` is a field of the layout or, if ``declared`` is given, one
+    of its names.
+    """
     spans = field_spans(layout) if declared is None else declared
     if word not in spans:
         message = f'"{layout.name}" has no field "{word}"'
@@ -132,7 +145,9 @@ def _check_field_known(
 
 
 def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless ``counts`` names an array of the layout."""
+    """Yield a diagnostic if ``counts`` of a field names no field of the layout, or one that is not
+    an array. Yield nothing without ``counts``.
+    """
     if f.counts is None:
         return
     arrays = {g.name: g.span for g in layout.fields if isinstance(g.type, ArrayType)}
@@ -146,7 +161,10 @@ def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the codecs that an array excludes or varies."""
+    """Yield a diagnostic for each codec under ``except`` or ``variants`` of a compressed array that
+    is no value of its enum, and for each variant of writing or reading that the codec does not
+    have. Yield nothing if the enum is unknown.
+    """
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     if compression is None:
         return
@@ -167,7 +185,9 @@ def _check_codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_codec_enums(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each value of a codec enum that is not the name of a codec."""
+    """Yield a diagnostic for each value of an enum that selects the codec of an array, unless a
+    codec has its name or the array excludes it.
+    """
     for layout in model.layouts.values():
         for f in layout.fields:
             compression = f.type.compression if isinstance(f.type, ArrayType) else None
@@ -184,14 +204,18 @@ def _check_codec_enums(model: Model) -> Iterator[Diagnostic]:
 def _check_variant(
     name: str, known: tuple[str, ...], what: str, where: Span
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a variant of a codec is known."""
+    """Yield a diagnostic unless ``name`` is in ``known``, the variants of a codec. ``what``
+    describes it in messages.
+    """
     if name not in known:
         help = f"known: {', '.join(known)}" if known else "it has no variants"
         yield Diagnostic("C023", f'no way in which {what} is called "{name}"', where, help=help)
 
 
 def _check_derived_arrays(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about derived values for elements of something that is not an array."""
+    """Yield one diagnostic for each array that derived values name and that is no field of the
+    layout, or is a field but not an array.
+    """
     seen = set()
     for d in layout.derived:
         if d.array is None or d.array in seen:
@@ -207,7 +231,9 @@ def _check_derived_arrays(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_overhead(overhead: Overhead, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the layouts and fields of an overhead table."""
+    """Yield a diagnostic for each column of an overhead table that names an unknown layout, or an
+    unknown array or field of it.
+    """
     for column in overhead.columns:
         yield from check_layout_known(column.layout, model)
         layout = model.layouts.get(column.layout.layout)
@@ -216,7 +242,10 @@ def _check_overhead(overhead: Overhead, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_column(column: OverheadOf, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the fields that a column of an overhead table names."""
+    """Yield a diagnostic if a column of an overhead table names an ``array`` that the layout lacks,
+    or a field (``sizes``, ``number``) that the layout, or the layout of the array's elements,
+    lacks.
+    """
     message: Layout | None = layout
     if column.array is not None:
         array = field_of(layout, column.array)
@@ -242,7 +271,10 @@ def place_of(column: OverheadOf, key: str) -> Span:
 
 
 def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the layouts and discriminators of a choice."""
+    """Yield a diagnostic if a case of a choice names an unknown layout, ``given`` names an unknown
+    enum, or a case is no value of that enum, no number of the given type, or no value of the field
+    ``by``, which must be in all cases.
+    """
     for _, ref in choice.named:
         if ref.layout not in model.choices:
             yield from check_layout_known(ref, model)
@@ -276,7 +308,9 @@ def _enum_value_help(number: int, enum: Enum | None) -> str:
 
 
 def _check_by(choice: Choice, by: str, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless ``by`` is a field of every case, and the cases are its values."""
+    """Yield a diagnostic for each case that is text but no value of the enum of the field ``by``,
+    and one if a layout of a case has no field ``by``.
+    """
     for key, ref in choice.named:
         layout = model.layouts.get(first_layout(ref, model.choices))
         if isinstance(key, str):

@@ -26,7 +26,11 @@ from codecgen.spans import hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about lengths, counts, checksums and fixed sizes of all layouts."""
+    """Yield diagnostics about fields that measure, count or cover others: conflicting keys, ranges
+    with unknown or swapped ends, wrong types, and arrays, paddings and codecs that are not
+    determined. If a layout has none of these, also report measured ranges that overlap and
+    checksums that cover each other.
+    """
     for layout in model.layouts.values():
         found: list[Diagnostic] = []
         for f in layout.fields:
@@ -48,7 +52,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_roles(f: Field) -> Iterator[Diagnostic]:
-    """Yield diagnostics about keys of a field that exclude each other."""
+    """Yield a diagnostic if two keys decide what is written into a field (``measures``, ``counts``,
+    ``checksum``, ``is``, ``const``, ``default`` or ``absent``), ``endian`` has no effect,
+    ``default`` repeats ``absent``, or a length, count or checksum has the wrong type.
+    """
     keys = [
         ("measures", f.measures is not None),
         ("counts", f.counts is not None),
@@ -84,7 +91,9 @@ def _check_roles(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_integer(f: Field, key: str) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the field with ``key`` is an integer."""
+    """Yield a diagnostic if the field with ``key`` (``measures``, ``counts`` or ``checksum``) is
+    not an integer in all versions, or has an enum.
+    """
     what = {"measures": "a length", "counts": "a count", "checksum": "a checksum"}[key]
     numbers = all(isinstance(t, ScalarType) and integer_range(t.name) for t in f.all_types())
     if not isinstance(f.type, ScalarType) or not numbers:
@@ -98,7 +107,11 @@ def _check_integer(f: Field, key: str) -> Iterator[Diagnostic]:
 def _check_range(
     f: Field, field_range: FieldRange | None, key: str, layout: Layout
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the ends and the order of a field range."""
+    """Yield a diagnostic if a field range has an unknown end, is empty, or ends before it begins;
+    if a length cannot measure itself or fields before it; if a checksum covers itself or zeroes a
+    field outside its range; or if a version has the field but not an end. Yield nothing if
+    ``field_range`` is None.
+    """
     if field_range is None:
         return
     unknown = False
@@ -141,8 +154,8 @@ def _check_range(
 
 
 def _check_self_count(f: Field, layout: Layout, more: bool, where: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a length that counts itself has a fixed size, always exists, and has a
-    successor in its range.
+    """Yield a diagnostic if a length whose range includes itself has no fixed size, has a ``when``,
+    or (``more`` is False) measures nothing else.
     """
     why = ""
     if not isinstance(f.type, ScalarType) or not is_integer(f.type.name):
@@ -160,7 +173,9 @@ def _check_self_count(f: Field, layout: Layout, more: bool, where: Span) -> Iter
 def _check_counted_before(
     f: Field, layout: Layout, before: tuple[Field, ...], where: Span
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the fields before a length in its range always exist and have fixed sizes."""
+    """Yield a diagnostic for the first field in ``before``, the measured fields in front of the
+    length ``f``, that has a ``when``, is in other versions than ``f``, or has no fixed size.
+    """
     for g in before:
         why = ""
         if g.when is not None or g.versions != f.versions:
@@ -184,7 +199,9 @@ def _range_help(layout: Layout, own: int) -> str:
 def _check_ends_exist(
     f: Field, field_range: FieldRange, key: str, layout: Layout, start: Span, stop: Span
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each version that has the field, but not both ends of its range."""
+    """Yield a diagnostic for each end of a field range that is missing in a version that has the
+    field ``f``. Only the first such version is reported for each end.
+    """
     for name, where in ((field_range.first, start), (field_range.last, stop)):
         end = field_of(layout, name) if name else None
         if end is None:
@@ -200,7 +217,10 @@ def _check_ends_exist(
 
 
 def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about a count and its array."""
+    """Yield a diagnostic if a count comes after its array, another field counts the array already,
+    the array can exist without its count (``when``), or a version has only one of them. Yield
+    nothing if the field counts no array.
+    """
     array = field_of(layout, f.counts) if f.counts is not None else None
     if array is None or not isinstance(array.type, ArrayType):
         return
@@ -227,7 +247,9 @@ def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_array(f: Field) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless exactly one key ends an array."""
+    """Yield a diagnostic if an array has more than one of ``count``, ``length``, ``until`` and a
+    field that counts it, or none of them. Yield nothing for other fields.
+    """
     if not isinstance(f.type, ArrayType):
         return
     given = [key for key in ("count", "length", "until") if key in f.places]
@@ -244,7 +266,9 @@ def _check_array(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_codec(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the field that names the codec exists wherever the array does."""
+    """Yield a diagnostic if the field that selects the codec of an array has a ``when`` and the
+    array does not have the same one. Yield nothing for other fields.
+    """
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     for path in compression.by.paths() if compression is not None else ():
         by = field_of(layout, path.names[0])
@@ -261,9 +285,9 @@ def _check_codec(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def measured_ranges(layout: Layout, version: int | None) -> list[tuple[Field, int, int]]:
-    """Return the ranges that fields of a version measure: (measuring field, first, last).
-
-    ``first`` and ``last`` (included) are indexes into ``layout.fields``. Ranges that name unknown fields are left out.
+    """Return the field ranges that lengths measure in a version, as (length field, index of the
+    first, index of the last field), both included, into ``layout.fields``, in field order. Ranges
+    with unknown ends are left out.
     """
     out = []
     for f in layout.fields:
@@ -275,7 +299,9 @@ def measured_ranges(layout: Layout, version: int | None) -> list[tuple[Field, in
 
 
 def _check_nesting(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
-    """Yield diagnostics about measured ranges that overlap or are equal."""
+    """Yield a diagnostic for each pair of measured ranges in a version that are equal or overlap,
+    unless one lies inside the other and the outer one's length comes first.
+    """
     field_ranges = measured_ranges(layout, version)
     for i, (f, first, last) in enumerate(field_ranges):
         for g, other_first, other_last in field_ranges[:i]:
@@ -307,7 +333,9 @@ def _check_nesting(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
 def check_zeroed_fields(
     f: Field, field_range: FieldRange, key: str, layout: Layout, first: int, last: int
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless each field under ``zero`` lies in the range of the checksum."""
+    """Yield a diagnostic for each field under ``zero`` that the layout lacks or that is outside the
+    range ``first`` to ``last`` (indexes, both included) of the checksum.
+    """
     for i, name in enumerate(field_range.zero):
         where = f.places.get(f"{key}.zero.{i}", f.places.get(f"{key}.zero", field_range.span))
         index = index_of(layout, name)
@@ -321,7 +349,9 @@ def check_zeroed_fields(
 
 
 def check_mask(f: Field) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the mask of a checksum fits its width."""
+    """Yield a diagnostic unless the mask of a checksum is from 1 to the largest number of its
+    width. Yield nothing for fields without checksum or mask.
+    """
     crc = None if f.checksum is None else CRCS[f.checksum]
     if crc is None or f.mask is None or 0 < f.mask < 1 << crc.width:
         return
@@ -331,7 +361,7 @@ def check_mask(f: Field) -> Iterator[Diagnostic]:
 
 
 def check_overlap(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a checksum covers a field twice."""
+    """Yield one diagnostic if two of the ranges that a checksum covers share a field."""
     seen: dict[int, FieldRange] = {}
     for key, part in covered_parts(f):
         ends = range_bounds(layout, f, part)
@@ -344,7 +374,10 @@ def check_overlap(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def check_cycles(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if checksums cover each other, so that none can be computed first."""
+    """Yield one diagnostic if a checksum in a version covers itself through other checksums, so
+    that none can be computed first. Checksums that count as zero in a range do not count as
+    covered.
+    """
     covers: dict[str, list[Field]] = {}
     checksums = [f for f in layout.fields if f.checksum is not None and exists_in(f, version)]
     for f in checksums:
@@ -382,7 +415,10 @@ _VALUE_KEYS = ("default", "absent", "const", "valid", "refuse", "unit", "is", "m
 
 
 def check_sizes(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about fixed counts and padding of a field."""
+    """Yield a diagnostic if a fixed count of an array is out of range, if bytes or text without
+    fixed length are padded, or if a padding field has a bad multiple, a key for values, or a length
+    of variable size before it.
+    """
     for type_ in f.all_types():
         match type_:
             case ArrayType(fixed=int(number)):
@@ -398,8 +434,8 @@ def check_sizes(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_fixed_count(f: Field, number: int) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the fixed number of elements is not 1 to MOST_ELEMENTS, or if ``at_least`` is given although
-    the number is fixed.
+    """Yield a diagnostic if the fixed number of elements is not 1 to ``MOST_ELEMENTS``, or if
+    ``at_least`` is given although the number is fixed in all versions.
     """
     if not 1 <= number <= MOST_ELEMENTS:
         message = f'"{f.name}" cannot always have {number} elements'
@@ -418,7 +454,9 @@ def _unpaddable_diagnostic(f: Field, key: str) -> Diagnostic:
 
 
 def _check_padding_place(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a length of variable size precedes padding. Builders do not know the position then."""
+    """Yield one diagnostic if a length field of variable size comes before padding, because
+    builders write the length last and so do not know the position of the padding.
+    """
     for g in layout.fields[: layout.fields.index(f)]:
         if g.measures is not None and not all(has_fixed_size(one) for one in g.variants()):
             message = f'where "{f.name}" begins depends on how long the length "{g.name}" is, which is worked out last'
@@ -428,7 +466,9 @@ def _check_padding_place(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_padding(f: Field, multiple: int) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the multiple of padding, and about keys that need a value."""
+    """Yield a diagnostic if the multiple is not 2 to ``MOST_PADDING``, and one for the first key of
+    the field that needs a value, such as ``default``.
+    """
     if not 2 <= multiple <= MOST_PADDING:
         message = f'"{f.name}" cannot go up to a multiple of {multiple}'
         yield Diagnostic("C062", message, place(f, "padding"), help=f"write 2 to {MOST_PADDING}")

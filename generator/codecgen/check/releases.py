@@ -15,7 +15,10 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the releases of all declarations."""
+    """Yield a diagnostic for each release that the manifest does not list, releases that are out of
+    order, parts older than their whole, drafts with a release, holders older than what they hold,
+    and folders of ``as_of_folders`` without a schema.
+    """
     manifest = model.manifest
     yield from _check_order(manifest)
     for i, release in enumerate(manifest.as_of):
@@ -38,7 +41,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _as_of_folders(model: Model) -> Iterator[Diagnostic]:
-    """Report each folder of ``as_of_folders`` in which no file declares a layout, enum, choice or text."""
+    """Yield a diagnostic for each folder of ``as_of_folders`` in which no file declares a layout,
+    enum, choice or text. Subfolders do not count; ``.`` is always accepted.
+    """
     manifest = model.manifest
     declared: list[Declared] = [*model.layouts.values(), *model.enums.values()]
     declared += [*model.choices.values(), *model.texts.values()]
@@ -54,7 +59,9 @@ def _as_of_folders(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_order(manifest: Manifest) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless the manifest lists its releases from the oldest to the newest."""
+    """Yield a diagnostic if releases are listed without a ``release_line``, and one for each
+    release that is not newer than the one before it.
+    """
     if manifest.releases and manifest.release_line is None:
         message = "releases need a `release_line`: the key under `since` that names one"
         yield Diagnostic("C005", message, place(manifest, "releases"))
@@ -73,7 +80,7 @@ def is_known_release(release: str, manifest: Manifest) -> bool:
 
 
 def _check_known(release: str | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the manifest lists a release."""
+    """Yield a diagnostic unless ``release`` is None or the manifest lists it."""
     if release is None or is_known_release(release, manifest):
         return
     help = did_you_mean(release, manifest.releases)
@@ -89,7 +96,10 @@ def _check_since(since: Since | None, where: Span, manifest: Manifest) -> Iterat
 
 
 def _check_layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the releases of a layout, its versions and its fields."""
+    """Yield a diagnostic for each release in a layout that is unknown, earlier than that of the
+    whole it belongs to, or wrongly ordered; if a draft has ``since``; and if a field holds or
+    measures something newer than itself.
+    """
     manifest = model.manifest
     yield from _check_since(layout.since, place(layout, "since"), manifest)
     yield from _check_since(layout.draft, place(layout, "draft"), manifest)
@@ -138,7 +148,9 @@ def _check_layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
 def _check_not_older(
     inner: Since | None, outer: Since | None, what: str, where: Span
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a part is older than the whole. ``what`` names the whole."""
+    """Yield a diagnostic if the release of ``inner`` is before that of ``outer``. Yield nothing if
+    either has no release. ``what`` names the whole in messages.
+    """
     if inner is None or outer is None or inner.release is None or outer.release is None:
         return
     if release_key(inner.release) < release_key(outer.release):
@@ -149,7 +161,9 @@ def _check_not_older(
 def _check_former_name(
     f: Field, formerly: Formerly | None, layout: Layout, manifest: Manifest
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the release until which a field had another name."""
+    """Yield a diagnostic if ``formerly.until`` is a release that the manifest does not list, or not
+    later than the first release of the field. Yield nothing if ``formerly`` is None.
+    """
     if formerly is None:
         return
     where = place(f, "formerly.until")
@@ -164,13 +178,17 @@ def _check_former_name(
 def _check_misprint(
     misprint: Misprint | None, where: Span, manifest: Manifest
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the manifest lists the release of a misprint."""
+    """Yield a diagnostic if the release until which a misprint lasts is not listed in the manifest.
+    Yield nothing if ``misprint`` is None.
+    """
     if misprint is not None:
         yield from _check_known(misprint.until, where, manifest)
 
 
 def _check_range_ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if an end of a field range is newer than the field that measures it."""
+    """Yield a diagnostic for each field that a length or checksum range begins or ends with, or
+    that a count counts, if it exists since a later release than the length, checksum or count.
+    """
     own = f.since or layout.since
     first = own.release if own is not None else None
     ends = [] if f.measures is None else [("measures", f.measures)]
@@ -190,7 +208,10 @@ def _check_range_ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about held layouts that are newer than their holder, or drafts."""
+    """Yield a diagnostic if a field of a layout that is no draft holds a draft, or a layout or
+    choice newer than the field. For a choice the choice's own release counts. Declarations of used
+    directories are not checked.
+    """
     used = choice_of(f)
     if used is None:
         for ref in references_of(f):
@@ -203,7 +224,10 @@ def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
 def _check_held_layout(
     ref: Reference, f: Field, layout: Layout, model: Model
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics about one held layout."""
+    """Yield a diagnostic if the layout ``ref`` is a draft or newer than the field ``f`` that holds
+    it. Yield nothing if the holder ``layout`` is a draft, or if ``ref`` is unknown or of a used
+    directory.
+    """
     held = model.layouts.get(ref.layout)
     if held is None or layout.draft is not None or is_used(ref.layout):
         return
@@ -217,7 +241,9 @@ def _check_held_layout(
 def _check_held_since(
     held: Layout | Choice, where: Span, f: Field, layout: Layout
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a held layout, or its version, is newer than the field that holds it."""
+    """Yield a diagnostic if ``held`` exists since a later release than the field (or, without
+    ``since``, its layout). Yield nothing if either has no release. Versions are not compared.
+    """
     since = f.since or layout.since
     if since is not None and since.release is not None:
         newer = held.since.release if held.since is not None else None

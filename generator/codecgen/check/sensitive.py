@@ -19,8 +19,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_naming_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics if the field that names a secret does not exist or is no text, or if the
-    endings of secret names are missing, empty or not in lower case.
+    """Yield a diagnostic if the field that names a secret (``named_by``) is unknown or no text, if
+    no endings of secret names are given, or if an ending is empty or not in lower case. Yield
+    nothing if no field names the secret.
     """
     secret = f.sensitive
     if secret is None or secret.named_by is None:

@@ -39,7 +39,11 @@ _NOT_TAGGED = (
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about flexible layouts and tagged fields."""
+    """Yield diagnostics about flexible layouts (compact lengths and tagged fields): bad
+    ``flexible`` ranges, fields of the same name, tags out of range or used twice, ranges that end
+    in a tagged field, held layouts that are not equally flexible, and tagged fields without a
+    usable default.
+    """
     for layout in model.layouts.values():
         if not layout.is_local:
             yield from _check_flexible(layout)
@@ -53,8 +57,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_flexible(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the range ``flexible`` has an upper end, is given without versions, or
-    begins after all versions of the layout.
+    """Yield a diagnostic if the range ``flexible`` has an upper end, begins above 0 for a layout
+    without versions, or begins after all versions of the layout. Yield nothing if it is ``never``
+    or not given.
     """
     said, versions = layout.flexible, layout.versions
     if not isinstance(said, Versions):
@@ -72,7 +77,9 @@ def _check_flexible(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_names(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about tagged fields whose name another field of the layout has."""
+    """Yield a diagnostic for each field that has the name of an earlier field of the layout, also
+    if that is the generated list of unknown tagged fields.
+    """
     seen: dict[str, Field] = {}
     for f in layout.fields:
         other = seen.setdefault(f.name, f)
@@ -89,7 +96,9 @@ def _check_names(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_tags(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about tags that are out of range or used twice."""
+    """Yield a diagnostic for each tag that is not 0 to ``HIGHEST``, or that an earlier field of the
+    layout has, in any version.
+    """
     seen: dict[int, Field] = {}
     for f in layout.fields:
         if f.tag is None:
@@ -105,7 +114,9 @@ def _check_tags(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_ranges(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a field range begins or ends with a tagged field."""
+    """Yield a diagnostic for each tagged field with which a range of a length or checksum begins or
+    ends.
+    """
     for f in layout.fields:
         measured = [] if f.measures is None else [("measures", f.measures)]
         for key, found in (*measured, *covered_parts(f)):
@@ -118,7 +129,10 @@ def _check_ranges(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless the layouts in a flexible layout are flexible in the same versions."""
+    """Yield a diagnostic if a flexible layout holds a layout that does not say whether it is
+    flexible, or is flexible in other versions than its holder. Layouts with a fixed version, a
+    version field or no versions of their own are exempt from the second.
+    """
     ref = reference_of(f)
     held = None if ref is None else model.layouts.get(ref.layout)
     if held is None or ref is None or held.is_local or layout.flexible in (None, "never"):
@@ -143,7 +157,10 @@ def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about keys and types that a tagged field cannot have."""
+    """Yield a diagnostic if a tagged field has a key that it cannot have (and no other diagnostic
+    then), exists in a version that is not flexible, has no default that is known when it is
+    omitted, or is a choice, an array of fixed size, or bytes without a length.
+    """
     for key in _NOT_TAGGED:
         if key in f.places:
             message = f'"{key}" is not for tagged fields'
@@ -182,7 +199,10 @@ def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diag
 
 
 def _check_filled(f: Field, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless all fields of a tagged layout with the default ``{}`` have defaults."""
+    """Yield a diagnostic for each field of a layout held with the default ``{}`` that has no
+    default, constant or ``absent`` of its own and is not an array, tagged, nullable struct or
+    version field.
+    """
     ref = reference_of(f)
     held = None if ref is None else model.layouts.get(ref.layout)
     for inner in () if held is None else held.fields:
@@ -197,7 +217,9 @@ def _check_filled(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_versions(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics if a tagged field exists in a version that is not flexible."""
+    """Yield a diagnostic if the layout has no flexible versions, or if a tagged field exists in a
+    version before the first flexible one.
+    """
     if not isinstance(layout.flexible, Versions):
         message = f'"{layout.name}" has no flexible versions, and "{f.name}" is tagged'
         yield Diagnostic("C052", message, place(f, "tag"), help="add `flexible: 0+`")
@@ -210,7 +232,9 @@ def _check_versions(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_default(f: Field) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the default of a tagged field depends on other fields."""
+    """Yield a diagnostic unless the default of a tagged field is a literal (number, truth, bytes,
+    text or null) or the name of an enum value.
+    """
     assert f.default is not None
     node = f.default.node
     word = isinstance(node, Path) and len(node.names) == 1 and getattr(f.type, "enum", None)

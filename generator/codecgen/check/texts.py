@@ -35,7 +35,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_text(text: Text, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about a text."""
+    """Yield a diagnostic if a text has neither lines nor keys, a pointless ``may_be_empty``, two
+    examples of one name, or bad names, lines, keys, tolerances, constants or conditions. An empty
+    text gets only the first.
+    """
     if not text.lines and not text.properties:
         yield Diagnostic("C017", f'"{text.name}" has no lines and no keys', text.span)
         return
@@ -60,7 +63,9 @@ def _check_text(text: Text, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_names(text: Text) -> Iterator[Diagnostic]:
-    """Yield diagnostics if names of lines and values are not allowed or taken by generated code."""
+    """Yield a diagnostic for each line, value of a line or property whose name is reserved, too
+    long, or used by generated code or expressions.
+    """
     taken = CONTAINER | EXPRESSION
     for line in text.lines:
         yield from check_word(line.name, line.span, taken)
@@ -71,8 +76,9 @@ def _check_names(text: Text) -> Iterator[Diagnostic]:
 
 
 def _check_lines(text: Text) -> Iterator[Diagnostic]:
-    """Yield diagnostics if a label or a separator is invalid, or if a line counts lines that do not
-    exist, do not repeat, come earlier, or are counted by another line already.
+    """Yield a diagnostic if a label or separator is invalid or the label contains the separator, if
+    a line counts lines that do not exist, do not repeat, come earlier or are counted already, or if
+    repeated lines are ambiguous.
     """
     spans = {line.name: line.span for line in text.lines}
     counted: dict[str, str] = {}
@@ -106,8 +112,9 @@ def _check_lines(text: Text) -> Iterator[Diagnostic]:
 
 
 def _check_repeated_lines(line: EachLine, index: int, text: Text) -> Iterator[Diagnostic]:
-    """Yield diagnostics if nothing tells where repeated lines end, if they have no values, or if
-    the separator of their values is missing or ambiguous.
+    """Yield a diagnostic if repeated lines are neither last nor counted, if they have no values,
+    several values without a separator, a value up to the end of the line before another value, or a
+    value that can contain the separator. Separators with a blank are always unambiguous.
     """
     if line.counted_by is None and index + 1 < len(text.lines):
         message = f'nothing says where "{line.name}" ends: lines follow, and none before counts it'
@@ -134,7 +141,10 @@ def _check_repeated_lines(line: EachLine, index: int, text: Text) -> Iterator[Di
 
 
 def _can_contain(value: TextValue, separator: str) -> bool:
-    """Return whether a value can contain the separator."""
+    """Return whether a value, written as text, can contain ``separator``: always for strings; for
+    decimals if it consists of digits, ``+`` and ``-``; for other kinds of digits, ``-``, ``_`` and
+    ``=``, and for uuids also ASCII letters.
+    """
     if value.kind == "string":
         return True
     others = "+-" if value.kind == "decimal" else "-_="
@@ -153,7 +163,9 @@ def _check_piece(line: TextValue | EachLine, key: str, text: str) -> Iterator[Di
 
 
 def _check_keys(text: Text) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each property key that is declared twice."""
+    """Yield a diagnostic for each property whose key (its spelling, or else its name) an earlier
+    property has.
+    """
     keys: dict[str, Span] = {}
     for value in text.properties:
         if value.key in keys:
@@ -164,7 +176,10 @@ def _check_keys(text: Text) -> Iterator[Diagnostic]:
 
 
 def _check_tolerances(text: Text) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each tolerance without effect."""
+    """Yield a diagnostic for each tolerance in ``accepts`` of a text, line or property that cannot
+    apply to any of its values, or that is only for the other kind of text (lines or properties).
+    Lines do not repeat tolerances of their text.
+    """
     for freedom in sorted(text.accepts):
         things = [*text.lines, *text.properties]
         beside = text.properties and freedom == "invalid_utf8"  # in other keys and comments
@@ -185,7 +200,10 @@ def _no_effect(freedom: str, what: str, where: Span) -> Diagnostic:
 
 
 def _applies(freedom: str, line: TextValue | EachLine) -> bool:
-    """Return whether a tolerance can have an effect on a line or value."""
+    """Return whether a tolerance can have an effect on a line or value: ``extra_blanks`` with a
+    separator, ``any_label`` with a label, ``ends_early`` for a count, ``other_spellings`` for
+    values that are no strings, ``invalid_utf8`` for strings and labels. True for all others.
+    """
     match freedom:
         case "extra_blanks":
             return bool(line.separator)
@@ -205,8 +223,8 @@ def _applies(freedom: str, line: TextValue | EachLine) -> bool:
 
 
 def _check_numbers(value: TextValue) -> Iterator[Diagnostic]:
-    """Yield diagnostics if a constant does not fit the type of a value, or if a value has a
-    constant together with ``default`` or ``counts``, or ``counts`` together with ``default``.
+    """Yield a diagnostic if a constant does not fit the value's integer type, if a value with a
+    constant also has ``default`` or ``counts``, or if one with ``counts`` has a ``default``.
     """
     low, high = integer_range(value.of) or (0, 0)
     if value.const is not None and not low <= value.const <= high:
@@ -222,8 +240,8 @@ def _check_numbers(value: TextValue) -> Iterator[Diagnostic]:
 
 
 def _check_rules(text: Text, path: str, value: TextValue, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless ``valid`` and ``refuse`` of a value are conditions and its default
-    is an integer.
+    """Yield a diagnostic unless ``valid`` and ``refuse`` of a value are valid conditions and its
+    default is a valid integer expression, and one for each name newer than the value.
     """
     ruled, built = value_scopes(text, path, model)
     for key, rule in (("valid", value.valid), ("refuse", value.refuse)):

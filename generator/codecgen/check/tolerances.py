@@ -14,7 +14,10 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each tolerance of a layout or field that has no effect."""
+    """Yield a diagnostic for each tolerance in ``accepts`` of a layout or field that no field of it
+    (inline layouts included) can be about. ``trailing_bytes`` of a layout is always allowed.
+    Tolerances that a field shares with its layout are not repeated.
+    """
     plan = make_plan(model)
     for layout in model.layouts.values():
         fields = tuple(_with_inline_fields(layout, model))
@@ -36,7 +39,9 @@ def _with_inline_fields(layout: Layout, model: Model) -> Iterator[Field]:
 
 
 def _inline_fields(f: Field, model: Model) -> Iterator[Field]:
-    """Yield the fields of the inline layouts in a field."""
+    """Yield the fields of the inline (``is_local``) layout that a field holds, and of inline
+    layouts inside it. Yield nothing if it holds none or a named one.
+    """
     ref = reference_of(f)
     held = None if ref is None else model.layouts.get(ref.layout)
     if held is not None and held.is_local:
@@ -44,7 +49,9 @@ def _inline_fields(f: Field, model: Model) -> Iterator[Field]:
 
 
 def _no_effect(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
-    """Return the diagnostic about a tolerance without effect."""
+    """Return the diagnostic C029 that ``thing``, called ``what``, has nothing to which the
+    tolerance could apply. Its help says what the tolerance allows.
+    """
     message = f'{what} has nothing that "{freedom}" could be about'
     help = f"it allows {FREEDOMS[freedom]}"
     if freedom == "truncated_tail":
@@ -58,7 +65,10 @@ def _applies(freedom: str, f: Field, plan: Plan) -> bool:
 
 
 def _applies_to_type(freedom: str, f: Field, plan: Plan) -> bool:
-    """Return whether a tolerance can have an effect on a field of one type."""
+    """Return whether a tolerance can have an effect on a field of one type, for example
+    ``invalid_utf8`` on text. For tolerances not listed (``trailing_bytes``), return whether the
+    field measures a range or holds a layout.
+    """
     match freedom:
         case "overlong_varints":
             return any(name in (*VARINTS, COMPACT.name) for name in number_types(f))
@@ -99,7 +109,10 @@ def _is_open_ended(array: ArrayType) -> bool:
 
 
 def _has_known_size(f: Field, plan: Plan) -> bool:
-    """Return whether the first bytes of an element give its size, so that a cut-off element is recognizable."""
+    """Return whether the first bytes of an element give its size, so that a cut-off element is
+    recognizable: scalars except varints, bytes of fixed length, and layouts of which every version
+    has a fixed size or a length field that measures it to its end.
+    """
     ref = reference_of(f)
     if ref is None:
         element = f.type.element if isinstance(f.type, ArrayType) else None
@@ -110,7 +123,9 @@ def _has_known_size(f: Field, plan: Plan) -> bool:
 
 
 def _is_measured(plan: LayoutPlan) -> bool:
-    """Return whether a field at a fixed position measures the layout to its end."""
+    """Return whether an unconditional length field at a fixed position measures the layout from a
+    fixed position to its last field.
+    """
     for fp in plan.fields:
         field_range = fp.measures
         if field_range is None or fp.offset is None or fp.size is None or fp.field.when is not None:
@@ -123,7 +138,10 @@ def _is_measured(plan: LayoutPlan) -> bool:
 
 
 def _applies_to_elements(freedom: str, f: Field, model: Model) -> bool:
-    """Return whether a tolerance can have an effect on the elements of an array."""
+    """Return whether ``mixed_versions`` or ``unchecked_elements`` can have an effect on the
+    elements of an array: their layout has a version field, or a checksum. True for an unknown
+    layout; False for elements that are no layouts.
+    """
     ref = reference_of(f)
     held = model.layouts.get(ref.layout) if ref is not None else None
     if held is None:

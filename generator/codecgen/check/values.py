@@ -33,7 +33,10 @@ DEEPEST = 16
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about constants, defaults, enum values and limits."""
+    """Yield a diagnostic for each constant, default, enum value, fixed length, minimum count,
+    nesting or size limit that does not fit its type or range, for enums without values or with
+    equal numbers, and for impossible sizes in overhead tables.
+    """
     for enum in model.enums.values():
         yield from _check_enum(enum)
     for layout in model.layouts.values():
@@ -44,7 +47,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_field(f: Field, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the values of a field."""
+    """Yield a diagnostic for each constant, default, ``absent``, fixed length and limit of a field
+    or bit member that does not fit. Each type that the field has in some version is checked.
+    """
     for one in f.variants():
         yield from _check_numbers(one, model, f.nullable)
         yield from _check_lengths(one)
@@ -53,7 +58,9 @@ def _check_field(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_enum(enum: Enum) -> Iterator[Diagnostic]:
-    """Yield diagnostics about equal or too large numbers of an enum."""
+    """Yield a diagnostic if an enum has no values, for each value with the number of an earlier
+    one, and for each number outside -2^63 to 2^64 - 1.
+    """
     if not enum.values:
         yield Diagnostic("C017", f'the enum "{enum.name}" has no values', enum.span)
     seen: dict[int, tuple[str, Span]] = {}
@@ -70,7 +77,9 @@ def _check_enum(enum: Enum) -> Iterator[Diagnostic]:
 
 
 def _check_enums_fit(layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about enum values that do not fit the scalar fields of a layout."""
+    """Yield a diagnostic for each field with an enum that is no integer or cannot hold all allowed
+    values, or with an empty ``only``. Bit members and unknown enums are not checked here.
+    """
     for thing, name, only in enum_uses(layout):
         enum = model.enums.get(name)
         if enum is not None and isinstance(thing, Field):
@@ -78,7 +87,10 @@ def _check_enums_fit(layout: Layout, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each allowed enum value that does not fit a field."""
+    """Yield a diagnostic if a field with an enum is not an integer, for the first value (of
+    ``only``, or all) that its type cannot hold, and if ``only`` is empty. Each type the field has
+    in some version is checked.
+    """
     for thing in f.variants():
         if not isinstance(thing.type, ScalarType):
             continue
@@ -99,7 +111,10 @@ def _check_enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iter
 
 
 def _check_numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the constant, the default and ``absent`` of a number."""
+    """Yield a diagnostic if a field's constant does not fit its type or is no value of its enum, if
+    ``absent`` is given for no integer or for an enum, or if the default does not fit. ``nullable``
+    says whether the field can be null.
+    """
     if f.const is not None and not isinstance(f.const, int):
         yield from _check_word(f, f.const, model)
     elif f.const is not None and (isinstance(f.const, bool) or _has_type(f, "bool")):
@@ -139,7 +154,9 @@ def _has_type(f: Field, name: str) -> bool:
 
 
 def _check_boolean(f: Field) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a boolean constant and the type of the field do not match."""
+    """Yield a diagnostic unless the constant and the type of a field are both boolean. Yield
+    nothing without a constant.
+    """
     if f.const is not None and not (_has_type(f, "bool") and isinstance(f.const, bool)):
         words = _short_text(f.const)
         yield Diagnostic(
@@ -148,8 +165,8 @@ def _check_boolean(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_word(f: Field, const: str | bytes, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a constant does not fit its field of bytes or text, or is not the name
-    of a value of its enum.
+    """Yield a diagnostic if a constant of text or bytes does not fit a bytes or text field, is not
+    the name of a value of the field's enum, or if the field has another type.
     """
     where = place(f, "const")
     if isinstance(f.type, BytesType):
@@ -164,7 +181,9 @@ def _check_word(f: Field, const: str | bytes, model: Model) -> Iterator[Diagnost
 
 
 def _describe_fitting(f: Field) -> str:
-    """Return in words which constants fit a field."""
+    """Return advice on which constants fit the type of a field, such as ``write true or false``;
+    for types that take none, a list of what constants are.
+    """
     match f.type:
         case ScalarType("bool"):
             return "write true or false"
@@ -178,7 +197,11 @@ def _describe_fitting(f: Field) -> str:
 
 
 def _check_data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless bytes or text of a constant or default fit the type."""
+    """Yield at most one diagnostic if a constant or default is bytes for text, text that is not
+    ASCII for bytes, not of the fixed length, longer than the length prefix can say, or of the
+    length that means null. Padded and zero-terminated values are checked for size and zero bytes
+    instead.
+    """
     words = _short_text(value)
     if type_.text and isinstance(value, bytes):
         yield Diagnostic("C017", f"{words} is not text", where, help='write "text" in quotes')
@@ -211,7 +234,9 @@ def _check_data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[D
 
 
 def _check_zeros(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnostic]:
-    """Yield diagnostics about zero bytes in a constant or default of zero-terminated or padded bytes."""
+    """Yield a diagnostic if a value of zero-terminated bytes contains a zero byte, or if one of
+    padded bytes is longer than the field or ends with a zero byte.
+    """
     data = value.encode("utf-8", "replace") if isinstance(value, str) else value
     if not isinstance(type_.length, int):
         if 0 in data:
@@ -230,7 +255,10 @@ def _check_zeros(type_: BytesType, value: str | bytes, where: Span) -> Iterator[
 def _check_default(
     f: Field, default: Expression, model: Model, nullable: bool
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the default of a field. ``nullable``: the field can be null in some version."""
+    """Yield a diagnostic if a bit field has a default, an array or layout has one other than null
+    (where ``nullable``), bytes or text do not fit the type, or a number is out of range or no
+    allowed value of the enum. Defaults that are other expressions are not checked here.
+    """
     where = expression_span(model, default)
     if isinstance(f.type, BitsType):
         message = f'"{f.name}" has no default: its members have'
@@ -253,7 +281,9 @@ def _check_default(
 
 
 def _check_bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the defaults of bits."""
+    """Yield a diagnostic for each bit member whose default is a number that is no allowed value of
+    its enum or does not fit its bits. Defaults that are not number literals are skipped.
+    """
     for m in members(f):
         if m.default is None or not isinstance(m.default.node, Number):
             continue
@@ -269,8 +299,8 @@ def _check_bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_lengths(f: Field) -> Iterator[Diagnostic]:
-    """Yield diagnostics if a fixed length is not 1 to MAX_BYTES, or a minimum count not 0 to
-    MAX_BYTES.
+    """Yield a diagnostic if the fixed length of bytes or text, or of array elements of these, is
+    not 1 to ``MAX_BYTES``, or if ``at_least`` of an array is not 0 to ``MAX_BYTES``.
     """
     if isinstance(f.type, ArrayType) and not 0 <= f.type.at_least <= MAX_BYTES:
         message = f"{f.type.at_least} is not a number of elements"
@@ -287,8 +317,8 @@ def _check_lengths(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_limits(f: Field) -> Iterator[Diagnostic]:
-    """Yield diagnostics if the nesting limit of an array is not 1 to DEEPEST, or its limit of
-    decompressed bytes not 1 to 2^40.
+    """Yield a diagnostic if the nesting limit of an array is not 1 to ``DEEPEST``, and if its limit
+    of decompressed bytes is not 1 to 2^40. Yield nothing for other fields.
     """
     if not isinstance(f.type, ArrayType):
         return
@@ -302,8 +332,9 @@ def _check_limits(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_overhead(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics if an overhead table has a number of messages that is not 1 to 2^20, or a
-    size in bytes that is not 0 to MAX_BYTES.
+    """Yield a diagnostic for each number of messages in an overhead table that is not 1 to 2^20,
+    and for each size in bytes that is not 0 to ``MAX_BYTES``. Yield nothing if the layout has no
+    such table.
     """
     if layout.overhead is None:
         return

@@ -23,7 +23,10 @@ from codecgen.spans import place, version_place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about versions of layouts, fields, references and choices."""
+    """Yield a diagnostic for each version range that exceeds its layout's versions or has no end,
+    for types by version that overlap or leave gaps, for bad version fields, and where the version
+    of a held layout, case or example does not exist or is not determined.
+    """
     for layout in model.layouts.values():
         yield from _check_own(layout)
         yield from _check_within(layout)
@@ -53,7 +56,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_own(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the version range and version notes of a layout."""
+    """Yield a diagnostic if the version range of a layout has no end or more than ``MAX_VERSIONS``
+    versions, if version notes are given without versions, and for each note about a version that
+    does not exist.
+    """
     v = layout.versions
     where = place(layout, "versions")
     if v is None:
@@ -76,7 +82,9 @@ def _check_own(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _missing_diagnostic(version: int, layout: Layout, where: Span) -> Diagnostic:
-    """Return the diagnostic about a version that a layout does not have."""
+    """Return the diagnostic C020 that a layout has no such version. Its help lists the versions
+    that exist.
+    """
     message = f'"{layout.name}" has no version {version}'
     help = f"its versions are {layout.versions} ({layout.span})"
     if layout.versions is None:
@@ -85,7 +93,10 @@ def _missing_diagnostic(version: int, layout: Layout, where: Span) -> Diagnostic
 
 
 def _check_within(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics about ranges of fields that exceed the versions of the layout."""
+    """Yield a diagnostic for each version range of a field, bit member, misprint, codec variant,
+    derived value or rule that exceeds the versions of the layout, or that stands in a layout
+    without versions. Also report bit members that exist only where their field does not.
+    """
     things: list[tuple[str, Versions | None, Span]] = []
     for f in layout.fields:
         things.append((f'"{f.name}"', f.versions, place(f, "versions")))
@@ -128,8 +139,8 @@ def _is_within(part: Versions, whole: Versions) -> bool:
 
 
 def _check_bits(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each bit that is in versions only in which its field does not
-    exist.
+    """Yield a diagnostic for each bit member whose versions do not overlap with those of its field.
+    Members and fields without a range are skipped.
     """
     for f in layout.fields:
         for m in members(f):
@@ -144,8 +155,9 @@ def _check_bits(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_version_field(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield diagnostics if several fields hold the version, if the layout has no versions, or if
-    the type of the field does not suit them.
+    """Yield a diagnostic for each version field (``is: version``) after the first, and if the first
+    is in a layout without versions, is optional, changes its type, is no plain integer or cannot
+    hold the highest version.
     """
     marked = [f for f in layout.fields if f.is_version]
     for f in marked[1:]:
@@ -160,7 +172,9 @@ def _check_version_field(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_version_type(f: Field, layout: Layout, versions: Versions) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless the version field is an integer that exists in all versions and can hold them."""
+    """Yield a diagnostic if the version field has ``versions`` or ``when``, has several types, is
+    not an integer without enum, or cannot hold the highest version.
+    """
     if f.versions is not None or f.when is not None:
         key = "versions" if f.versions is not None else "when"
         message = f'"{f.name}" holds the version, so it is there in all of them'
@@ -181,7 +195,9 @@ def _check_version_type(f: Field, layout: Layout, versions: Versions) -> Iterato
 
 
 def _check_named(ref: Reference, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a reference names a version that the layout does not have."""
+    """Yield a diagnostic if a reference names a version that the layout does not have. Yield
+    nothing if it names no version, or an unknown layout.
+    """
     layout = model.layouts.get(ref.layout)
     if layout is None or ref.version is None:
         return
@@ -190,7 +206,10 @@ def _check_named(ref: Reference, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_held(ref: Reference, holder: Layout, f: Field, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless the version of a held layout is determined."""
+    """Yield a diagnostic if a field names a missing version of a held layout, or names none
+    although the layout has several, no version field, and the holder has no versions or has
+    versions that the held layout lacks. Then the holder's version does not determine it.
+    """
     yield from _check_named(ref, model)
     held = model.layouts.get(ref.layout)
     if held is None or ref.version is not None or held.versions is None:
@@ -219,7 +238,9 @@ def _check_held(ref: Reference, holder: Layout, f: Field, model: Model) -> Itera
 
 
 def _check_example(layout: Layout, version: int | None, where: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless an example names an existing version, where one is needed."""
+    """Yield a diagnostic if an example names no version although the layout has several and no
+    version field, or names one that does not exist.
+    """
     if version is None:
         several = layout.versions is not None and layout.versions.low != layout.versions.high
         if several and layout.version_is is None:
@@ -232,9 +253,10 @@ def _check_example(layout: Layout, version: int | None, where: Span) -> Iterator
 def _check_case(
     choice: Choice, key: int | str, ref: Reference, model: Model, named: bool
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the layout of a case.
-
-    If ``named`` is False, an inner choice names the layout, and is at fault.
+    """Yield a diagnostic if a case names a missing version, leaves the version of its layout open,
+    or (for a choice by a field) has a number that the field cannot have: another version, another
+    constant, or out of range. If ``named`` is False, the case comes from an inner choice, and an
+    open or missing version is not reported.
     """
     if named:
         yield from _check_named(ref, model)
@@ -272,7 +294,9 @@ def _check_case(
 
 
 def _names_version(choice: Choice, model: Model) -> bool:
-    """Return whether a field holds the choice and gives the version of its cases."""
+    """Return whether a field of any layout holds the choice, directly or as a case of another
+    choice, so that the field gives the version of the case.
+    """
     fields = (f for layout in model.layouts.values() for f in layout.fields)
     found = (choice_of(one) for f in fields for one in f.variants())
     names = {choice.name}
@@ -284,7 +308,10 @@ def _names_version(choice: Choice, model: Model) -> bool:
 
 
 def check_types_by_version(layout: Layout, f: Field) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the version ranges of a field's types."""
+    """Yield a diagnostic if a key is given by version in a layout without versions, if its version
+    ranges overlap, leave a gap or lie outside the field's versions, or if the field's types have
+    different kinds of values. Yield nothing if the layout's versions have no end.
+    """
     for key, ranges in f.ranges.items():
         if layout.versions is None:
             message = f'"{f.name}" has `{key}` by version, but "{layout.name}" has no versions'
@@ -300,7 +327,10 @@ def check_types_by_version(layout: Layout, f: Field) -> Iterator[Diagnostic]:
 def _check_type_ranges(
     layout: Layout, f: Field, key: str, ranges: tuple[tuple[Versions, Span], ...]
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics about ranges that overlap, leave out versions, or name versions that the field lacks."""
+    """Yield a diagnostic for each range of ``key`` that has no version of the field or goes beyond
+    the layout, for each that repeats a version, and for the first version without ``key``, unless
+    ``key`` may be missing in some versions.
+    """
     own = [v for v in versions_of(layout, f.versions) if v is not None]
     there = f'"{f.name}" is in versions {f.versions or layout.versions}'
     taken: dict[int, Versions] = {}
@@ -324,7 +354,9 @@ def _check_type_ranges(
 
 
 def _check_same_kind(f: Field) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the field has the same kind of value in all versions."""
+    """Yield a diagnostic if the scalar types of a field in its versions differ in kind, such as a
+    number in some and a boolean in others. Types that are no scalars are not compared.
+    """
     kinds = {
         scalar_type(t).kind: str(scalar_type(t)) for t in f.all_types() if isinstance(t, ScalarType)
     }

@@ -31,7 +31,10 @@ _MODULES = ("_kernels", "_numpy", "_writer", "_encoders")
 
 
 def check_names(view: View) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the name of a view and the names and keys of its columns."""
+    """Yield a diagnostic if the view's name is a Python keyword or ends like a generated module,
+    for each column or member name that collides in generated code, and for each member (not whole
+    column) with ``on_request``.
+    """
     if keyword.iskeyword(view.name) or view.name.endswith(_MODULES):
         message = f'"{view.name}" cannot be the name of a view: modules are called after it'
         yield Diagnostic("C027", message, view.span)
@@ -58,7 +61,10 @@ def _iterate_names(column: Column, name: str) -> Iterator[tuple[str, Column]]:
 
 
 def check_content(column: Column, value: Value | None, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics if a column of structs or lists cannot hold what its field contains."""
+    """Yield a diagnostic if a column of structs or lists cannot hold what the field of its value
+    contains: members that differ from the layout's fields, several layouts, or elements of another
+    type. Both branches of a conditional are checked; other values yield nothing.
+    """
     if isinstance(value, Conditional):
         for part in (value.then, value.otherwise):
             yield from check_content(column, part, model)
@@ -68,8 +74,9 @@ def check_content(column: Column, value: Value | None, model: Model) -> Iterator
 
 
 def _check_parts(column: Column, type_: FieldType, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics if the members of structs in a column do not match the fields of the layout
-    in the field, or if there is no single layout.
+    """Yield a diagnostic for each struct member without a matching field of the layout that the
+    field type holds, if the type is a choice of layouts, or if a list of structs is over elements
+    that are no layouts. A list of plain values is checked by its element type.
     """
     ref: object = None
     if column.type == "struct" and isinstance(type_, StructType):
@@ -95,8 +102,8 @@ def _check_parts(column: Column, type_: FieldType, model: Model) -> Iterator[Dia
 
 
 def _check_element(column: Column, element: Element, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a list of plain values cannot hold the elements of an array: layouts,
-    other types, or bytes that may be null.
+    """Yield a diagnostic if a list of plain values is over an array of layouts, of a type that its
+    element column cannot hold, or of bytes that may be null.
     """
     if isinstance(element, Reference):
         message = f'the elements are of "{element}": lists of these are lists of structs'
@@ -111,7 +118,10 @@ def _check_element(column: Column, element: Element, model: Model) -> Iterator[D
 
 
 def _check_member(column: Column, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a member has the name and type of a field of the layout."""
+    """Yield a diagnostic unless a member has the name of a field of the layout and a type that
+    holds each of the field's types, and one if the field can be null and the member cannot. Then
+    check the member's own members.
+    """
     f = field_of(layout, column.name)
     if f is None or not all(_can_hold(column, one.type) for one in f.variants()):
         kind = column.type if column.element is None else f"list of {column.element.type}"
@@ -139,7 +149,10 @@ def can_be_missing(f: Field) -> bool:
 
 
 def _can_hold(column: Column, type_: FieldType | Element) -> bool:
-    """Return whether a column has the kind of a field and room for all its numbers."""
+    """Return whether a column's type suits a field's type and has room for all its numbers.
+    Booleans also fit integer columns, text also binary ones. Only the column type is compared, not
+    members. False for choices, tags and padding.
+    """
     match type_:
         case ArrayType():
             return column.type == "list"

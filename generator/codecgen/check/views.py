@@ -42,7 +42,10 @@ _KINDS = {
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about views of entries."""
+    """Yield diagnostics about views over entries: bad names, ``kernels``, rows of payload parts,
+    layouts whose end or version the bytes do not give, and rows with wrong layouts, arrays, columns
+    or conditions. Views over payloads are skipped.
+    """
     for view in model.views.values():
         if view.parts:
             continue
@@ -64,7 +67,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _find_layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]:
-    """Return the layouts of the entries. Diagnostics are added to ``found``."""
+    """Return the names of the layouts that the entries of a view can have: the cases of a choice by
+    a field, or one layout. Return an empty set, and append a diagnostic to ``found``, if it is
+    another choice, nests choices, has no clear end or version, or is unknown.
+    """
     where = place(view, "of")
     choice = model.choices.get(view.of)
     nested = inner_choices(choice)
@@ -91,7 +97,9 @@ def _find_layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]
 
 
 def _check_entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagnostic]:
-    """Yield diagnostics if the end or the version of an entry is not determined."""
+    """Yield a diagnostic if a layout has several versions and no version field, takes the rest of
+    the input, or can be empty: entries that follow each other need an end and a version.
+    """
     help = f"it is declared at {layout.span}"
     plans = make_plan(model).versions[layout.name]
     ends = Ends(make_plan(model))
@@ -107,7 +115,11 @@ def _check_entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagno
 
 
 def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about rows: their layout, array, columns and conditions."""
+    """Yield a diagnostic if rows name no layout of the view, have ``each`` together with
+    ``header_only``, an unknown array or column, conditions that are not boolean, values of the
+    wrong type or size, or (with ``header_only``) fields outside the fixed header. All versions are
+    checked.
+    """
     layout = model.layouts.get(rows.layout)
     if layout is None or rows.layout not in layouts:
         if not model.is_broken(rows.layout):
@@ -146,7 +158,9 @@ def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iter
 
 
 def _check_header_only(rows: Rows, layout: LayoutPlan, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each field that ``header_only`` rows use outside the fixed header."""
+    """Yield a diagnostic for each field that the conditions or columns of ``header_only`` rows read
+    and that has no fixed position or does not always exist.
+    """
     taken = {"when": rows.when, "full_check": rows.full_check}
     taken |= {f"columns.{name}": expression for name, expression in rows.values.items()}
     for where, expression in taken.items():
@@ -164,8 +178,9 @@ Resolve = Callable[[Expression], ViewResolver]
 
 
 def check_values(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the values of the columns in some rows. ``resolve`` returns a resolver for an
-    expression.
+    """Yield a diagnostic for each column whose value is invalid, has the wrong type, can be null
+    although the column cannot, or does not fit; and for each column without a value that is neither
+    nullable nor a list. ``resolve`` returns a resolver for an expression.
     """
     for column in view.columns:
         value = rows.values.get(column.name)
@@ -186,7 +201,10 @@ def check_values(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnosti
 def check_value_type(
     resolver: ViewResolver, what: str, kinds: tuple[str, ...], nullable: bool
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a resolved value has one of ``kinds``, and is null only if ``nullable``."""
+    """Yield the diagnostics of an expression that does not resolve, and one if its value is not of
+    one of ``kinds``, or can be null although ``nullable`` is False. A null literal passes if
+    ``nullable``. ``what`` names the expression in messages.
+    """
     value = resolver.resolve()
     yield from resolver.found
     if value is None:
@@ -203,7 +221,10 @@ def check_value_type(
 
 
 def _check_width(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a column cannot hold all numbers of its value."""
+    """Yield a diagnostic if the smallest or largest number that the value can have does not fit an
+    integer column, or if a floating-point column has another size than a field in its value. Other
+    columns yield nothing.
+    """
     value = resolver.resolve()
     if value is None:
         return
@@ -224,7 +245,9 @@ def _check_width(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]
 
 
 def _branches(value: Value) -> Iterator[Value]:
-    """Yield the values of all branches of a conditional but null, or the value itself."""
+    """Yield the values of all branches of a conditional, nested ones included, in order; for any
+    other value yield the value itself. Null values are left out.
+    """
     if isinstance(value, Conditional):
         yield from _branches(value.then)
         yield from _branches(value.otherwise)
@@ -238,7 +261,9 @@ def _printed_range(value: Value) -> Range:
 
 
 def _check_float_width(column: Column, value: Value, span: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a floating-point value has a column of its own size."""
+    """Yield a diagnostic for each floating-point field in ``value`` whose type (``f32``, ``f64``)
+    is not that of the column.
+    """
     wanted = view_columns.FLOATS[column.type]
     for part in iterate_nodes(value):
         name = getattr(part.field.type, "name", "") if isinstance(part, FieldValue) else wanted

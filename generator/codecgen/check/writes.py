@@ -25,7 +25,10 @@ from codecgen.spans import expression_span, hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the write sections of views."""
+    """Yield a diagnostic for each invalid default of a column, and for each ``write`` section that
+    names wrong fields, gives values of wrong types, or leaves a field without a value. Rows without
+    ``write`` are skipped.
+    """
     for view in model.views.values():
         found = list(_check_defaults(view))
         written = [rows for rows in view.rows if rows.write is not None]
@@ -35,7 +38,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_defaults(view: View) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the defaults of columns."""
+    """Yield a diagnostic for each default of a struct or list member, which cannot have one, and
+    for each column default that is neither a fitting number nor the name of another column of the
+    same type.
+    """
     columns = {column.name: column for column in view.columns}
     for column in view.columns:
         for member in _iterate_inside(column):
@@ -58,7 +64,10 @@ def _iterate_inside(column: Column) -> Iterator[Column]:
 
 
 def _find_default_mistake(column: Column, columns: dict[str, Column]) -> str:
-    """Return in words what is wrong with the default of a column, or ``""`` if it is valid."""
+    """Return in words what is wrong with a column's default, or ``""`` if it is valid: a number in
+    the column's range (integer and boolean columns), or the name of another column of the same type
+    that has no column as its default and is not null where this one is not.
+    """
     assert column.default is not None
     node = column.default.node
     if isinstance(node, Number) and (
@@ -100,7 +109,10 @@ class _Rows:
         return self.rows.write
 
     def check(self) -> Iterator[Diagnostic]:
-        """Yield diagnostics about the write section."""
+        """Yield a diagnostic if the rows are ``header_only``, their array holds no layouts, or
+        ``item`` is given without an array; otherwise or also for each field that is wrongly written
+        or has no value. Yield nothing if the layout is unknown.
+        """
         rows, write = self.rows, self.write
         layout = self.model.layouts.get(rows.layout)
         if layout is None:
@@ -130,7 +142,10 @@ class _Rows:
             yield from self.check_part("item", element, "item")
 
     def check_part(self, part: str, layout: Layout, where: str) -> Iterator[Diagnostic]:
-        """Yield diagnostics about the fields of the entry or of its elements."""
+        """Yield a diagnostic for each field of ``layout`` that the section (``part``: ``entry`` or
+        ``item``) must not write or writes from a wrong expression, and for each field or bit member
+        that gets no value, has no default and cannot be 0. Tagged fields are omitted.
+        """
         given = self.write.entry if part == "entry" else self.write.item
         named: list[str] = []
         for name, expression in given.items():
@@ -163,14 +178,21 @@ class _Rows:
                     yield Diagnostic("C032", message, self.write.span, help=help)
 
     def cannot_be_0(self, m: BitMember) -> bool:
-        """Return whether 0, which builders write by default, is no value of the enum of some bits."""
+        """Return whether a bit member has an enum of which no allowed value is 0, the number that
+        builders write if no value is given. False if it has no known enum, a default, or an enum
+        that keeps unknown numbers.
+        """
         enum = self.model.enums.get(m.enum) if m.enum is not None else None
         if enum is None or m.default is not None or enum.keep_unknown:
             return False
         return all(number != 0 for _, number in enum_values(enum, m.only))
 
     def forbidden_reason(self, layout: Layout, name: str, part: str) -> tuple[str, str] | None:
-        """Return why the view cannot give a value to a field (message, help), or None if it can."""
+        """Return (message, help) if the ``write`` section cannot give a value to ``name``: an
+        unknown field, one that the layout sets itself, a bit field without or with an unknown
+        member, a member of another field, or a layout. Return None if it can. ``part`` is ``entry``
+        or ``item``.
+        """
         first, _, member = name.partition(".")
         f = field_of(layout, first)
         if f is None:
@@ -192,7 +214,10 @@ class _Rows:
         return None
 
     def lacks_value(self, f: Field) -> bool:
-        """Return whether nothing determines the value of a field: neither the layout nor a default."""
+        """Return whether a scalar field, or a bytes or text field that cannot be null, has no
+        constant, default, ``when`` or role (version, length, count, checksum) that determines its
+        value. False for other types.
+        """
         if f.const is not None or f.is_version or f.when is not None or f.default is not None:
             return False
         if f.measures is not None or f.counts is not None or f.checksum is not None:
@@ -210,7 +235,10 @@ class _Rows:
         where: str,
         named: list[str],
     ) -> Iterator[Diagnostic]:
-        """Yield diagnostics about the expression that a field is written from."""
+        """Yield a diagnostic unless a field is written from a valid expression that is a number
+        (booleans and enums included), and null only as a literal for fields with ``when``. Bytes
+        and arrays must be copied from a column. ``named`` are the fields written before it.
+        """
         span = expression_span(self.model, expression)
         if isinstance(f.type, BytesType | ArrayType):
             yield from self.check_copied(f, expression, where)
@@ -230,7 +258,10 @@ class _Rows:
             yield Diagnostic("C032", f'"{name}" cannot be null, but its value can', span)
 
     def check_copied(self, f: Field, expression: Expression, where: str) -> Iterator[Diagnostic]:
-        """Yield diagnostics unless bytes and arrays are written from a column of their type."""
+        """Yield a diagnostic if bytes or an array belong to an entry (``where``), or are not
+        written from one column of the view whose type is list, string or (for bytes) binary, as the
+        field requires.
+        """
         span = expression_span(self.model, expression)
         node = expression.node
         if where == "entry":

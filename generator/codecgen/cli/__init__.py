@@ -25,7 +25,10 @@ _SCHEMA_DIRECTORY = "schema directory, which holds codecgen.yaml"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command. Return 0 if it succeeded, 1 if it reported findings, 2 if it could not run."""
+    """Run a command. Return 0 if it succeeded, 1 if it reported findings, 2 if it could not run:
+    UsageError, TemplateFilesError, OutputError and OSError are printed to standard error. ``argv``
+    defaults to the process's arguments. ``--help`` and ``--version`` raise SystemExit.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(
             stream, io.TextIOWrapper
@@ -63,7 +66,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Return the parser with all commands."""
+    """Return the parser with all commands and their options. Each command sets ``run`` to its
+    function.
+    """
     parser = _Parser(
         prog="codecgen",
         description="Generate parsers, builders, Arrow codecs and documentation from YAML schemas of binary formats.",
@@ -323,7 +328,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_named(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that name a codec."""
+    """Add the arguments that name a codec: ``layout``, ``--given`` and ``--schemas``."""
     parser.add_argument(
         "layout", metavar="LAYOUT", help="name of a layout, layout@version, or a choice"
     )
@@ -336,7 +341,9 @@ def _add_named(parser: argparse.ArgumentParser) -> None:
 
 
 def _byte(text: str) -> int:
-    """Return a number of bytes, decimal or hexadecimal after ``0x``. Raise ArgumentTypeError for other text."""
+    """Return a number of bytes, from decimal digits or ``0x`` and hexadecimal digits. Raise
+    ArgumentTypeError for other text and for negative numbers.
+    """
     if not re.fullmatch(r"[0-9]{1,18}|0[xX][0-9a-fA-F]{1,15}", text):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a number of bytes: write a number such as 500 or 0x1f4"
@@ -345,7 +352,7 @@ def _byte(text: str) -> int:
 
 
 def _add_against(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Add the option ``--against``."""
+    """Add the option ``--against``, which names an older state of the schemas."""
     parser.add_argument(
         "--against",
         metavar="STATE",
@@ -355,7 +362,9 @@ def _add_against(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def _add_schemas(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--schemas``."""
+    """Add the option ``--schemas``; its value is the path of the schema directory that it names
+    (default: ./schemas, else the installed schemas).
+    """
     parser.add_argument(
         "--schemas",
         metavar="DIR",

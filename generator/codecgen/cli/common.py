@@ -28,8 +28,9 @@ def say(text: str) -> None:
 
 
 def load(directory: Path) -> tuple[Model | None, list[Diagnostic], Mapping[str, str]]:
-    """Return the model of a schema directory (None if unusable), its diagnostics, and its files'
-    text. Raise UsageError if the directory does not exist.
+    """Return the model of a schema directory (None without a usable manifest), the diagnostics of
+    reading and checking it, and the text of its files by name. Raise UsageError if ``directory`` is
+    missing or no directory.
     """
     if not directory.is_dir():
         what = "is not a directory" if directory.exists() else "does not exist"
@@ -38,7 +39,9 @@ def load(directory: Path) -> tuple[Model | None, list[Diagnostic], Mapping[str, 
 
 
 def sound(directory: Path) -> Model | None:
-    """Return the model of a schema directory, or None after printing its findings."""
+    """Return the model of a schema directory. If it has diagnostics, print them and return None.
+    Raise UsageError if ``directory`` is missing or no directory.
+    """
     model, diagnostics, files = load(directory)
     if diagnostics or model is None:
         report(diagnostics, files)
@@ -58,8 +61,8 @@ def count(n: int, what: str) -> str:
 
 
 def release_of(wanted: str | None, model: Model) -> str | None:
-    """Return a release as the manifest spells it, or None for None. Raise UsageError if the manifest does not
-    list it.
+    """Return the release that equals ``wanted`` as the manifest spells it, or None if ``wanted`` is
+    None. Raise UsageError if the manifest does not list it, or it is no release.
     """
     if wanted is None:
         return None

@@ -20,8 +20,9 @@ from codecgen.schema.types import Span
 
 
 def diff_against(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen diff --against``. Return the exit code: 1 if the schemas have findings. Raise UsageError if the
-    other state cannot be loaded.
+    """Run ``codecgen diff --against``: print all changes by group. Return 0, also if there are
+    changes, or 1 after printing the diagnostics of the schemas. Raise UsageError if the other state
+    cannot be loaded.
     """
     new = sound(arguments.schemas)
     if new is None:
@@ -45,8 +46,9 @@ def _line(change: Change) -> str:
 
 
 def breaking(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen breaking``. Return the exit code: 1 if a change breaks old readers or old data, or if the
-    schemas have findings. Raise UsageError if the other state cannot be loaded.
+    """Run ``codecgen breaking``: print accepted breaks and report the others. Return 1 if a
+    breaking change is not accepted in the manifest, or the schemas have diagnostics; else 0. Raise
+    UsageError if the other state cannot be loaded.
     """
     new = sound(arguments.schemas)
     if new is None:
@@ -79,7 +81,9 @@ def breaking(arguments: argparse.Namespace) -> int:
 
 
 def _diagnostic(change: Change, before: str) -> Diagnostic:
-    """Return a breaking change as a diagnostic. ``before`` precedes the names of files of the old state."""
+    """Return a breaking change as a diagnostic with the remedy of its rule. ``before`` precedes the
+    file name if the place is in the old state. A change without place points to the manifest.
+    """
     span = change.span or Span("codecgen.yaml", 1, 1, 1)
     if change.side == "old":
         span = replace(span, file=before + span.file)
@@ -90,7 +94,10 @@ def _diagnostic(change: Change, before: str) -> Diagnostic:
 
 @contextmanager
 def _load_old(schemas: Path, against: str) -> Iterator[Model]:
-    """Yield the model of the directory or the git revision ``against``. Raise UsageError if it cannot be loaded."""
+    """Yield the model of ``against``: a directory if it exists, else a revision of the git
+    repository that contains ``schemas``. Raise UsageError if it cannot be loaded or has
+    diagnostics.
+    """
     if Path(against).is_dir():
         yield _usable(Path(against), against)
         return
@@ -103,7 +110,9 @@ def _load_old(schemas: Path, against: str) -> Iterator[Model]:
 
 
 def _usable(directory: Path, against: str) -> Model:
-    """Return the model of a directory. Raise UsageError if it has findings."""
+    """Return the model of a directory. Raise UsageError if it is missing or has diagnostics;
+    ``against`` names it in the message.
+    """
     model, diagnostics, _ = load(directory)
     if diagnostics or model is None:
         first = diagnostics[0]

@@ -13,8 +13,9 @@ from codecgen.schema.uses import within
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen explain``. Return the exit code: 1 if the schemas have findings. Raise
-    UsageError for an unknown name.
+    """Run ``codecgen explain``: print the explanation of a diagnostic id or a name, or the programs
+    of a layout or view with ``--program``. Return 0, or 1 after printing the diagnostics of the
+    schemas. Raise UsageError for an unknown name or a missing schema directory.
     """
     from codecgen.explain import declarations, programs
 
@@ -34,8 +35,10 @@ def explain(arguments: argparse.Namespace) -> int:
 
 
 def diff(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen diff``. Return the exit code: 1 if the schemas have findings. Raise UsageError
-    for an unknown layout, version or release, or if a version is compared with a release.
+    """Run ``codecgen diff``: print the changes between two versions or releases, or since
+    ``--against``. Return 0, or 1 after printing the diagnostics of the schemas. Raise UsageError
+    for missing or excess arguments, an unknown layout, version or release, a version beside a
+    release, or schemas that cannot be loaded.
     """
     from codecgen import diff as differences
 
@@ -73,7 +76,7 @@ def diff(arguments: argparse.Namespace) -> int:
 
 
 def print_json_schema(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen json-schema``. Return the exit code."""
+    """Run ``codecgen json-schema``: print the JSON Schema of the schema language. Return 0."""
     from codecgen.json_schema import json_schema
 
     print(json.dumps(json_schema(), indent=2))

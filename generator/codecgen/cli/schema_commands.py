@@ -30,8 +30,9 @@ from codecgen.template_files import read_templates
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen check``. Return the exit code: 1 if the schemas have findings. Raise
-    UsageError if the directory does not exist.
+    """Run ``codecgen check``: check the schemas and run all default targets without writing. Return
+    1 if there are diagnostics, else 0 after printing a summary. Raise UsageError if the directory
+    does not exist.
     """
     from codecgen.targets.registry import TARGETS
 
@@ -58,9 +59,10 @@ def check(arguments: argparse.Namespace) -> int:
 
 def generate(arguments: argparse.Namespace) -> int:
     # What only this command needs is imported here.
-    """Run ``codecgen generate``. Return the exit code: 1 if the schemas have findings or, with
-    ``--check``, files would change. Raise UsageError for an unknown target or release; OutputError
-    if the output cannot be written.
+    """Run ``codecgen generate``. Return 1 if the schemas or targets have diagnostics or, with
+    ``--check``, files would change; else 0. Raise UsageError for a missing directory, an unknown
+    target or release or unsuitable ``--templates``; TemplateFilesError or OutputError if templates
+    or output are unusable.
     """
     from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 
@@ -97,8 +99,8 @@ def generate(arguments: argparse.Namespace) -> int:
 def _emit(
     plan: Plan, names: Sequence[str], templates: Mapping[str, str]
 ) -> dict[str, Emitted] | None:
-    """Run the targets ``names`` and print their diagnostics. Return the output of each target; None
-    after an error.
+    """Run the targets ``names`` and return their output by name. If one has errors, print these and
+    return None; otherwise print notes and warnings. Write no files.
     """
     from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 
@@ -123,8 +125,9 @@ def _emit(
 def _templates(
     directory: Path | None, names: Sequence[str], templated: Mapping[str, object]
 ) -> Mapping[str, str]:
-    """Return the templates in a directory for the only target that takes them. Raise UsageError if there is not
-    exactly one.
+    """Return the text of the templates in a directory by name, or ``{}`` if it is None. Raise
+    UsageError if it is None although target template needs it, or if not exactly one of ``names``
+    takes templates; TemplateFilesError if it is unusable.
     """
     if directory is None and "template" in names:
         raise UsageError("target template needs --templates, the directory with its templates")
@@ -142,7 +145,9 @@ def _templates(
 def _target_names(
     wanted: str | None, usual: Mapping[str, object], on_request: Mapping[str, object]
 ) -> list[str]:
-    """Return the targets that the option names, or the usual ones. Raise UsageError for an unknown name."""
+    """Return the targets that ``wanted`` lists, separated by commas, without repetitions, or the
+    usual ones if it is None. Raise UsageError for an unknown name, and if it lists none.
+    """
     if wanted is None:
         return list(usual)
     known = [*usual, *on_request]
@@ -157,7 +162,9 @@ def _target_names(
 
 
 def _would_change(summary: output.Summary, out: Path) -> int:
-    """Print what a run would change. Return the exit code."""
+    """Print the files that a run would write or remove, or that all are as they should be. Return 1
+    if there are any, else 0.
+    """
     for what, paths in (
         ("differs or is missing", summary.written),
         ("is left over", summary.removed),
@@ -172,8 +179,8 @@ def _would_change(summary: output.Summary, out: Path) -> int:
 
 
 def init(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen init``. Return the exit code, 0. Raise UsageError if the directory cannot be
-    made (StarterError).
+    """Run ``codecgen init``: write the starter files and print the next steps. Return 0. Raise
+    UsageError if the name or used package is unsuitable or a file exists.
     """
     from codecgen import starter
 
@@ -190,9 +197,9 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def import_kafka_json(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen import kafka-json``. Write nothing if a definition is invalid. Return the exit
-    code: 1 if there are findings. Raise UsageError if the source has no definitions, or a file in
-    the way differs and ``--force`` is not given.
+    """Run ``codecgen import kafka-json``. Return 0, or 1, with nothing written, if a definition or
+    the resulting schemas have findings. Raise UsageError if the source is no directory or has no
+    definitions, or a file in the way differs and ``--force`` is not given.
     """
     from codecgen.importers import kafka_json as kafka
 
@@ -245,8 +252,8 @@ def _declared(model: Model) -> frozenset[str]:
 
 
 def _select_changed_files(out: Path, files: Mapping[str, str], *, force: bool) -> dict[str, str]:
-    """Return the files that are missing or differ below ``out``. Raise UsageError if a file differs
-    and ``force`` is False, or something that is not a file has its path.
+    """Return the files, by name, that are missing or differ below ``out``. Raise UsageError if one
+    differs and ``force`` is False, or something that is no regular file has its path.
     """
     new = {}
     blocked = []

@@ -19,8 +19,9 @@ from codecgen.values import documents, dump, named_codec, reading
 
 
 def parse(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen parse``. Return the exit code: 1 if the schemas have findings or the bytes do
-    not parse. Raise UsageError if the input cannot be read or no codec has this name.
+    """Run ``codecgen parse``: print each parsed layout. Return 0, or 1 if the schemas have
+    diagnostics or bytes do not parse; the values before the error are printed. Raise UsageError if
+    no codec has the name, or the input is unusable or shorter than ``--at`` and ``--length``.
     """
     what = _find_codec(arguments)
     if what is None:
@@ -44,8 +45,9 @@ def parse(arguments: argparse.Namespace) -> int:
 
 
 def _find_codec(arguments: argparse.Namespace) -> named_codec.NamedCodec | None:
-    """Return the codec that the arguments name, or None after printing the findings of the schemas.
-    Raise UsageError if no codec has this name.
+    """Return the codec that the arguments name, compiled in memory. If the schemas have diagnostics
+    or cannot be expressed as codecs, print that and return None. Raise UsageError if no codec has
+    this name or the schema directory is missing.
     """
     model = sound(arguments.schemas)
     if model is None:
@@ -64,7 +66,7 @@ def _find_codec(arguments: argparse.Namespace) -> named_codec.NamedCodec | None:
 
 def _window(arguments: argparse.Namespace, given: reading.Input) -> tuple[int, int]:
     """Return the first byte of the input to parse, and the byte after the last one. Raise
-    UsageError if the input is shorter.
+    UsageError if the input ends before one of them.
     """
     size, start = len(given.data), arguments.at
     end = size if arguments.length is None else start + arguments.length
@@ -81,7 +83,10 @@ def _readings(
     start: int,
     end: int,
 ) -> Iterator[reading.Reading]:
-    """Yield the parsed layouts: one, or all up to the end with ``--many``."""
+    """Yield the result of parsing one layout, which must take all bytes up to ``end``; with
+    ``--many`` the results of one after the other. With ``--many`` an error does not end this
+    generator; the caller stops.
+    """
     strict = not arguments.lenient
     if not arguments.many:
         one = reading.read_one(what, given, start, end, strict=strict)
@@ -101,7 +106,9 @@ def _show(
     index: int,
     end: int,
 ) -> None:
-    """Print one parsed layout as a dump, as JSON or as YAML."""
+    """Print one parsed layout: as JSON, as YAML below a comment, or as a dump of bytes, paths and
+    values. ``index`` is its number, which is shown with ``--many``.
+    """
     values, out = arguments.json or arguments.yaml, sys.stdout
     if values and isinstance(out, io.TextIOWrapper) and not out.isatty():
         out.reconfigure(encoding="utf-8")  # for programs, whatever the system writes else
@@ -124,9 +131,10 @@ def _show(
 
 
 def build(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen build``. Return the exit code: 1 if the schemas have findings or the values
-    cannot be built. Raise UsageError if options exclude each other, the input cannot be read, or
-    the output must not be replaced.
+    """Run ``codecgen build``: write the bytes to ``--out`` or standard output, or as text with
+    ``--hex``. Return 0, or 1 if schemas or values have diagnostics. Raise UsageError if the output
+    is a terminal, exists without ``--overwrite`` or has no directory, or the input or name is
+    unusable.
     """
     out: Path | None = arguments.out
     if out is None and not arguments.hex and sys.stdout.isatty():

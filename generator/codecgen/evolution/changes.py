@@ -44,7 +44,9 @@ class Change:
 
     @property
     def subject(self) -> str:
-        """Return the path with its versions: ``reading.temperature, versions 0 and 1``."""
+        """Return the path with its versions, as in ``reading.temperature, versions 0 and 1``, or
+        the path alone if the change is not about versions.
+        """
         if not self.versions:
             return self.path
         numbers = [str(version) for version in self.versions]
@@ -54,7 +56,9 @@ class Change:
 
 
 def merge_versions(changes: Iterable[Change]) -> list[Change]:
-    """Return the changes without repetitions. Equal changes of several versions become one change."""
+    """Return the changes in order of first occurrence, without repetitions. Changes that are equal
+    except for their versions become one, with the versions in ascending order.
+    """
     merged: dict[Change, list[int]] = {}
     for change in changes:
         key = replace(change, versions=())

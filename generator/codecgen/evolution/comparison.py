@@ -19,10 +19,9 @@ T = TypeVar("T")
 
 
 def compare_models(old: Model, new: Model) -> list[Change]:
-    """Return all changes from ``old`` to ``new``, by group, in the order of the declarations of ``old``.
-
-    Released are all declarations of ``old`` that are no drafts and are held by no draft only; changes of others break
-    nothing. The checks must have accepted both models.
+    """Return all changes from ``old`` to ``new``: first those of bytes, then of names, then of
+    documentation, each in the order of the declarations of ``old``. Byte changes of layouts and
+    enums that only drafts use are left out. The checks must have accepted both models.
     """
     found = [
         *_Comparison(old, new).compare_bytes(),
@@ -43,7 +42,10 @@ class _Comparison:
         self.layouts = LayoutComparer(*self.plans)
 
     def compare_bytes(self) -> Iterator[Change]:
-        """Yield the changes of layouts, choices, enums and texts."""
+        """Yield the byte changes of released layouts, choices and enums, and of texts: removals and
+        changes, with the rule that a breaking one violates. Added declarations yield nothing. A
+        removed enum is not reported here.
+        """
         released = _find_released(self.old)
         for name, layout in _every(self.old.layouts).items():
             if name not in released:
@@ -63,7 +65,10 @@ class _Comparison:
         yield from compare_texts(self.plans)
 
     def _compare_choices(self, old: Choice) -> Iterator[Change]:
-        """Yield the changes of a choice."""
+        """Yield a change if a choice is removed or decided by something else (nothing more is
+        compared then), and for each case that is removed, leads to an incompatible layout, or is
+        added (which breaks nothing).
+        """
         new = _every(self.new.choices).get(old.name)
         if new is None:
             yield Change("bytes", old.name, "is removed", "B019", span=old.span, side="old")
@@ -94,7 +99,9 @@ class _Comparison:
                 yield Change("bytes", old.name, message, span=ref.span)
 
     def _is_enum_renamed(self, old: Choice, new: Choice) -> bool:
-        """Return whether two choices are given values of enums that have all numbers of the old one."""
+        """Return whether both choices are given enum values and the enum of the new one has all
+        numbers of the old one's.
+        """
         if old.given is None or new.given is None:
             return False
         numbers = [
@@ -110,8 +117,8 @@ def _every(declarations: Mapping[str, T]) -> dict[str, T]:
 
 
 def _find_released(model: Model) -> set[str]:
-    """Return the names of the layouts and choices that are released: those that are no drafts, and what they hold.
-    Of used directories only what they hold counts.
+    """Return the names of the released layouts and choices: layouts that are no drafts, choices
+    with a case that is no draft, and all that they hold, declarations of used directories included.
     """
     layouts, choices = _every(model.layouts), _every(model.choices)
     todo = [name for name, layout in model.layouts.items() if layout.draft is None]
@@ -135,7 +142,9 @@ def _find_released(model: Model) -> set[str]:
 
 
 def _enums_used(model: Model, released: set[str]) -> set[str]:
-    """Return the enums that released layouts and choices use, and those that the directory declares and nothing uses."""
+    """Return the names of the enums that released layouts and choices use, and of the directory's
+    own enums that no draft uses.
+    """
     layouts, choices = _every(model.layouts), _every(model.choices)
     by_drafts = {
         enum
@@ -154,7 +163,9 @@ def _enums_used(model: Model, released: set[str]) -> set[str]:
 
 
 def _compare_enums(old: Enum, new: Enum) -> Iterator[Change]:
-    """Yield the changes of an enum that concern bytes."""
+    """Yield a change for each value whose number is changed or removed (breaking) or is added, and
+    one if unknown numbers are rejected now. A value that only has another name yields nothing.
+    """
     by_name = {value.name: value for value in new.values}
     by_number = {value.value: value for value in new.values}
     for value in old.values:
@@ -183,7 +194,10 @@ def _discriminator(choice: Choice) -> str:
 
 
 def _cases(model: Model, choice: Choice) -> dict[tuple[int, ...], Reference]:
-    """Return the layouts of a choice by the numbers that lead to them."""
+    """Return the layout references of a choice by the numbers that lead to them: the discriminator,
+    then those of nested choices. Enum names become numbers. Raise ValueError for an enum name that
+    is unknown.
+    """
     values = {}
     if choice.given is not None:
         values = {value.name: value.value for value in model.enums[choice.given].values}

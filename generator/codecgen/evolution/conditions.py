@@ -23,7 +23,9 @@ def named_shape(value: Value | None, names: Mapping[str, str]) -> object:
 
 
 def presence(when: Value | None) -> Literal["always", "never", "sometimes"]:
-    """Return whether a field with the condition ``when`` exists always, never, or depending on the data."""
+    """Return whether a field with the condition ``when`` exists ``always``, ``never`` or, depending
+    on the data, ``sometimes``. None means ``always``; a condition on the version may be decided.
+    """
     if when is None:
         return "always"
     folded = fold(when)
@@ -42,9 +44,9 @@ def requirements(valid: Value | None, refuse: Value | None) -> list[Value]:
 def find_narrowing(
     old: Sequence[Value], new: Sequence[Value], names: Mapping[str, str]
 ) -> Narrowing:
-    """Return whether values that meet all conditions ``old`` may break one of the conditions ``new``.
-
-    Comparisons of one field with a number are decided by their ranges. Of all others only the structure is compared.
+    """Return ``yes`` if values that meet all conditions ``old`` can break one of ``new``, ``no`` if
+    they cannot, and ``perhaps`` if that is unknown. Only comparisons of a field with a number are
+    decided, by ranges. ``names`` maps old field names to new ones.
     """
     known = {named_shape(one, names) for one in old}
     added = [one for one in new if named_shape(one, {}) not in known]
@@ -70,7 +72,10 @@ def find_narrowing(
 
 
 def _bounds(condition: Value) -> tuple[Value, int, int] | None:
-    """Return the term and the range that a comparison of a whole number with a constant allows, or None."""
+    """Return (field or bits, smallest, largest allowed number, both included) for a comparison of a
+    number, enum or boolean field with a constant, or for a boolean field alone. Return None for
+    nullable fields, ``!=`` and all other conditions.
+    """
     match condition:
         case nodes.Comparison(operator, left, nodes.Literal(number) | nodes.Word(value=number)):
             term = left
@@ -105,7 +110,9 @@ def _intersect(ranges: Iterable[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _rename(form: object, names: Mapping[str, str]) -> object:
-    """Return the shape of an expression with the names of own fields replaced."""
+    """Return ``form``, a comparable form of an expression, with the names of the layout's own
+    fields replaced by those in ``names``. Names that are not in it stay.
+    """
     match form:
         case ("field", "own", (str(first), *rest)):
             return ("field", "own", (names.get(first, first), *rest))

@@ -10,7 +10,9 @@ from codecgen.schema.types import BitMember, BitsType, Span
 
 
 def compare_names(old: Model, new: Model) -> Iterator[Change]:
-    """Yield the changes of the API of the generated package, without renamed fields."""
+    """Yield the changes of the generated package's API: its name, added and removed declarations,
+    renamed enum values, and changes of derived values and views. Renamed fields are not among them.
+    """
     if old.manifest.package != new.manifest.package:
         message = f"the package {old.manifest.package} becomes {new.manifest.package}"
         yield Change("names", "codecgen.yaml", message, span=new.manifest.span)
@@ -41,7 +43,9 @@ def compare_names(old: Model, new: Model) -> Iterator[Change]:
 def _compare_declared(
     kind: str, old: Mapping[str, object], new: Mapping[str, object]
 ) -> Iterator[Change]:
-    """Yield the declarations of one kind that only one side has."""
+    """Yield a change for each declaration of one kind that only one side has: removed ones first,
+    then added ones. Inline layouts are skipped.
+    """
     for names, others, what, side in (
         (old, new, "removed", "old"),
         (new, old, "added", "new"),
@@ -56,7 +60,9 @@ def _compare_declared(
 
 
 def _compare_derived(old: Layout, new: Layout) -> Iterator[Change]:
-    """Yield the changes of derived values."""
+    """Yield a change for each derived value that is removed, has another type, has another
+    expression, or is added.
+    """
     there = {(d.array, d.name): d for d in new.derived}
     before = {(d.array, d.name): d for d in old.derived}
     for key, derived in before.items():
@@ -79,7 +85,9 @@ def _compare_derived(old: Layout, new: Layout) -> Iterator[Change]:
 
 
 def _compare_views(old: View, new: View) -> Iterator[Change]:
-    """Yield the changes of the columns of a view."""
+    """Yield a change for each column that is removed, has another type, or is added, and for each
+    layout whose rows are missing or made in another way. Rows of new layouts yield nothing.
+    """
     there = {column.name: column for column in new.columns}
     for column in old.columns:
         path = f"{old.name}.{column.name}"
@@ -105,7 +113,9 @@ def _compare_views(old: View, new: View) -> Iterator[Change]:
 
 
 def _rows_form(rows: Rows) -> object:
-    """Return how rows are made, without places in the YAML."""
+    """Return a comparable form of how rows are made: expressions as text, conditions,
+    ``header_only`` and parts, without places in the YAML.
+    """
     write = rows.write
     expressions = [rows.values] if write is None else [rows.values, write.entry, write.item]
     return (
@@ -118,7 +128,9 @@ def _rows_form(rows: Rows) -> object:
 
 
 def _column_words(column: Column) -> str:
-    """Return the type of a column in words."""
+    """Return the type of a column in words, with its members in parentheses: ``nullable struct (a:
+    int32, b: string), on request``.
+    """
     null = "nullable " if column.nullable else ""
     request = ", on request" if column.on_request else ""
     inner = ", ".join(f"{part.name}: {_column_words(part)}" for part in column.parts)
@@ -130,7 +142,10 @@ _MEMBER_KEYS = ("doc", "since", "spelled", "misprint")
 
 
 def compare_documentation(old: Model, new: Model) -> Iterator[Change]:
-    """Yield the changes of texts, releases and examples, which no program reads."""
+    """Yield a change for each title, text, release, link or example that differs in the manifest or
+    in declarations that both models have. No program reads these. Added and removed declarations
+    yield nothing.
+    """
     for key in ("title", "doc", "spelling", "releases", "links"):
         if getattr(old.manifest, key) != getattr(new.manifest, key):
             message = f"`{key}` differs"
@@ -158,7 +173,9 @@ def compare_documentation(old: Model, new: Model) -> Iterator[Change]:
 
 
 def _compare_layout_texts(old: Layout, new: Layout) -> Iterator[Change]:
-    """Yield the changes of the documentation of a layout and of its fields."""
+    """Yield a change for each documentation key (``doc``, releases, examples and others) that
+    differs for a layout, or for fields and bit members that have the same name in both.
+    """
     keys = ("doc", "since", "draft", "version_notes", "examples")
     yield from _compare_keys(old.name, old, new, keys, new.span)
     there: dict[str, Field] = {f.name: f for f in new.fields}
@@ -179,7 +196,9 @@ def _compare_layout_texts(old: Layout, new: Layout) -> Iterator[Change]:
 def _compare_keys(
     path: str, old: object, new: object, keys: tuple[str, ...], span: Span
 ) -> Iterator[Change]:
-    """Yield a change for each of the keys that differ."""
+    """Yield a documentation change for each attribute in ``keys`` whose value differs between
+    ``old`` and ``new``, apart from places in the YAML.
+    """
     for key in keys:
         if _without_places(getattr(old, key)) != _without_places(getattr(new, key)):
             yield Change("documentation", path, f"`{key}` differs", span=span)

@@ -45,7 +45,10 @@ class FieldComparison:
         self.path = f"{pair.old.name}.{old.name}"
 
     def compare(self) -> Iterator[Change]:
-        """Yield all changes of the bytes of the field."""
+        """Yield all changes that concern the bytes of the field: tag, conditions, type, byte order
+        (only if the type is equal), measured ranges, counts, checksums, constant, default and
+        removed tolerances. Yield nothing if none differ.
+        """
         old, new = self.old.field, self.new.field
         if old.tag != new.tag:
             message = f"{_tag_words(old.tag)} becomes {_tag_words(new.tag)}"
@@ -73,7 +76,9 @@ class FieldComparison:
     # ------------------------------------------------------------ conditions
 
     def _compare_conditions(self) -> Iterator[Change]:
-        """Yield changes of `when`, `until`, `valid` and `refuse`."""
+        """Yield a change if ``when`` or ``until`` differs (breaking, perhaps), and if ``valid`` or
+        ``refuse`` differ: breaking if old values can be rejected now, else compatible.
+        """
         old, new = self.old, self.new
         before, after = (
             named_shape(None if presence(fp.when) == "always" else fp.when, names)
@@ -103,7 +108,9 @@ class FieldComparison:
     # ------------------------------------------------------------ relations
 
     def _compare_relations(self) -> Iterator[Change]:
-        """Yield changes of `measures`, `counts` and `checksum`."""
+        """Yield a breaking change each if the field measures another range, counts another array,
+        or is another checksum or over other fields. Renamed fields count as the same.
+        """
         old, new = self.old, self.new
         ranges = [
             None if fp.measures is None else (_range_names(plan, fp.measures, names), fp.own_bytes)
@@ -138,7 +145,9 @@ class FieldComparison:
     # ------------------------------------------------------------ constants and defaults
 
     def _compare_constant(self) -> Iterator[Change]:
-        """Yield a change of the constant. In a version, the field that holds it has a constant."""
+        """Yield a breaking change if the field has another constant, has one newly, or has none any
+        more. A version field counts as a constant of its version.
+        """
         values = [_constant(plan, fp) for plan, fp in self._sides()]
         if values[0] == values[1]:
             return
@@ -146,7 +155,9 @@ class FieldComparison:
         yield self.change(f"{words[0]} becomes {words[1]}", "B010", "const")
 
     def _compare_defaults(self) -> Iterator[Change]:
-        """Yield a change of the default: of a tagged field it breaks, of others only builders use it."""
+        """Yield a change if the default differs: breaking if both sides are tagged, as readers use
+        it for a missing tag; compatible otherwise, as only builders use it.
+        """
         if self.old.field.tag is not None and self.new.field.tag is not None:
             before = _default_form(self.pair.old_plan, self.pair.old, self.old, ())
             after = _default_form(self.pair.new_plan, self.pair.new, self.new, ())
@@ -166,7 +177,9 @@ class FieldComparison:
     # ------------------------------------------------------------ types
 
     def types(self, old: FieldType, new: FieldType) -> Iterator[Change]:
-        """Yield the changes between two types."""
+        """Yield the changes between two types of the field, compared member by member. Types of
+        different kinds, or paddings to another multiple, give one breaking change.
+        """
         match old, new:
             case ScalarType(), ScalarType():
                 yield from self.scalars(old, new)
@@ -191,7 +204,9 @@ class FieldComparison:
         return self.change(f"{type_words(old)} becomes {type_words(new)}", "B006", "type")
 
     def scalars(self, old: ScalarType, new: ScalarType) -> Iterator[Change]:
-        """Yield the changes between two scalar types."""
+        """Yield one breaking change if the scalar types differ; otherwise the changes of the
+        allowed enum values.
+        """
         if old.name != new.name:
             message = f"{scalar_name(old.name)} becomes {scalar_name(new.name)}"
             yield self.change(message, "B006", "type")
@@ -205,7 +220,9 @@ class FieldComparison:
         where: str,
         every: range | None,
     ) -> Iterator[Change]:
-        """Yield changes of the enum values that are allowed. ``every`` has all numbers that the bytes can be, or None.
+        """Yield at most one change if the enum or the names under ``only`` differ: breaking if a
+        number that was accepted is rejected now, or names changed their numbers; else compatible.
+        ``where`` precedes the message; ``every`` has all numbers that the bytes can hold, or None.
 
         Values that the enum itself gained or lost are not repeated.
         """
@@ -235,7 +252,10 @@ class FieldComparison:
         yield self.change(message, "B017" if renumbered and old[0] != new[0] else "", "enum")
 
     def bits(self, old: BitsType, new: BitsType) -> Iterator[Change]:
-        """Yield the changes between two fields of bits."""
+        """Yield one breaking change if the base types of two bit fields differ; otherwise changes
+        of members that are removed, moved, renamed (same bits) or added. A new member is breaking
+        only if its enum rejects 0. Reserved members are skipped.
+        """
         if old.base != new.base:
             yield self._other_type(old, new)
             return
@@ -265,7 +285,9 @@ class FieldComparison:
                 yield self.change(f"{m.name} ({bits_words(m)}) is added{why}", rule, "members")
 
     def _compare_member(self, old: BitMember, new: BitMember) -> Iterator[Change]:
-        """Yield the changes of a member of bits."""
+        """Yield a breaking change if a bit member has other bits; otherwise the changes of its
+        allowed enum values.
+        """
         if (old.low, old.high) != (new.low, new.high):
             message = f"{old.name}: {bits_words(old)} becomes {bits_words(new)}"
             yield self.change(message, "B015", "members")
@@ -274,7 +296,9 @@ class FieldComparison:
         yield from self.enums(*sides, f"{old.name}: ", range(1 << old.width))
 
     def byte_strings(self, old: BytesType, new: BytesType) -> Iterator[Change]:
-        """Yield the changes between two types of bytes or text."""
+        """Yield one breaking change if two bytes or text types differ in kind, padding or length;
+        otherwise the change of their null, if any.
+        """
         if (old.text, old.padded) != (new.text, new.padded):
             yield self._other_type(old, new)
         elif old.length != new.length:
@@ -285,7 +309,10 @@ class FieldComparison:
             yield from self.nulls(old.null, new.null, old.prefix)
 
     def nulls(self, old: int | None, new: int | None, prefix: str | None) -> Iterator[Change]:
-        """Yield a change of the number that means null."""
+        """Yield a change if the number that means null differs: breaking if it is removed, changed,
+        or new but a possible length; compatible if it is new and negative, or the prefix is
+        compact.
+        """
         if old == new:
             return
         if new is None:
@@ -298,7 +325,10 @@ class FieldComparison:
             yield self.change(f"null is possible now, as {new}", "", "null")
 
     def arrays(self, old: ArrayType, new: ArrayType) -> Iterator[Change]:
-        """Yield the changes between two arrays."""
+        """Yield the changes between two arrays: count or length (or else null), ``at_least``,
+        nesting limit, elements and compression. A higher ``at_least`` or lower nesting limit is
+        breaking, the reverse compatible.
+        """
         counted_by = old.counted_by
         if counted_by is not None:
             counted_by = self.names.get(counted_by, counted_by)
@@ -321,7 +351,9 @@ class FieldComparison:
         yield from self.compressions(old.compression, new.compression)
 
     def elements(self, old: Element, new: Element) -> Iterator[Change]:
-        """Yield the changes between the elements of two arrays."""
+        """Yield the changes between the elements of two arrays. Elements of different kinds give
+        one breaking change.
+        """
         match old, new:
             case Reference(), Reference():
                 yield from self._compare_held(old, new)
@@ -335,7 +367,9 @@ class FieldComparison:
                 yield self._other_type(self.old.field.type, self.new.field.type)
 
     def structs(self, old: StructType, new: StructType) -> Iterator[Change]:
-        """Yield the changes between two held layouts."""
+        """Yield the changes between two held layouts: presence number (nothing more then), null,
+        version expression (nothing more then), or incompatible bytes of the layouts.
+        """
         if old.present != new.present:
             yield self._other_type(old, new)
             return
@@ -355,7 +389,10 @@ class FieldComparison:
     def _compare_held(
         self, old: Reference, new: Reference, *, told: bool = False
     ) -> Iterator[Change]:
-        """Yield a change if a held layout has other bytes. ``told``: another field holds its version."""
+        """Yield a breaking change if bytes of the layouts that ``old`` can mean are not read as
+        those of ``new``. ``told`` says that an expression of the field gives the version, so that
+        all versions count.
+        """
         reason, certain = self.pair.comparer.find_incompatibility(
             _held(self.pair.old_plan, old, self.pair.old, told),
             _held(self.pair.new_plan, new, self.pair.new, told),
@@ -365,7 +402,10 @@ class FieldComparison:
             yield self.change(message, "B006", "layout", certain=certain)
 
     def choices(self, old: ChoiceType, new: ChoiceType) -> Iterator[Change]:
-        """Yield the changes between two choices in a field."""
+        """Yield the changes between two choices in a field: discriminator or version (nothing more
+        then), length or else null, unknown cases that are rejected now. If the field names another
+        choice, also each old case that is removed or incompatible.
+        """
         for key, one, other in (
             ("given", (self.old.given, old.given), (self.new.given, new.given)),
             ("version", (self.old.held_version, old.version), (self.new.held_version, new.version)),
@@ -403,7 +443,10 @@ class FieldComparison:
                 yield self.change(message, "B020", "choice", certain=certain)
 
     def compressions(self, old: Compression | None, new: Compression | None) -> Iterator[Change]:
-        """Yield the changes of compression."""
+        """Yield a breaking change if compression is added or removed (nothing more then), the codec
+        is selected otherwise, a codec number is removed or read otherwise, or the size limit is
+        lower. A higher limit is compatible. Added codecs yield nothing.
+        """
         if old is None and new is None:
             return
         if old is None or new is None:
@@ -448,7 +491,9 @@ def _until_words(type_: FieldType) -> str:
 
 
 def _limits(fp: FieldPlan) -> str:
-    """Return the conditions on a value in words."""
+    """Return the conditions on a value as in the YAML, ``valid: .. and refuse: ..``, or ``no
+    condition``.
+    """
     f = fp.field
     parts = [] if f.valid is None else [f"valid: {f.valid}"]
     parts += [] if f.refuse is None else [f"refuse: {f.refuse}"]
@@ -462,7 +507,9 @@ def _range_names(plan: LayoutPlan, part: FieldRange, names: Mapping[str, str]) -
 
 
 def _checksum_form(plan: LayoutPlan, fp: FieldPlan, names: Mapping[str, str]) -> object:
-    """Return a comparable form of a checksum, or None if the field is none."""
+    """Return a comparable form of a checksum (algorithm, mask, ranges, zeroed fields) with field
+    names replaced by ``names``, or None if the field is no checksum.
+    """
     f = fp.field
     if f.checksum is None:
         return None
@@ -471,7 +518,7 @@ def _checksum_form(plan: LayoutPlan, fp: FieldPlan, names: Mapping[str, str]) ->
 
 
 def _checksum_text(plan: LayoutPlan, fp: FieldPlan) -> str:
-    """Return a checksum with its ranges in words."""
+    """Return a checksum with its algorithm, ranges and zeroed fields in words, or ``no checksum``."""
     if fp.field.checksum is None:
         return "no checksum"
     ranges = [" to ".join(dict.fromkeys(_range_names(plan, part, {}))) for part in fp.covers]
@@ -487,7 +534,7 @@ def _constant(plan: LayoutPlan, fp: FieldPlan) -> int | str | bytes | None:
 
 
 def _default_words(fp: FieldPlan) -> str:
-    """Return the default of a field in words."""
+    """Return the ``absent`` number or else the default of a field as text, or ``no default``."""
     f = fp.field
     if f.absent is not None:
         return str(f.absent)
@@ -495,8 +542,9 @@ def _default_words(fp: FieldPlan) -> str:
 
 
 def _default_form(plan: Plan, around: LayoutPlan, fp: FieldPlan, held: tuple[str, ...]) -> object:
-    """Return a comparable form of the value that a field has if its bytes are missing. ``held`` are the layouts
-    around, so that a recursion ends.
+    """Return a comparable form of the value that a field has if its bytes are missing: its default,
+    or that of its type. A default ``{}`` becomes the forms of the layout's fields, unless that
+    layout is in ``held``, the layouts around.
     """
     f = fp.field
     if f.filled and isinstance(f.type, StructType) and f.type.layout.layout not in held:
@@ -519,7 +567,9 @@ def _default_form(plan: Plan, around: LayoutPlan, fp: FieldPlan, held: tuple[str
 
 
 def _allowed(model: Model, enum: str | None, only: tuple[str, ...] | None) -> dict[int, str] | None:
-    """Return the numbers that strict readers accept with their names, or None if they accept all."""
+    """Return the names, by number, of the enum values that strict readers accept. Return None if
+    they accept every number: there is no enum, or it keeps unknown numbers.
+    """
     if enum is None or model.enums[enum].keep_unknown:
         return None
     values = model.enums[enum].values
@@ -534,7 +584,10 @@ def _enum_words(enum: str | None, only: tuple[str, ...] | None) -> str:
 
 
 def _count_words(type_: ArrayType) -> str:
-    """Return how readers know the end of an array, in words."""
+    """Return in words how readers find the end of an array: fixed number, count in front, field
+    that counts it, length in front, ``a last element`` (end condition), or ``the end of the
+    range``.
+    """
     if type_.fixed is not None:
         return f"{type_.fixed} elements"
     if type_.count is not None:
@@ -547,7 +600,9 @@ def _count_words(type_: ArrayType) -> str:
 
 
 def _codecs(model: Model, plan: LayoutPlan, compression: Compression) -> dict[int, str]:
-    """Return the number of each codec that readers know in this version, with the name of what reads it."""
+    """Return, by enum number, the name of each codec that readers accept in this version, or of the
+    variant that reads it. Excluded codecs are left out.
+    """
     found = {}
     for value in model.enums[compression.enum].values:
         if value.name in compression.excluded:

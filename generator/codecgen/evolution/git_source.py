@@ -21,10 +21,12 @@ class GitError(Exception):
 
 @contextmanager
 def checkout_schemas(directory: Path, revision: str) -> Iterator[Path]:
-    """Yield a temporary copy of the schema directory as it was in a git revision.
+    """Yield the path of a temporary copy of the schema directory as it was in a git revision; it is
+    deleted afterwards. Raise GitError if git is not installed, ``directory`` is no directory or in
+    no repository, or the revision is unknown or has no YAML files there.
 
-    The copy has all YAML files of the repository, so that the directory finds those that it uses by a relative path.
-    Raise GitError if git, the repository, the revision or the directory in it is missing.
+    The copy has all YAML files of the repository, so that the directory finds those that it uses by
+    a relative path.
     """
     if shutil.which("git") is None:
         raise GitError("git is not installed; install it, or name a directory with --against")
@@ -62,7 +64,8 @@ def checkout_schemas(directory: Path, revision: str) -> Iterator[Path]:
 
 
 def _run_git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a directory and return its result. Its exit code is not checked.
+    """Run git in a directory and return its result with captured output. A nonzero exit code is not
+    an error. Raise OSError if git cannot be started.
 
     Variables that git sets for hooks name another repository or its index, so git does not get them.
     """

@@ -29,7 +29,10 @@ class LayoutComparer:
         self._known: dict[tuple[tuple[str, int | None], tuple[str, int | None]], list[Change]] = {}
 
     def compare(self, name: str) -> Iterator[Change]:
-        """Yield the changes of the bytes of a layout that both states declare, version by version."""
+        """Yield the byte changes of a layout that both states declare: each old version against the
+        version that continues it, or that it is removed (breaking), and versions that are added. A
+        change between versions and none is one of names. Raise KeyError if a side lacks the layout.
+        """
         plans = self.new.versions[name]
         layout = self.new.model.layouts[name]
         continued = set()
@@ -51,8 +54,9 @@ class LayoutComparer:
             yield Change("names", name, message, span=layout.span)
 
     def compare_pair(self, old: LayoutPlan, new: LayoutPlan) -> list[Change]:
-        """Return the changes from one layout version to another one. A pair that is being compared, because layouts
-        hold each other, has none.
+        """Return the changes from one layout version to another, from a cache if the pair was
+        compared before. A pair that is still being compared, because layouts hold each other, has
+        none.
         """
         key = ((old.name, old.version), (new.name, new.version))
         if key not in self._known:
@@ -63,9 +67,9 @@ class LayoutComparer:
     def find_incompatibility(
         self, old: Sequence[LayoutPlan], new: Sequence[LayoutPlan]
     ) -> tuple[str, bool]:
-        """Return why bytes of one of the layouts ``old`` are not read as one of ``new`` (``""`` if all are), and
-        whether that is certain. Layouts of the same name and version count as equal, because they are compared on
-        their own.
+        """Return (reason, whether it is certain) why bytes of one of the layouts ``old`` are not
+        read as one of ``new``, or ``("", True)`` if all are. Layouts of the same name and version
+        count as equal; they are compared on their own.
         """
         for one in old:
             other = select_version(one, new)
@@ -92,7 +96,9 @@ class _Comparison:
         self.pair = LayoutPair(comparer.old, comparer.new, old, new, self.names, comparer)
 
     def compare(self) -> Iterator[Change]:
-        """Yield all changes of the bytes."""
+        """Yield all changes of the bytes of a layout version. If none of them is breaking but the
+        read programs differ, also yield one change that is perhaps breaking.
+        """
         found = list(self._explain())
         yield from found
         if any(change.is_breaking for change in found):
@@ -106,7 +112,9 @@ class _Comparison:
             yield self._change(self.old.name, message, "B026", self.new.layout.span, certain=False)
 
     def _explain(self) -> Iterator[Change]:
-        """Yield the changes in terms of fields, rules and tolerances."""
+        """Yield the changes of fields (removed, added, renamed, reordered, changed), rules and
+        tolerances. Removed tolerances and another order are breaking.
+        """
         yield from self._compare_presence()
         order = [self.names[fp.name] for fp in _in_order(self.old) if fp.name in self.names]
         kept = set(order)
@@ -127,7 +135,9 @@ class _Comparison:
             yield self._change(self.old.name, message, "B023", self.new.layout.span)
 
     def _compare_presence(self) -> Iterator[Change]:
-        """Yield removed, added and renamed fields."""
+        """Yield a change for each field that is removed or added (breaking), or renamed. An added
+        tagged field is breaking only if old readers reject its tag.
+        """
         for fp in (*_in_order(self.old), *self.old.tagged):
             path = f"{self.old.name}.{fp.name}"
             if fp.name not in self.names:
@@ -149,7 +159,10 @@ class _Comparison:
             yield self._change(path, message, rule, fp.field.span)
 
     def _compare_rules(self) -> Iterator[Change]:
-        """Yield rules that old data may break, and rules that were dropped."""
+        """Yield a change for each rule of the new layout that is new (breaking) or differs
+        (breaking unless all old data surely meets it), and for each old name that is missing
+        (compatible). New rules whose conditions the old rules have, under any name, yield nothing.
+        """
         before = [_rule_conditions(rule) for rule in self.old.rules]
         known = {named_shape(one, self.names) for found in before for one in found}
         old_by_name = {rule.name: rule for rule in self.old.rules}
@@ -184,7 +197,9 @@ class _Comparison:
                 yield self._change(path, message, "", rule.rule.span, side="old")
 
     def _is_same_ascending(self, old: RulePlan, new: RulePlan) -> bool:
-        """Return whether two rules require the same field of the same array to ascend."""
+        """Return whether two rules require the same field of the same (perhaps renamed) array to
+        ascend. False if one of them is a condition.
+        """
         if old.array is None or new.array is None:
             return False
         arrays = self.names.get(old.array.name) == new.array.name
@@ -214,7 +229,9 @@ def _rule_conditions(rule: RulePlan) -> list[Value]:
 
 
 def _field_words(fp: FieldPlan) -> str:
-    """Return a field in words: ``field of uint16``, ``tagged field 3 of text``."""
+    """Return a field in words: ``field (uint16)``, ``tagged field 3 (text ..)``, or ``the section
+    of tagged fields``.
+    """
     if isinstance(fp.field.type, TagsType):
         return "the section of tagged fields"
     tag = "field" if fp.field.tag is None else f"tagged field {fp.field.tag}"
@@ -234,8 +251,9 @@ def _is_empty_padding(fp: FieldPlan) -> bool:
 
 
 def _match_fields(old: LayoutPlan, new: LayoutPlan) -> dict[str, str]:
-    """Return the new name of each field that both layouts have. A field that is missing counts as renamed if a new
-    field of the same type has its position, or its tag.
+    """Return the new name of each field that both layouts have. A missing field counts as renamed
+    if a new field of the same type has its tag or, if both layouts have equally many untagged
+    fields, its position. Fields without counterpart are left out.
     """
     there = {fp.name: fp for fp in (*_in_order(new), *new.tagged)}
     before = {fp.name: fp for fp in (*_in_order(old), *old.tagged)}
@@ -268,7 +286,9 @@ _COMPARED_BY_FIELDS = frozenset(
 def _canonical_program(
     plan: Plan, layout: LayoutPlan, names: Mapping[str, str]
 ) -> Iterator[object]:
-    """Yield a comparable form of each step that reads the layout, without requirements."""
+    """Yield a comparable form of each operation that reads bytes of the layout, in order, with
+    field names replaced by ``names``. Requirements and absent fields are left out.
+    """
     for op in read_program(plan, layout).ops:
         form = _canonical_op(op, names)
         if form is not None:
@@ -276,7 +296,9 @@ def _canonical_program(
 
 
 def _canonical_op(op: ReadOp, names: Mapping[str, str]) -> object:
-    """Return a comparable form of a step, or None for a step that reads no bytes."""
+    """Return a comparable form of a read operation. Return None if it reads no bytes: requirements,
+    absent fields and padding that is always empty. Held layouts and cases are not part of it.
+    """
     if isinstance(op, Require | Absent) or (
         isinstance(op, Padding) and _is_empty_padding(op.field)
     ):
@@ -299,7 +321,9 @@ def _canonical_op(op: ReadOp, names: Mapping[str, str]) -> object:
 
 
 def _canonical(value: object, names: Mapping[str, str]) -> object:
-    """Return a comparable form of a part of a step."""
+    """Return a comparable form of an attribute of a read operation: fields by new name, byte order
+    and checksum, dataclasses attribute by attribute, other values unchanged.
+    """
     if isinstance(value, FieldPlan):
         f = value.field
         order = f.endian if has_byte_order(f) else ""

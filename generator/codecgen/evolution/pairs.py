@@ -45,16 +45,18 @@ class LayoutPair:
         certain: bool = True,
         side: Side = "new",
     ) -> Change:
-        """Return a change of the bytes of this version."""
+        """Return a byte change with the old version of this pair, or without versions. It breaks
+        nothing if ``rule`` is ``""``; ``certain`` says whether it surely does. ``side`` tells
+        whether ``span`` is in the old or new schemas.
+        """
         versions = () if self.old.version is None else (self.old.version,)
         return Change("bytes", path, message, rule, certain, versions, span, side)
 
 
 def select_version(old: LayoutPlan, new: Sequence[LayoutPlan]) -> LayoutPlan | None:
-    """Return the layout of ``new`` that reads bytes of ``old``: the one in the same version.
-
-    A layout without versions is continued by the lowest version, and the only version by a layout without versions.
-    None if there is no such layout.
+    """Return the layout plan of ``new`` that reads bytes of ``old``: that of the same version; the
+    lowest version for a layout without versions; a layout without versions for a single version or
+    another name. Return None if there is none.
     """
     same = next((plan for plan in new if plan.version == old.version), None)
     if same is not None or not new:

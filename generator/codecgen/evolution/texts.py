@@ -10,7 +10,9 @@ from codecgen.schema.texts import EachLine, Text, TextValue
 
 
 def compare_texts(plans: tuple[Plan, Plan]) -> Iterator[Change]:
-    """Yield the changes of the texts that two models declare."""
+    """Yield the changes of the texts that the first plan declares: removed ones, and differences
+    from the second plan. Added texts yield nothing.
+    """
     old, new = (plan.model.texts for plan in plans)
     for name, text in old.items():
         if name in new:
@@ -20,7 +22,10 @@ def compare_texts(plans: tuple[Plan, Plan]) -> Iterator[Change]:
 
 
 def _compare_text(old: Text, new: Text) -> Iterator[Change]:
-    """Yield the changes of a text."""
+    """Yield the changes of a text: lines instead of properties (nothing more then), rejected empty
+    texts or unknown keys, final newline, removed tolerances (all breaking), and the changes of its
+    lines or properties.
+    """
     kinds = ["properties" if text.properties else "lines" for text in (old, new)]
     if kinds[0] != kinds[1]:
         message = f"{kinds[0]} become {kinds[1]}"
@@ -43,7 +48,9 @@ def _compare_text(old: Text, new: Text) -> Iterator[Change]:
 
 
 def _compare_properties(old: Text, new: Text) -> Iterator[Change]:
-    """Yield the changes of properties, which have any order and are found by their keys."""
+    """Yield a change for each property key that is removed (breaking) or added (breaking without a
+    default), and the changes of those that both texts have. Their order does not matter.
+    """
     there = {value.key: value for value in new.properties}
     for value in old.properties:
         path = f"{old.name}.{value.name}"
@@ -62,7 +69,9 @@ def _compare_properties(old: Text, new: Text) -> Iterator[Change]:
 
 
 def _compare_lines(old: Text, new: Text) -> Iterator[Change]:
-    """Yield the changes of lines, which have an order."""
+    """Yield one breaking change if the number of lines differs; otherwise compare lines by
+    position: single or repeated, separator, count, and their values.
+    """
     if len(old.lines) != len(new.lines):
         message = f"{len(old.lines)} kinds of lines become {len(new.lines)}"
         yield Change("bytes", old.name, message, "B025", span=new.span)
@@ -92,7 +101,10 @@ def _compare_lines(old: Text, new: Text) -> Iterator[Change]:
 def _compare_values(
     path: str, old: TextValue, new: TextValue, names: dict[str, str] | None = None
 ) -> Iterator[Change]:
-    """Yield the changes of a value in a text."""
+    """Yield a change for each difference of a value: name, kind, label, separator, count, constant,
+    default, ``valid``, ``refuse``, removed tolerances. A condition that is dropped is compatible.
+    ``names`` maps old line names to new ones.
+    """
     if old.name != new.name:
         yield Change("names", path, f"is renamed to {new.name}", span=new.span)
     counts = old.counts if names is None or old.counts is None else names.get(old.counts)

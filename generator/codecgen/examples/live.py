@@ -57,7 +57,9 @@ class _SourceFinder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a module whose source is in memory, or None."""
+        """Return the spec of a module whose source is in memory, or None for every other module, so
+        that the next finder is asked.
+        """
         if fullname not in self.sources:
             return None
         return spec_from_loader(fullname, self, is_package=self.sources[fullname][1])
@@ -69,11 +71,12 @@ class _SourceFinder(MetaPathFinder, Loader):
 
 
 def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
-    """Return the codecs of a plan, compiled in memory, and ``()``; or None and the diagnostics of
-    target construct.
+    """Return the codecs of a plan, generated and compiled in memory, and ``()``. Return None and
+    diagnostics if a schema file's name cannot be a module name, or target construct cannot express
+    a layout of the plan or of a used directory. Nothing stays in ``sys.modules``.
 
-    The package gets a name that nobody else has, and leaves ``sys.modules`` again, so that many threads can do
-    this, and a package of the same name that is installed is not touched.
+    The package gets a unique name, so that many threads can do this, and an installed package of
+    the same name is not touched.
     """
     for file, things in plan.modules().items():
         # Code is about to be run: what names it must be names, whether or not a check has said so.
@@ -115,7 +118,9 @@ def _seen_from_here(d: Diagnostic, place: str) -> Diagnostic:
 
 
 def _with_unique_names(model: Model, before: str) -> Model:
-    """Return the model with unused names for its package and those of used directories."""
+    """Return the model with ``before_`` in front of the package names of its manifest and of used
+    directories, recursively.
+    """
     manifest = replace(model.manifest, package=f"{before}_{model.manifest.package}")
     uses = {
         name: replace(directory, model=_with_unique_names(directory.model, before))

@@ -35,7 +35,9 @@ class _Mismatch(Exception):
 
 
 def text_findings(plan: Plan, codecs: Codecs) -> Iterator[Diagnostic]:
-    """Yield diagnostics about examples of texts that do not hold."""
+    """Yield a diagnostic C024 for each example of a text that the codec does not read and write as
+    given.
+    """
     for text in plan.model.texts.values():
         for example in text.examples:
             result = try_text(codecs, text, example)
@@ -44,7 +46,9 @@ def text_findings(plan: Plan, codecs: Codecs) -> Iterator[Diagnostic]:
 
 
 def try_text(codecs: Codecs, text: Text, example: TextExample) -> TriedText | Diagnostic:
-    """Return the example with its bytes and values, or the diagnostic about it."""
+    """Return the example with its bytes, parsed values and places. Return a diagnostic C024 if its
+    bytes do not parse, its values cannot be built, or bytes and values contradict each other.
+    """
     try:
         return _run_example(codecs.text(text), text, example)
     except _Mismatch as mismatch:
@@ -56,7 +60,9 @@ def try_text(codecs: Codecs, text: Text, example: TextExample) -> TriedText | Di
 
 
 def _place_at(example: TextExample, path: str) -> Span:
-    """Return the place of a value of an example."""
+    """Return the place of the value at ``path`` in an example, or of the nearest value around it;
+    that of all values or of the example if there is none.
+    """
     places = example.places
     while path and f"values.{path}" not in places:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
@@ -64,8 +70,9 @@ def _place_at(example: TextExample, path: str) -> Span:
 
 
 def _run_example(codec: Any, text: Text, example: TextExample) -> TriedText:
-    """Return the example with its bytes and values. Raise _Mismatch if they do not hold: a value is
-    read otherwise, or other bytes are built; CodecError if the bytes do not parse.
+    """Return the example with its bytes, built if it gives none, and its parsed values. Raise
+    _Mismatch if a value is read otherwise or other bytes are built from the parsed values;
+    CodecError if the bytes do not parse or the values do not build.
     """
     meant = _as_built(text, example.value)
     data = codec.build(meant) if example.data is None else example.data
@@ -79,8 +86,9 @@ def _run_example(codec: Any, text: Text, example: TextExample) -> TriedText:
 
 
 def _as_built(text: Text, given: object) -> dict[str, object]:
-    """Return the values of an example of a text as its builder takes them: uuids as UUID objects.
-    Raise _Mismatch if they are no mapping, or a value has the wrong type.
+    """Return the values of an example of a text as its builder takes them, with uuids as UUID
+    objects. Unknown names stay unchanged. Raise _Mismatch if the values are no mapping, a uuid is
+    invalid, or repeated lines are no list of mappings.
     """
     if not isinstance(given, Mapping):
         raise _Mismatch("the values of an example are a mapping", "")
@@ -111,8 +119,9 @@ def _require_list(value: object, path: str) -> list[object]:
 
 
 def _convert_line(line: EachLine, item: object, path: str) -> object:
-    """Return the values of one of repeated lines as the builder takes them. Raise _Mismatch, which
-    names ``path``, if ``item`` is no mapping or a value has the wrong type.
+    """Return the values of one of repeated lines as the builder takes them; unknown names stay
+    unchanged. Raise _Mismatch, which names ``path``, if ``item`` is no mapping or a uuid is
+    invalid.
     """
     if not isinstance(item, Mapping):
         raise _Mismatch(f"{path}: a mapping is needed, not {item!r}", path)
@@ -124,7 +133,9 @@ def _convert_line(line: EachLine, item: object, path: str) -> object:
 
 
 def _convert_value(kind: TextValue, value: object, path: str) -> object:
-    """Return a value as the codec takes it. Raise _Mismatch for an invalid uuid."""
+    """Return a value as the codec takes it: the text of a uuid as UUID, None and values of other
+    kinds unchanged. Raise _Mismatch, which names ``path``, for an invalid uuid.
+    """
     if kind.kind != "uuid" or value is None:
         return value
     try:
@@ -134,7 +145,9 @@ def _convert_value(kind: TextValue, value: object, path: str) -> object:
 
 
 def _compare(given: Any, parsed: Any, path: str) -> None:
-    """Raise _Mismatch at the first given value that differs from the parsed one."""
+    """Raise _Mismatch at the first given value that differs from the parsed one in value or type,
+    is missing, or is a list of another length. Parsed values that are not given are ignored.
+    """
     if isinstance(given, Mapping) and isinstance(parsed, Mapping):
         for name, value in given.items():
             here = f"{path}.{name}" if path else str(name)

@@ -54,7 +54,10 @@ class Mismatch(Exception):
 
 
 def findings(plan: Plan) -> Iterator[Diagnostic]:
-    """Yield diagnostics about examples of all layouts that do not hold, or about codecs that cannot be made."""
+    """Yield a diagnostic C024 for each example of a layout or text that the generated codecs do not
+    read and write as given. If codecs cannot be generated, yield the diagnostics about that only.
+    Yield nothing if there are no examples.
+    """
     if not plan.model.has_examples:
         return
     codecs, refused = load(plan)
@@ -70,7 +73,10 @@ def findings(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def try_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Tried | Diagnostic:
-    """Return the example with its bytes and values, or the diagnostic about it."""
+    """Return the example with its version, bytes, parsed values and places. Return a diagnostic
+    C024 if its bytes do not parse, its values cannot be built, or bytes and values contradict each
+    other.
+    """
     try:
         return _run_example(plan, codecs, layout, example)
     except Mismatch as mismatch:
@@ -82,8 +88,8 @@ def try_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) ->
 
 
 def place_of(places: Mapping[str, Span], path: str) -> Span | None:
-    """Return the place of a value, or of the nearest value around it, or None. ``places`` has those of the
-    example.
+    """Return the place of the value at ``path``, or of the nearest value around it, from
+    ``places``, the places of an example. Return None if it has none, not even one for ``values``.
     """
     near = [
         place for place in places if place in ("values", f"values.{path}") or _contains(place, path)
@@ -92,7 +98,9 @@ def place_of(places: Mapping[str, Span], path: str) -> Span | None:
 
 
 def _contains(place: str, path: str) -> bool:
-    """Return whether a value at ``path`` lies in the value at ``place``."""
+    """Return whether the place ``values.a`` is that of the value at ``path`` or of a value around
+    it, such as ``a.b`` or ``a[0]``. False for places of other keys.
+    """
     inside = f"values.{path}"
     return (
         place.startswith("values.")
@@ -102,7 +110,10 @@ def _contains(place: str, path: str) -> bool:
 
 
 def _run_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Tried:
-    """Return the example with its version, bytes and values. Raise Mismatch if it does not hold."""
+    """Return the example with its version, bytes and values. Raise Mismatch if its version is
+    unknown, a value differs, or other bytes are built; also if it has a compressed section and
+    gives no bytes. Raise CodecError if it does not parse or build.
+    """
     plans = plan.versions[layout.name]
     if example.version is not None:
         plans = tuple(p for p in plans if p.version == example.version)
@@ -130,7 +141,9 @@ def _run_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -
 
 
 def _require_equal(built: bytes, data: bytes) -> None:
-    """Raise Mismatch if the built bytes differ from those of the example."""
+    """Raise Mismatch, which names the first byte that differs, if ``built`` is not equal to
+    ``data``, the bytes of the example.
+    """
     if built != data:
         pairs = enumerate(zip(built, data, strict=False))
         place = next((i for i, (one, other) in pairs if one != other), min(len(built), len(data)))
@@ -141,8 +154,9 @@ def _require_equal(built: bytes, data: bytes) -> None:
 
 
 def built(plan: Plan, layout: LayoutPlan, codec: Any, given: Mapping[str, object]) -> bytes:
-    """Return the bytes of values in the form of examples. Raise Mismatch if they do not read back
-    as given; BuildError if they cannot be built.
+    """Return the bytes that ``codec`` builds from values in the form of examples. Raise Mismatch if
+    a value does not suit its field or is not read back as given (computed fields are not compared);
+    CodecError if they cannot be built or parsed.
     """
     meant = _Meant(plan)
     data: bytes = codec.build(meant.layout(layout, given))
@@ -164,9 +178,9 @@ class _Meant:
     def layout(
         self, plan: LayoutPlan, given: object, path: str = "", fills: tuple[Fill, ...] = ()
     ) -> dict[str, object]:
-        """Return the values of a layout as its builder takes them. ``fills`` say what builders take
-        in the place of its fields. Raise Mismatch if a value is none that its field can have, or
-        has a name that is no field.
+        """Return the values of a layout as its builder takes them. ``fills`` name values that
+        elements take in the place of fields; they stay unchanged. Raise Mismatch if ``given`` is no
+        mapping, has a name that is no field, or a value of the wrong type.
         """
         if not isinstance(given, Mapping):
             raise Mismatch(
@@ -197,8 +211,9 @@ class _Meant:
         fields: Mapping[Any, object],
         path: str,
     ) -> object:
-        """Return the value of a case of a choice as its builder takes it, or the bytes in its
-        place. Raise Mismatch if no case matches, or a value has the wrong type.
+        """Return the value of a choice as its builder takes it. Text becomes bytes if the choice
+        accepts unknown cases; other values that are no mapping, and mappings whose case cannot be
+        determined, stay unchanged. Raise Mismatch if a value in it is wrong.
         """
         choice = choice_of(fp.field)
         if isinstance(given, str) and choice is not None and choice.unknown:
@@ -217,9 +232,9 @@ class _Meant:
         fields: Mapping[Any, object],
         path: str,
     ) -> object:
-        """Return the value of a field as its builder takes it, such as a UUID object for the text
-        of a uuid; None stays None. Raise Mismatch, which names ``path``, if the value has the wrong
-        type.
+        """Return the value of a field as its builder takes it: enum names as numbers, text as UUID
+        or bytes, structs and arrays recursively. None and other types stay unchanged. Raise
+        Mismatch, which names ``path``, if the value does not suit the type.
         """
         if given is None:
             return None
@@ -269,8 +284,9 @@ class _Meant:
         return {**given, "data": given["data"].encode("utf-8")}
 
     def find_version(self, ref: Reference, around: LayoutPlan, value: object) -> LayoutPlan:
-        """Return the plan of a held layout in the version that its value states; that of the
-        holder, or the oldest one, if it states none.
+        """Return the plan of a held layout in the version that its value states in its version
+        field, or else in that of the holder. If no such version exists, return the oldest that the
+        reference allows.
         """
         plans = self.plan.of(ref)
         by = self.plan.model.layouts[ref.layout].version_is
@@ -285,7 +301,9 @@ class _Meant:
 
 
 def _convert(convert: Any, given: object, what: str, path: str) -> object:
-    """Return the converted value. Raise Mismatch if it cannot be converted."""
+    """Return ``convert(given)``. Raise Mismatch, which says that ``what`` is needed at ``path``, if
+    that raises TypeError or ValueError.
+    """
     try:
         return convert(given)
     except (TypeError, ValueError):
@@ -293,7 +311,9 @@ def _convert(convert: Any, given: object, what: str, path: str) -> object:
 
 
 def _enum_number(plan: Plan, enum: str, name: str, path: str) -> int:
-    """Return the number of an enum value by name. Raise Mismatch if there is none."""
+    """Return the number of an enum value by its name or spelling. Raise Mismatch if the enum has
+    none of that name.
+    """
     values = plan.model.enums[enum].values
     number = next((v.value for v in values if name in (v.name, v.spelled)), None)
     if number is None:
@@ -315,8 +335,9 @@ def _compare(
     worked_out: bool = True,
     filled: Mapping[str, int] | None = None,
 ) -> None:
-    """Raise Mismatch at the first given value that differs from the parsed one. Computed fields are skipped
-    unless ``worked_out``.
+    """Raise Mismatch at the first given value that differs from the parsed one, has an unknown
+    name, or if ``given`` is no mapping. Parsed values that are not given are ignored, as are
+    lengths, counts and checksums if ``worked_out`` is False.
     """
     if not isinstance(given, Mapping):
         raise Mismatch(f"{path or plan.name}: a mapping of fields is needed, not {given!r}", path)
@@ -341,7 +362,10 @@ def _compare_value(
     path: str,
     worked_out: bool,
 ) -> None:
-    """Raise Mismatch if the value of one field differs. ``fields`` are the parsed values around it."""
+    """Raise Mismatch if the given value of one field differs from the parsed one in ``fields``, the
+    parsed values around it. Structs, choices, bits and elements are compared value by value; lists
+    must have equal lengths.
+    """
     type_ = fp.field.type
     parsed = fields[fp.name]
 
@@ -386,7 +410,9 @@ def _compare_value(
 
 
 def _require_same(plan: Plan, enum: str | None, given: object, parsed: Any, path: str) -> None:
-    """Raise Mismatch if a scalar differs from the parsed one. Enum values can be given by name."""
+    """Raise Mismatch if a value differs from the parsed one, or one is a boolean and the other is
+    not. Enum values can be given by name; two NaNs are equal.
+    """
     if enum is not None and isinstance(given, str):
         given = _enum_number(plan, enum, given, path)
     if given != given and parsed != parsed:

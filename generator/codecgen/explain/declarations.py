@@ -48,8 +48,9 @@ class UnknownName(Exception):
 
 
 def explain_diagnostic(code: str) -> str | None:
-    """Return what a diagnostic or a rule of ``codecgen breaking`` means and how to fix it; None if ``code`` is not the
-    id of one, in upper or lower case.
+    """Return the text about a diagnostic (``C016``) or a rule of ``codecgen breaking`` (``B003``):
+    title, severity, explanation, remedy, wrapped to ``WIDTH``. Return None if ``code``, in upper or
+    lower case, is not the id of one.
     """
     entry = CATALOG.get(code.upper()) or RULES.get(code.upper())
     if entry is None:
@@ -61,8 +62,9 @@ def explain_diagnostic(code: str) -> str | None:
 
 
 def explain(model: Model, name: str) -> str:
-    """Return the explanation of a name: ``record_batch``, ``message@0.crc``, ``compression.lz4``.
-    Raise UnknownName if the schemas declare no such name.
+    """Return the explanation of a declaration, or of a version, field, bit member or value of one:
+    ``record_batch``, ``message@0.crc``, ``compression.lz4``. Raise UnknownName if the schemas
+    declare no such name, also if it names only a used directory.
     """
     model, inner = within(model, name)
     lines = _Explainer(make_plan(model)).explain_name(inner)
@@ -77,8 +79,9 @@ class _Explainer:
         self.model = plan.model
 
     def explain_name(self, name: str) -> Iterator[str]:
-        """Yield the lines of the explanation of a name such as ``layout``, ``layout@2.field`` or
-        ``enum.value``. Raise UnknownName if the schemas declare no such name.
+        """Return the lines of the explanation of a layout, enum, choice or text, or of
+        ``layout@2``, ``layout.field``, ``enum.value`` and the like. Raise UnknownName, perhaps only
+        when the lines are read, if there is no such name or it is a used directory.
         """
         head, *rest = name.split(".")
         layout_name, at, number = head.partition("@")
@@ -102,7 +105,9 @@ class _Explainer:
         )
 
     def version(self, layout: Layout, number: str) -> int:
-        """Return the version that a name contains. Raise UnknownName if the layout lacks it."""
+        """Return the version number in a name. Raise UnknownName if it is no number, or the layout
+        has no such version or no versions.
+        """
         plain = number.isdecimal() and number.isascii()
         if plain and layout.versions is not None and int(number) in layout.versions:
             return int(number)
@@ -119,9 +124,9 @@ class _Explainer:
     def in_layout(
         self, layout: Layout, version: int | None, names: list[str], whole: str
     ) -> Iterator[str]:
-        """Yield the lines of the explanation of a layout, or of the field, bit or derived value
-        inside it that ``names`` leads to. Raise UnknownName if there is no such field, bit or
-        value.
+        """Yield the lines of the explanation of a layout (``names`` empty), or of the field, bit,
+        derived value or field of a held layout that ``names`` leads to. Raise UnknownName if there
+        is none in these versions, or a field has nothing inside.
         """
         plans = self.plans(layout, version)
         if not names:
@@ -152,7 +157,10 @@ class _Explainer:
         return explainer.in_layout(model.layouts[inner], ref.version, rest, whole)
 
     def layout(self, layout: Layout, plans: list[LayoutPlan], whole: str) -> Iterator[str]:
-        """Yield the explanation of a layout."""
+        """Yield the lines of the explanation of a layout: title, documentation, versions, releases,
+        tolerances and holders, a table of fields for each plan, derived values, rules and examples.
+        Rows without content are left out.
+        """
         yield from title(whole, "layout", layout.span)
         yield from paragraph(layout.doc)
         if layout.versions is not None:
@@ -184,7 +192,9 @@ class _Explainer:
             yield from row("examples", "; ".join(e.name for e in layout.examples))
 
     def table(self, plan: LayoutPlan, heading: str) -> Iterator[str]:
-        """Yield a table of the fields of one version."""
+        """Yield the heading, then a table of the fields of one version: byte offset or tag, size,
+        name and type with its condition. The offset is empty if it is not fixed.
+        """
         rows = [("at", "bytes", "name", "type")]
         for fp in plan.fields:
             at = tag_words(fp) if fp.offset is None else str(fp.offset)
@@ -198,7 +208,9 @@ class _Explainer:
             yield f"  {at:>{widths[0]}}  {size:<{widths[1]}}  {name:<{widths[2]}}  {words}"
 
     def derived_rows(self, layout: Layout) -> Iterator[str]:
-        """Yield the derived values of a layout."""
+        """Yield a blank line, a heading and one entry per derived value of a layout and of the
+        elements of its arrays. Yield nothing if there are none.
+        """
         if layout.derived:
             yield ""
             yield "derived"
@@ -207,7 +219,9 @@ class _Explainer:
                 yield from wrap_text(f"  {name} = {d.value}", 6)
 
     def holders(self, name: str) -> list[str]:
-        """Return the fields and choices that hold a layout."""
+        """Return the names of the fields (``layout.field``), then of the choices, of this directory
+        that hold a layout. Return ``[]`` if none does.
+        """
         out = []
         for layout in self.model.layouts.values():
             for f in layout.fields:
@@ -219,7 +233,10 @@ class _Explainer:
     # ------------------------------------------------------------ fields
 
     def field(self, f: Field, layout: Layout, plans: list[LayoutPlan], whole: str) -> Iterator[str]:
-        """Yield the explanation of a field."""
+        """Yield the lines of the explanation of a field: its documentation, types and positions by
+        version, default, relations to other fields, conditions, tolerances, spellings, and the
+        tables of its bits or enum values. Rows without content are left out.
+        """
         yield from title(whole, f"field of {layout.name}", f.span)
         yield from paragraph(f.doc)
         for one, where in types_in(f, plans):
@@ -249,7 +266,9 @@ class _Explainer:
             yield from self.values(f.type.enum, f.type.only)
 
     def type(self, f: Field) -> str:
-        """Return the type, the enum, the count and the unit of a field in words."""
+        """Return the type of a field in words, followed by its enum, the field that counts it and
+        its unit, as far as it has them.
+        """
         words = type_words(f.type)
         if isinstance(f.type, ScalarType) and f.type.enum is not None:
             words += f", a value of {f.type.enum}"
@@ -258,7 +277,9 @@ class _Explainer:
         return words + (f", in {f.unit}" if f.unit else "")
 
     def position_rows(self, f: Field, plans: list[LayoutPlan]) -> Iterator[str]:
-        """Yield the position of a field, by version if it differs."""
+        """Yield a row for each different position and size of a field, with the versions that have
+        it if there are several.
+        """
         places: dict[str, list[str]] = {}
         for plan in plans:
             fp = plan.field(f.name)
@@ -270,7 +291,10 @@ class _Explainer:
             yield from row("place", where + tail)
 
     def position_words(self, fp: FieldPlan) -> str:
-        """Return the position and the size of a field in words."""
+        """Return the position and size of a field in words: ``byte 4``, ``bytes 4 to 7`` (both
+        included), ``from byte 4; size ..`` or, without a fixed position, its tag or ``no fixed
+        byte`` and the size.
+        """
         size = size_words(fp)
         if fp.offset is None:
             return f"{tag_words(fp) or 'no fixed byte'}; size {size}"
@@ -280,7 +304,9 @@ class _Explainer:
         return f"byte {last}" if fp.size == 1 else f"bytes {fp.offset} to {last}"
 
     def default_rows(self, f: Field) -> Iterator[str]:
-        """Yield what builders write without a given value."""
+        """Yield a row about what builders write if no value is given: the version, the constant,
+        ``absent`` or the default. Yield nothing if the field has none of these.
+        """
         if f.is_version:
             yield from row("written", "the version of the layout")
         elif f.const is not None:
@@ -291,7 +317,10 @@ class _Explainer:
             yield from row("written", f"{f.default or '{}'} when no value is given")
 
     def field_ranges(self, f: Field, plans: list[LayoutPlan]) -> Iterator[str]:
-        """Yield the ranges that a field measures, counts or covers, and the fields that do so for it."""
+        """Yield a row for each range or array that a field measures, counts or covers, and for each
+        field that measures or covers it. A row that is the same in several versions is yielded
+        once.
+        """
         seen = set()
         for plan in plans:
             fp = plan.field(f.name)
@@ -303,7 +332,9 @@ class _Explainer:
                     yield from row(key, value)
 
     def members(self, plans: list[LayoutPlan], f: Field) -> Iterator[str]:
-        """Yield a table of bits for each version."""
+        """Yield, for each version that has the field as bits, a blank line, a heading and the bit
+        members in order of their lowest bit.
+        """
         for plan in plans:
             fp = plan.field(f.name)
             if fp is None or not isinstance(fp.field.type, BitsType):
@@ -317,7 +348,10 @@ class _Explainer:
     def bit(
         self, m: BitMember, f: Field, layout: Layout, plans: list[LayoutPlan], whole: str
     ) -> Iterator[str]:
-        """Yield the explanation of a member of a field of bits."""
+        """Yield the lines of the explanation of a bit member: documentation, its bits in each
+        version, type, versions, default, spellings, and the values of its enum. Rows without
+        content are left out.
+        """
         yield from title(whole, f"bits of {f.name}", m.span)
         yield from paragraph(m.doc)
         for plan in plans:
@@ -341,7 +375,9 @@ class _Explainer:
             yield from self.values(m.enum, m.only)
 
     def derived(self, d: Derived, layout: Layout, whole: str) -> Iterator[str]:
-        """Yield the explanation of a derived value."""
+        """Yield the lines of the explanation of a derived value of a layout or of an array's
+        elements: documentation, type, expression, versions and release.
+        """
         of = layout.name if d.array is None else f"each element of {layout.name}.{d.array}"
         yield from title(whole, f"derived value of {of}", d.span)
         yield from paragraph(d.doc)
@@ -353,7 +389,9 @@ class _Explainer:
     # ------------------------------------------------------------ enums and choices
 
     def enum(self, enum: Enum) -> Iterator[str]:
-        """Yield the explanation of an enum."""
+        """Yield the lines of the explanation of an enum: documentation, whether unknown numbers are
+        accepted, its users and all values.
+        """
         yield from title(enum.name, "enum", enum.span)
         yield from paragraph(enum.doc)
         unknown = "are values too" if enum.keep_unknown else "are refused by strict readers"
@@ -362,7 +400,9 @@ class _Explainer:
         yield from self.values(enum.name, None)
 
     def users(self, enum: str) -> Iterator[str]:
-        """Yield the fields, bits and choices that use an enum."""
+        """Yield the names of the fields (``layout.field``), bit members (``layout.field.member``)
+        and choices of this directory that use an enum.
+        """
         for layout in self.model.layouts.values():
             for f in layout.fields:
                 if isinstance(f.type, ScalarType) and f.type.enum == enum:
@@ -375,7 +415,10 @@ class _Explainer:
                 yield choice.name
 
     def values(self, name: str, only: tuple[str, ...] | None) -> Iterator[str]:
-        """Yield the values of an enum that ``only`` allows. None allows all."""
+        """Yield a blank line, a heading and the values, with numbers, of the enum ``name`` that
+        ``only`` allows, in declaration order. None allows all. Raise KeyError if there is no such
+        enum.
+        """
         enum = self.model.enums[name]
         yield ""
         yield f"values of {name}"
@@ -404,7 +447,9 @@ class _Explainer:
         yield from self.since_rows(v.since, None)
 
     def choice(self, choice: Choice) -> Iterator[str]:
-        """Yield the explanation of a choice."""
+        """Yield the lines of the explanation of a choice: documentation, the field or the outside
+        value that decides, its release, and the layout or nested choice of each case.
+        """
         yield from title(choice.name, "choice", choice.span)
         yield from paragraph(choice.doc)
         if choice.by is not None:
@@ -419,8 +464,8 @@ class _Explainer:
             yield from row(str(key), inner or str(ref))
 
     def text(self, text: Text, path: str) -> Iterator[str]:
-        """Yield the lines of the explanation of a text, or of the value at ``path`` in it. Raise
-        UnknownName if there is no such value.
+        """Return the lines of the explanation of a text (``path`` empty), or of its value or
+        repeated lines at ``path``. Raise UnknownName if there is no such value.
         """
         if not path:
             return text_lines(text, self.since_rows)
@@ -438,14 +483,18 @@ class _Explainer:
             yield from row("spelled", f"{shown} in the format's own documents")
 
     def since_rows(self, since: Since | None, draft: Since | None) -> Iterator[str]:
-        """Yield the release and the draft of something, if it has them."""
+        """Yield a row about the release and one about the draft of something; none for what is
+        None.
+        """
         if since is not None:
             yield from row("since", self.since(since))
         if draft is not None:
             yield from row("draft", f"{self.since(draft)}; it never shipped")
 
     def since(self, since: Since | None) -> str:
-        """Return a release and its documents in words."""
+        """Return a release and its documents in words, ``Kafka 2.4, KIP 482``, or ``the first
+        release`` if ``since`` is None.
+        """
         if since is None:
             return "the first release"
         parts = []
@@ -457,7 +506,9 @@ class _Explainer:
 
 
 def _message_rows(message: Message) -> Iterator[str]:
-    """Yield the rows about a request, a response or a header."""
+    """Yield the rows about a request, response or header: role and key, headers by version,
+    unstable versions and facts. Rows without content are left out.
+    """
     key = "" if message.key is None else f" with the key {message.key}"
     names = ""
     if message.key_field is not None:
@@ -484,7 +535,9 @@ SinceRows = Callable[[Since | None, Since | None], Iterator[str]]
 
 
 def text_lines(text: Text, since_rows: SinceRows) -> Iterator[str]:
-    """Yield the explanation of a text."""
+    """Yield the lines of the explanation of a text: documentation, release, its special cases and
+    tolerances, and one entry per line or property key. ``since_rows`` yields the rows of a release.
+    """
     yield from title(text.name, "text of lines" if text.lines else "text of properties", text.span)
     yield from paragraph(text.doc)
     yield from since_rows(text.since, None)
@@ -500,8 +553,8 @@ def text_lines(text: Text, since_rows: SinceRows) -> Iterator[str]:
 
 
 def value_lines(text: Text, path: str, since_rows: SinceRows) -> Iterator[str] | None:
-    """Return the lines of the explanation of a value or of repeated lines of a text; None if nothing
-    has this name.
+    """Return the lines of the explanation of a value (``line`` or ``lines.value``) or of repeated
+    lines of a text, or None if nothing has this name.
     """
     for line in text.lines:
         if isinstance(line, EachLine) and line.name == path:
@@ -519,7 +572,9 @@ def text_names(text: Text) -> list[str]:
 
 
 def describe_line(line: TextValue | EachLine) -> str:
-    """Return in words how a value or a line is written."""
+    """Return in words how a value, or how repeated lines are written: ``decimal i32 after 'version:
+    ', always 0`` or ``lines of <a> <b>, to the end``.
+    """
     if isinstance(line, EachLine):
         values = line.separator.join(f"<{value.name}>" for value in line.values)
         counted = "to the end" if line.counted_by is None else f"as many as {line.counted_by} says"
@@ -534,7 +589,9 @@ def describe_line(line: TextValue | EachLine) -> str:
 
 
 def _explain_each_line(text: Text, line: EachLine) -> Iterator[str]:
-    """Yield the explanation of repeated lines."""
+    """Yield the lines of the explanation of repeated lines: documentation, form, tolerances, and
+    one entry per value.
+    """
     yield from title(f"{text.name}.{line.name}", f"lines of {text.name}", line.span)
     yield from paragraph(line.doc)
     yield from row("form", describe_line(line))
@@ -548,7 +605,9 @@ def _explain_each_line(text: Text, line: EachLine) -> Iterator[str]:
 def _explain_text_value(
     text: Text, path: str, value: TextValue, since_rows: SinceRows
 ) -> Iterator[str]:
-    """Yield the explanation of a value of a text."""
+    """Yield the lines of the explanation of a value: documentation, form, key (of a property),
+    release, default, conditions, unit and tolerances. Rows without content are left out.
+    """
     yield from title(f"{text.name}.{path}", f"value of {text.name}", value.span)
     yield from paragraph(value.doc)
     yield from row("form", describe_line(value))

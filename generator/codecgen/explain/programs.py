@@ -34,11 +34,9 @@ _VERB, _NAME = 10, 24
 
 
 def explain_program(model: Model, name: str) -> str:
-    """Return the programs of a layout or a view as text. Raise UnknownName if no layout or view has
-    this name.
-
-    For a layout (``message``, ``message@0``) these are the read programs of its versions, for a view its write
-    programs, and for a view of payloads the rows of each combination.
+    """Return as text the read programs of a layout's versions (``message``, ``message@0``), the
+    write programs of a view, or the rows of a payload view by combination of parts. Raise
+    UnknownName if no layout, version or view has this name.
     """
     model, name = within(model, name)
     plan = make_plan(model)
@@ -54,7 +52,9 @@ def explain_program(model: Model, name: str) -> str:
 
 
 def _element_words(element: ScalarType | BytesType | ChoiceType) -> str:
-    """Return the type of an element in words."""
+    """Return the type of an array element, other than a layout, in words: ``i32``, ``text
+    size=i16``, ``one of shape by its kind``.
+    """
     if isinstance(element, ScalarType):
         return element.name
     if isinstance(element, ChoiceType):
@@ -63,7 +63,9 @@ def _element_words(element: ScalarType | BytesType | ChoiceType) -> str:
 
 
 def _discriminator_words(type_: ChoiceType | StructType) -> Iterator[str]:
-    """Yield the words about the discriminator and the version of a held layout."""
+    """Yield the words about the discriminator, length, null and unknown cases of a choice, then
+    about the version expression of a choice or struct, as far as it has them.
+    """
     if isinstance(type_, ChoiceType):
         yield f"by {type_.given}" if type_.given is not None else f"by its {type_.by}"
         if type_.length is not None:
@@ -77,7 +79,9 @@ def _discriminator_words(type_: ChoiceType | StructType) -> Iterator[str]:
 
 
 def _format_operation(depth: int, verb: str, name: str, *words: str) -> str:
-    """Return an operation as text, wrapped to the width of the terminal."""
+    """Return an operation as one text: verb, name and words in columns, indented by ``depth``. If
+    it is longer than ``WIDTH``, wrap it with line feeds inside. Empty words are left out.
+    """
     head = "  " * depth + f"{verb:<{_VERB - 1}} "
     head += name if not any(words) else f"{name:<{_NAME - 1}} "
     text = head + " ".join(word for word in words if word)
@@ -126,7 +130,9 @@ def layout_title(layout: LayoutPlan) -> str:
 
 
 def _read_lines(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
-    """Yield the lines of a read operation."""
+    """Yield the lines of a read operation, with those of nested operations (cases, tags,
+    conditional fields) indented below it. Yield nothing for other objects.
+    """
     name = op.length.name if isinstance(op, read_ops.Open | read_ops.Close) else ""
     match op:
         case read_ops.Number(fp, type_):
@@ -201,7 +207,9 @@ def _presence_words(type_: FieldType) -> str:
 
 
 def _length_words(type_: BytesType) -> str:
-    """Return the length of bytes or text in words."""
+    """Return the length of bytes or text in words: ``to the end``, ``to a zero byte``, or ``size=``
+    with a number or prefix type, and ``null=`` if it can be null.
+    """
     if type_.length == "rest":
         return "to the end"
     if type_.length == ZERO_TERMINATED:
@@ -211,7 +219,9 @@ def _length_words(type_: BytesType) -> str:
 
 
 def _count_words(type_: ArrayType) -> str:
-    """Return the number of elements of an array in words."""
+    """Return in words how an array ends, ``count=i32 at_least=1 null=-1`` with the parts that it
+    has, or ``to the end`` if it has no count, length or end condition.
+    """
     count = type_.fixed or type_.count or type_.counted_by
     words = [f"count={count}"] if count else []
     words += [f"length={type_.length}"] if type_.length else []
@@ -226,7 +236,9 @@ def _count_words(type_: ArrayType) -> str:
 
 
 def _explain_writes(plan: Plan, view: View) -> Iterator[str]:
-    """Yield the write programs of a view."""
+    """Yield the lines of the write programs of a view, one per case. A case without program has one
+    line that it is not written or never exists, or two if kernels cannot write it.
+    """
     made = plan_view(plan, view)
     yield f"{view.name}, write ({view.span})"
     for case in made.cases:
@@ -252,7 +264,9 @@ def _rows_title(case: CasePlan) -> str:
 
 
 def _write_program_lines(written: WriteProgram) -> Iterator[str]:
-    """Yield the operations of a write program."""
+    """Yield the operations of a write program, one or more lines each: those of the entry, with
+    those of the row indented below ``rows``; or those of the row alone if the row is the entry.
+    """
     depth = 1
     if written.around:
         for op in written.around:
@@ -267,7 +281,9 @@ def _write_program_lines(written: WriteProgram) -> Iterator[str]:
 
 
 def _write_lines(op: write_ops.WriteOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
-    """Yield the lines of a write operation."""
+    """Yield the lines of a write operation, with bit members and operations of list elements
+    indented below it.
+    """
     name = op.field.name
     match op:
         case write_ops.Constant(_, type_, value):
@@ -337,7 +353,9 @@ def _column_words(leaf: Leaf | None, missing: str) -> str:
 
 
 def _limits_words(limits: Limits) -> str:
-    """Return the checks on a number in words, or ``""``."""
+    """Return the checks on a number in words, ``[one of 1, 2]``, ``[from 0 to 5]``, ``[from 0]`` or
+    ``[to 5]``, ends included, or ``""`` if there are none.
+    """
     if limits.allowed is not None:
         return f"[one of {', '.join(map(str, limits.allowed))}]"
     if limits.low is None:
@@ -349,7 +367,10 @@ _COLUMN_WIDTH = 24
 
 
 def explain_payloads(plan: Plan, view: View) -> Iterator[str]:
-    """Yield the rows of a view of payloads: for each combination of parts the value of each column."""
+    """Yield the lines of a payload view: the part that decides and its values without rows, then
+    for each combination of parts its rows with the value of each column. Combinations with equal
+    rows are listed together; one without rows says ``no row``.
+    """
     made = plan_payloads(plan, view)
     yield f"{view.name}, read ({view.span})"
     decider = made.decider
@@ -370,7 +391,7 @@ def explain_payloads(plan: Plan, view: View) -> Iterator[str]:
 
 
 def _group_equal(combinations: tuple[Combination, ...]) -> list[list[Combination]]:
-    """Return the combinations in groups whose rows have the same values."""
+    """Return the combinations in groups whose rows print the same, in order of first occurrence."""
     out: list[tuple[list[str], list[Combination]]] = []
     for combination in combinations:
         text = [line for case in combination.cases for line in _payload_case(case)]
@@ -383,7 +404,9 @@ def _group_equal(combinations: tuple[Combination, ...]) -> list[list[Combination
 
 
 def _combination_title(combination: Combination) -> str:
-    """Return the discriminator and the parts of a combination."""
+    """Return the discriminator and the parts of a combination on one line, or on one line per part
+    (with line feeds inside) if that is longer than ``WIDTH``.
+    """
     parts = [f"{name} {_part_title(plan)}" for name, plan in combination.layouts.items()]
     number = "" if combination.number is None else f"{combination.number}: "
     line = number + ", ".join(parts)
@@ -398,7 +421,9 @@ def _part_title(plan: LayoutPlan | None) -> str:
 
 
 def _payload_case(case: PayloadCase) -> Iterator[str]:
-    """Yield the values of the columns of one case."""
+    """Yield the lines of one case: what makes a row and under which condition (``no row`` if it
+    never has any), then the value of each column.
+    """
     if case.empty:
         rows = "no row"
     else:
@@ -432,7 +457,9 @@ def format_range(low: int, high: int) -> str:
 
 
 def _format_value(value: Value) -> tuple[str, int]:
-    """Return a value as text, and its precedence."""
+    """Return a value as source text, and its precedence (higher binds tighter). Known versions are
+    numbers, derived values show their expression as ``i32(..)``.
+    """
     match value:
         case nodes.Literal(number, type_):
             return (str(number) if type_.kind != "bool" else str(bool(number)).lower()), _ALONE

@@ -20,7 +20,9 @@ def given_words(choice: Choice) -> str:
 
 
 def inside_words(f: Field) -> str:
-    """Return in words why a field has nothing inside, for the message about an unknown name."""
+    """Return in words why a field has nothing inside: ``has nothing inside``, or for a choice with
+    cases that it is one of several, with their names.
+    """
     choice = choice_of(f)
     if choice is None or not choice.layouts:
         return "has nothing inside"
@@ -28,7 +30,10 @@ def inside_words(f: Field) -> str:
 
 
 def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
-    """Yield the relations of a field to others: (relation, words)."""
+    """Yield (relation, words) for each relation of a field to others: the range that it measures,
+    the array that it counts, the fields that its checksum covers, and the lengths and checksums
+    that measure or cover it.
+    """
     f = fp.field
     if fp.measures is not None:
         yield "measures", f"{range_words(fp.measures, plan)}, in bytes"
@@ -62,7 +67,9 @@ def tag_words(fp: FieldPlan) -> str:
 
 
 def range_words(field_range: FieldRange, plan: LayoutPlan) -> str:
-    """Return the first and last field of a range in words."""
+    """Return a field range in words: ``a`` for one field, ``a to the end`` if it ends with the
+    version's last field, else ``a to b``. Raise ValueError if the version lacks an end.
+    """
     fields = plan.field_range(field_range)
     first, last = fields[0].name, fields[-1].name
     if first == last:
@@ -90,7 +97,9 @@ def title(name: str, kind: str, span: Span) -> Iterator[str]:
 
 
 def paragraph(text: str) -> Iterator[str]:
-    """Yield a wrapped paragraph with blank lines around it."""
+    """Yield a blank line, the lines of ``text`` wrapped to ``WIDTH``, and a blank line. If ``text``
+    is empty, yield one blank line only.
+    """
     if text:
         yield ""
         yield from textwrap.wrap(text, WIDTH)
@@ -104,7 +113,9 @@ def row(key: str, text: str) -> Iterator[str]:
 
 
 def wrap_text(text: str, indent: int) -> list[str]:
-    """Return the lines of a text, continued with an indent."""
+    """Return the lines of a text wrapped to ``WIDTH``; all but the first begin with ``indent``
+    blanks. Long words are not broken. Empty text gives ``[]``.
+    """
     return textwrap.wrap(
         text,
         WIDTH,
@@ -117,7 +128,9 @@ def wrap_text(text: str, indent: int) -> list[str]:
 
 
 def types_in(f: Field, plans: list[LayoutPlan]) -> Iterator[tuple[Field, str]]:
-    """Yield the field once per type, with the words for the versions that have this type."""
+    """Yield (field with one type, words for the versions that have this type, such as `` in version
+    0, 1``), for each type among ``plans``. The words are ``""`` if the type is always the same.
+    """
     if not f.types:
         yield f, ""
         return
@@ -131,7 +144,9 @@ def types_in(f: Field, plans: list[LayoutPlan]) -> Iterator[tuple[Field, str]]:
 
 
 def array_rows(type_: ArrayType) -> Iterator[str]:
-    """Yield the rows about nesting, minimum count and compression of an array."""
+    """Yield rows about the nesting limit, minimum count, codec and codec variants of an array, as
+    far as it has them.
+    """
     if type_.nesting is not None:
         yield from row("nesting", f"at most {type_.nesting} deep in itself")
     if type_.at_least:

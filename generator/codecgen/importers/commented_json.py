@@ -69,8 +69,9 @@ Node = Scalar | Array | Object
 
 
 def parse(file: str, data: bytes) -> Node | Diagnostic:
-    """Return the value that a file holds, or a finding about its first error. Objects in arrays get the comments
-    before them.
+    """Return the JSON value of a file with its comments, or a Diagnostic about the first error:
+    larger than ``MAX_BYTES``, not UTF-8, or not JSON. Objects in arrays get the comments around
+    them; ``//`` and ``/* */`` are comments.
     """
     if len(data) > MAX_BYTES:
         return Diagnostic("", f"the file is larger than {MAX_BYTES >> 20} MiB", Span(file, 1, 1, 1))
@@ -102,7 +103,9 @@ class _Parser:
         self.starts = [0, *(m.end() for m in re.finditer("\r\n|\r|\n", text))]
 
     def read_document(self) -> Node:
-        """Return the value of the whole text."""
+        """Return the value of the whole text. Raise _Stop at the first syntax error, or if text
+        other than comments follows the value.
+        """
         self.comments()
         node = self.value()
         self.comments()
@@ -113,7 +116,9 @@ class _Parser:
     # ------------------------------------------------------------ places
 
     def span(self, start: int, end: int) -> Span:
-        """Return the place of the characters from ``start`` to ``end``, cut at the end of the line."""
+        """Return the place of the characters from index ``start`` to ``end`` (not included), cut at
+        the end of the line of ``start``.
+        """
         line = bisect_right(self.starts, start)
         begin = self.starts[line - 1]
         last = self.starts[line] if line < len(self.starts) else len(self.text)
@@ -130,8 +135,8 @@ class _Parser:
     # ------------------------------------------------------------ pieces
 
     def comments(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Skip white space and comments, and return the lines of those on the line of the last value, and of the
-        others.
+        """Skip white space and comments. Return two tuples of comment lines: those that begin on
+        the line of the last value, and all others. Raise _Stop if a comment does not end.
         """
         behind: list[str] = []
         before: list[str] = []
@@ -149,7 +154,9 @@ class _Parser:
             self.at = found.end()
 
     def skip(self, character: str) -> bool:
-        """Skip a character if it is the next one, and return whether it was."""
+        """Skip ``character`` if it is the next one, without white space before it, and return
+        whether it was.
+        """
         if not self.text.startswith(character, self.at):
             return False
         self.at += 1
@@ -157,7 +164,9 @@ class _Parser:
         return True
 
     def value(self) -> Node:
-        """Return the next value."""
+        """Return the next value. Raise _Stop if there is none, or at the first syntax error in it.
+        Numbers, true, false and null become a Scalar with their text.
+        """
         start = self.at
         if self.skip("{"):
             return self.object(start)
@@ -176,7 +185,9 @@ class _Parser:
         return Scalar(bare[0], False, self.span(start, self.at))
 
     def string(self) -> Scalar:
-        """Return the next quoted text."""
+        """Return the next quoted text as a Scalar. Raise _Stop if it does not end, has an unescaped
+        control character, or contains half of a surrogate pair.
+        """
         start = self.at
         found = _STRING.match(self.text, start)
         if found is None:
@@ -194,7 +205,10 @@ class _Parser:
             self.raise_error(f"more than {DEEPEST} levels in each other", start)
 
     def object(self, start: int) -> Object:
-        """Return the rest of an object after its brace."""
+        """Return the rest of an object after its brace, which is at ``start``, with comments at its
+        members. Raise _Stop at a syntax error, such as a comma before the brace, or if it nests too
+        deep.
+        """
         self.deeper(start)
         members: list[Member] = []
         _, before = self.comments()
@@ -224,7 +238,10 @@ class _Parser:
         return Object(tuple(members), self.span(start, start + 1))
 
     def array(self, start: int) -> Array:
-        """Return the rest of an array after its bracket."""
+        """Return the rest of an array after its bracket, which is at ``start``, with comments at
+        items that are objects. Raise _Stop at a syntax error, such as a comma before the bracket,
+        or if it nests too deep.
+        """
         self.deeper(start)
         items: list[Node] = []
         _, before = self.comments()
@@ -250,7 +267,9 @@ class _Parser:
 
 
 def _lines(comment: str) -> list[str]:
-    """Return the lines of a comment without its marks."""
+    """Return the lines of a comment without its marks (``//``, ``/* */``, ``*``) and one blank
+    after them. Empty lines are kept.
+    """
     if comment.startswith("//"):
         return [comment[2:].removeprefix(" ").rstrip()]
     inside = [line.strip() for line in re.split("\r\n|\r|\n", comment[2:-2])]

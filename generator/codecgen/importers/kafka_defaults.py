@@ -16,7 +16,9 @@ _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def wrong_default(f: Field) -> str:
-    """Return why the default of a field is invalid, or ``""`` if it is valid or missing."""
+    """Return why the default of a field does not fit its type, or ``""`` if it does, is missing, or
+    the field is of records. Null fits only a field that can be null in all its versions.
+    """
     text, kind = f.default, f.type.non_array_name
     if not text or kind == "records":
         return ""
@@ -39,7 +41,9 @@ def wrong_default(f: Field) -> str:
 
 
 def number_of(text: str) -> int | None:
-    """Return the number of a default, decimal or ``0x`` and hexadecimal digits, or None."""
+    """Return the number of a default, in decimal digits with a sign or as ``0x`` and up to 16
+    hexadecimal digits, or None if it is something else.
+    """
     try:
         if text.startswith("0x"):
             return int(text[2:], 16) if re.fullmatch("[0-9a-fA-F]{1,16}", text[2:]) else None
@@ -49,7 +53,9 @@ def number_of(text: str) -> int | None:
 
 
 def _wrong_number(text: str, kind: str) -> str:
-    """Return why a default is no number of the type, or ``""``."""
+    """Return why a default is no number of the integer type ``kind``, or does not fit it; ``""`` if
+    it is valid.
+    """
     number = number_of(text)
     if number is None:
         return "the default is no number, as -1 or 0x7f"
@@ -59,7 +65,9 @@ def _wrong_number(text: str, kind: str) -> str:
 
 
 def uuid_of(text: str) -> bytes | None:
-    """Return the 16 bytes of a uuid in URL-safe Base64, with or without padding, or None."""
+    """Return the 16 bytes of a uuid in URL-safe Base64, with or without padding, or None if
+    ``text`` is not 22 such characters.
+    """
     if not re.fullmatch(r"[A-Za-z0-9_-]{22}(==)?", text):
         return None
     try:
@@ -69,7 +77,10 @@ def uuid_of(text: str) -> bytes | None:
 
 
 def yaml_default(one: Field) -> str | None:
-    """Return a default as YAML, ``""`` if there is none, or None if the schema language cannot express it."""
+    """Return the default of a field as YAML; ``""`` if it has none, or one that is the schema
+    language's own (records, zero uuid); None if the language cannot express it: other uuids, and
+    floats that are no whole number.
+    """
     kind = one.type.non_array_name
     text = one.default if kind == "string" else one.default.strip()
     if not text and kind in ("string", "bytes") and "default" in one.spans:
@@ -91,7 +102,10 @@ def yaml_default(one: Field) -> str | None:
 
 
 def implied_default(one: Field, here: Range) -> str:
-    """Return the default as YAML that a field without one has, or ``""`` if YAML does not need it."""
+    """Return the default as YAML that Kafka gives a field without one, such as ``0``, ``false``,
+    ``""`` in quotes, or ``null`` for nullable records. Return ``""`` for arrays, structs and uuids,
+    which need none.
+    """
     if one.type.is_array or one.type.is_struct or one.type.name == "uuid":
         return ""
     kind = one.type.name

@@ -64,7 +64,9 @@ NONE = Range(0, -1)
 
 
 def range_of(text: str) -> Range | None:
-    """Return the range of a text such as ``2``, ``0-3``, ``1+`` or ``none``, or None if it is invalid."""
+    """Return the range of ``2``, ``0-3``, ``1+`` or ``none``. Return None if ``text`` is none of
+    these, descends, or exceeds ``LAST``.
+    """
     text = text.strip()
     if text == "none":
         return NONE
@@ -175,7 +177,9 @@ class Message:
         return next((s for s in self.structs if s.name == name), None)
 
     def all_fields(self) -> Iterator[Field]:
-        """Yield every field, also those of structs."""
+        """Yield every field of the message, each followed by the fields inside it: first those of
+        the common structs, the last struct first, then those of the message itself.
+        """
         stack = [*reversed(self.fields), *(f for s in self.structs for f in reversed(s.fields))]
         while stack:
             one = stack.pop()

@@ -56,7 +56,10 @@ class Imported:
 
 
 def find(directory: Path) -> Definitions:
-    """Read the definitions below a directory, and check them as Kafka's generator does."""
+    """Return the message definitions below a directory (``*.json``, sorted by path) with the
+    findings that Kafka's generator would report. Return no files and one finding if there are more
+    than ``MOST_FILES`` or ``MOST_BYTES``. Raise OSError if a file cannot be read.
+    """
     files: dict[str, bytes] = {}
     findings: list[Diagnostic] = []
     size = 0
@@ -86,7 +89,10 @@ def find(directory: Path) -> Definitions:
 def convert(
     found: Definitions, spelling: Literal["camel", "snake"], taken: Collection[str] = ()
 ) -> Imported:
-    """Return the schema files for definitions without findings. ``taken`` has names that other schema files declare."""
+    """Return the schema files, by relative path, for definitions without findings: one per message
+    that is not retired, and files with record types. ``spelling`` is the manifest's; ``taken`` has
+    names that other schema files declare.
+    """
     messages = [m for m in found.messages if not m.is_retired]
     groups = _by_directory(messages)
     parts = distinct_parts(groups)
@@ -115,7 +121,9 @@ def convert(
 
 
 def _by_directory(messages: Sequence[Message]) -> dict[tuple[str, ...], list[Message]]:
-    """Return the messages by the directory of their files; Kafka's generator sees one directory at a time."""
+    """Return the messages, in order, by the directory of their files as a tuple of its parts.
+    Kafka's generator sees one directory at a time.
+    """
     out: dict[tuple[str, ...], list[Message]] = {}
     for message in messages:
         out.setdefault(tuple(message.file.split("/")[:-1]), []).append(message)
@@ -123,7 +131,9 @@ def _by_directory(messages: Sequence[Message]) -> dict[tuple[str, ...], list[Mes
 
 
 def lines_about(imported: Imported) -> Iterator[str]:
-    """Yield lines for a person about everything that the schema files lack."""
+    """Yield a line each about retired messages, keys that were not carried over, and fields in no
+    version. Yield nothing if the schema files lack nothing.
+    """
     if imported.retired:
         yield f"retired, so without a file: {', '.join(imported.retired)}"
     if imported.keys:

@@ -34,7 +34,7 @@ FREEDOMS = ("overlong_varints", "negative_null", "any_present", "invalid_utf8", 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Names in the schema files.
+    """Names of the layouts and fields in the schema files.
 
     Attributes:
         structs: Names of the structs that have layouts of their own.
@@ -72,7 +72,9 @@ class Missing:
 
 
 def needs_name(message: Message, struct: Struct | Field) -> bool:
-    """Return whether a struct needs a layout of its own: several fields may hold it, or it has tagged fields."""
+    """Return whether a struct needs a layout of its own: a common struct always, and an inline one
+    if a field of it is tagged in a version of the message.
+    """
     if isinstance(struct, Struct):
         return True
     around = message.valid
@@ -131,18 +133,20 @@ class _Writer:
         return out
 
     def find_uses(self) -> None:
-        """Find the versions in which each named layout is used, until they grow no more."""
+        """Record in ``uses`` the versions of the message in which each named struct is used, also
+        through other structs.
+        """
         before: dict[str, Range] | None = None
         while before != self.uses:
             before = dict(self.uses)
             self.look_into(self.message.fields, self.message.valid, self.message.valid)
 
     def look_into(self, fields: Sequence[Field], around: Range, scope: Range) -> None:
-        """Add the versions in which ``fields`` use named layouts, within the versions ``around``
-        and ``scope``, to those that are known.
+        """Extend, in ``uses``, the versions of each named struct that ``fields`` hold, directly or
+        nested, by the versions in which they hold it. A field in all versions ``around`` counts for
+        all of ``scope``.
 
-        The fields are there in the versions ``around`` of a layout with the versions ``scope``; one that states no
-        versions is there in all of these.
+        A field that states no versions exists in all versions ``around``.
         """
         for one in fields:
             here = one.versions.intersect(around)
@@ -163,7 +167,9 @@ class _Writer:
     # ------------------------------------------------------------ layouts
 
     def message_layout(self) -> Mapped:
-        """Return the layout of the message itself, with the type or version that records begin with."""
+        """Return the layout of the message itself. A coordinator key begins with a field for the
+        record type, a coordinator value with one for the version.
+        """
         m = self.message
         head, first = Mapped(), Mapped()
         if m.type in ("request", "response") and m.api_key is not None:
@@ -201,7 +207,10 @@ class _Writer:
         first: Mapped | None = None,
         filled: bool = False,
     ) -> Mapped:
-        """Return the YAML of a layout. ``first`` has fields before the others; ``filled`` gives every field a default."""
+        """Return the YAML of a layout. ``head`` has entries before its versions, ``first`` fields
+        before the others; ``filled`` gives every untagged field a default. A coordinator key gets
+        no versions.
+        """
         made = _Layout(versions)
         plain, tagged = self.make_fields(fields, versions, made, filled=filled)
         if first is not None:
@@ -232,7 +241,10 @@ class _Writer:
     def make_fields(
         self, fields: Sequence[Field], around: Range, made: _Layout, *, filled: bool
     ) -> tuple[Mapped, Mapped]:
-        """Return the fields in order, and the tagged fields; ``filled`` gives each of them a default."""
+        """Return (untagged fields, tagged fields) in order, with a field that is tagged in some
+        versions in both. ``filled`` gives each untagged one a default. Fields in no version of
+        ``around`` are left out and noted in ``missing``.
+        """
         plain, tagged = Mapped(), Mapped()
         names = field_names(fields)
         for one in fields:
@@ -262,7 +274,10 @@ class _Writer:
         made: _Layout,
         default: str = "",
     ) -> None:
-        """Add a field to a mapping, with its default, spelling, doc and comments."""
+        """Add a field in the versions ``here`` to ``into``, with its type, default, spelling (if
+        the name alone does not give it), doc and comments. ``default`` is used only if the
+        definition has none.
+        """
         entries = self.field_entries(
             one, here, around, made, is_tagged=not one.tagged.intersect(here).empty
         )
@@ -280,7 +295,10 @@ class _Writer:
     def field_entries(
         self, one: Field, here: Range, around: Range, made: _Layout, *, is_tagged: bool
     ) -> Mapped:
-        """Return the keys of a field in the versions ``here``."""
+        """Return the keys of a field in the versions ``here``: tag, type, ``versions`` if they
+        differ from ``around``, ``nullable`` and ``default``. A default that YAML cannot express is
+        left out and counted in ``missing``.
+        """
         out = Mapped(short=True)
         if is_tagged:
             out.entries["tag"] = Word(str(one.tag))
@@ -303,7 +321,9 @@ class _Writer:
         return out
 
     def null_freedoms(self, one: Field, nullable: Range, made: _Layout, *, is_tagged: bool) -> None:
-        """Add the freedoms of lenient readers about null."""
+        """Add to ``made`` the tolerances for null that Kafka's readers have: any presence number
+        for structs, and any negative length where lengths are not compact.
+        """
         flexible = self.message.flexible if one.flexible is None else one.flexible
         struct = one.type.is_struct and not one.type.is_array
         if struct:
@@ -314,8 +334,8 @@ class _Writer:
     def add_type(
         self, out: Mapped, one: Field, here: Range, nullable: Range, made: _Layout
     ) -> None:
-        """Add the key for the type of a field (``type``, ``array``, ``layout`` or ``fields``) to
-        ``out``.
+        """Add to ``out`` the key for the type of a field: ``layout`` or ``array`` with a name,
+        inline ``fields``, ``type``, or ``string`` or ``bytes`` with lengths of its own by version.
         """
         if one.type.name == "string":
             made.freedoms.add("invalid_utf8")
@@ -343,8 +363,9 @@ class _Writer:
 
 
 def _own_lengths(word: str, flexible: Range, here: Range, nullable: Range) -> dict[str, Value]:
-    """Return the keys for the lengths and the null of a field, by version, if its lengths differ
-    from those of its layout.
+    """Return the key ``string`` or ``bytes`` with the length type, and ``null`` with its number if
+    the field can be null, each by version. It is for fields whose flexible versions are not those
+    of the message.
     """
     lengths: list[tuple[Range, str]] = []
     nulls: list[tuple[Range, str]] = []
@@ -361,7 +382,9 @@ def _own_lengths(word: str, flexible: Range, here: Range, nullable: Range) -> di
 
 
 def _extend(parts: list[tuple[Range, str]], version: int, value: str) -> None:
-    """Add a version to the last range if it has the same value, or begin a new range."""
+    """Add ``version`` with ``value`` to ``parts``: extend the last range if it has the same value
+    and ends just before, else append a new range.
+    """
     if parts and parts[-1][1] == value and parts[-1][0].high == version - 1:
         parts[-1] = (Range(parts[-1][0].low, version), value)
     else:
@@ -369,7 +392,9 @@ def _extend(parts: list[tuple[Range, str]], version: int, value: str) -> None:
 
 
 def _by_version(parts: list[tuple[Range, str]], here: Range) -> Value:
-    """Return the one value of all versions, or a mapping of values by version range."""
+    """Return the value of ``parts`` alone if its range is all of ``here``, else a mapping of values
+    by version range. The last range is open if it ends where ``here`` does.
+    """
     if parts[0][0] == here:
         return Word(parts[0][1])
     last = parts[-1][0]
@@ -391,7 +416,9 @@ def _in_order(entries: Mapped) -> Value:
 
 
 def _range_text(here: Range, said: Range, around: Range) -> str:
-    """Return a range as the definition writes it, open if it is open there."""
+    """Return the range ``here`` as text: open (``1+``) if it ends where ``around`` ends and the
+    definition (``said``) goes on, else closed.
+    """
     if here.high == around.high and said.high > here.high:
         return f"{here.low}+"
     if here.high == around.high and said.is_open:
@@ -400,8 +427,8 @@ def _range_text(here: Range, said: Range, around: Range) -> str:
 
 
 def _held_by_tags(message: Message) -> set[str]:
-    """Return the structs that tagged fields hold without null; if such a field is left out, the struct has its
-    defaults.
+    """Return the names of the structs that tagged fields hold without array or null, and of structs
+    inside these: if such a field is omitted, the struct has its defaults.
     """
     out: set[str] = set()
     new = {

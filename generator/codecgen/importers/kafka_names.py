@@ -30,7 +30,9 @@ def camel(name: str) -> str:
 
 
 def field_names(fields: Iterable[Field]) -> dict[str, str]:
-    """Return a name for each field by its name in the definition: all differ, and none is reserved."""
+    """Return a snake_case name for each field by its name in the definition. ``_`` is appended to
+    names that are reserved, Python keywords or used by an earlier field.
+    """
     out: dict[str, str] = {}
     for one in fields:
         name = snake(one.name)
@@ -88,10 +90,9 @@ def struct_names(
     taken: Collection[str],
     needs_name: Callable[[Message, Struct | Field], bool],
 ) -> dict[Key, str]:
-    """Return the names of the structs that become layouts of their own; others are written in place.
-
-    If two structs or a layout would share a name, the name of the message goes before it. A struct whose place
-    would give it a taken name, or one that is too long, becomes a layout of its own.
+    """Return the name of each struct that becomes a layout of its own, by (message, struct). A
+    struct does so if ``needs_name`` says so, or if its place inline would give it a taken or too
+    long name. Ambiguous names get the name of the message in front.
     """
     named = {(m.name, _name_of(s)) for m in messages for s in structs_of(m) if needs_name(m, s)}
     layouts = {layout_name(m) for m in messages} | set(taken)
@@ -116,7 +117,10 @@ def _name_of(struct: Struct | Field) -> str:
 def _names(
     messages: Sequence[Message], named: Collection[Key], layouts: Collection[str]
 ) -> dict[Key, str]:
-    """Return unique names for the structs in ``named``."""
+    """Return a unique name for each struct in ``named``: its own in snake_case, with the message in
+    front if that is ambiguous, taken, a scalar type or too long, and a number behind if it is still
+    taken.
+    """
     wanted = {key: snake(key[1]) for key in sorted(named)}
     whole = {m.name: layout_name(m) for m in messages}
     often = list(wanted.values())
@@ -135,7 +139,9 @@ def _names(
 
 
 def _in_front(message: str, name: str) -> str:
-    """Return the name of a message and that of a struct, without the first words of the message if they are too long."""
+    """Return ``message_name``, without the first words of ``message`` as long as it is longer than
+    ``LONGEST``; its last word always stays.
+    """
     words = message.split("_")
     while len(words) > 1 and len("_".join(words)) + 1 + len(name) > LONGEST:
         del words[0]
@@ -145,7 +151,9 @@ def _in_front(message: str, name: str) -> str:
 def _find_unplaceable_structs(
     messages: Sequence[Message], names: Mapping[Key, str], taken: Collection[str]
 ) -> set[Key]:
-    """Return the structs that cannot be written in place, since the resulting name is taken or too long."""
+    """Return the (message, struct) keys of inline structs without a name that cannot be written
+    inline, because the name made of their path is taken or longer than ``LONGEST``.
+    """
     seen = set(taken)
     out: set[Key] = set()
 

@@ -20,7 +20,10 @@ _KEY_FIELD, _VERSION_FIELD = "RequestApiKey", "RequestApiVersion"
 
 
 def _header_version(message: Message, version: int) -> int:
-    """Return the version of the header in front of a version of a request or a response."""
+    """Return the version of the header in front of a message of type request or response: the
+    flexible one in flexible versions, else the older one. ControlledShutdown 0 and all ApiVersions
+    responses have version 0.
+    """
     if (message.type, message.api_key, version) == ("request", 7, 0):
         return 0  # ControlledShutdown
     if (message.type, message.api_key) == ("response", 18):
@@ -44,7 +47,10 @@ class Protocol:
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> Protocol:
-        """Return the protocol that some messages make up."""
+        """Return the headers and the names of the requests and responses that have an apiKey. Of
+        several with one type and apiKey the first counts. A request header that does not begin with
+        apiKey and version is left out.
+        """
         headers: dict[str, Message] = {}
         found: dict[tuple[str, int], str] = {}
         for message in messages:
@@ -58,7 +64,10 @@ class Protocol:
         return cls(headers, frozenset(found.values()))
 
     def entry(self, message: Message) -> Mapped | None:
-        """Return the value of the key ``message`` of a layout, or None if it has none."""
+        """Return the value of the key ``message`` of a layout: role, apiKey, headers by version,
+        unstable version and listeners. Return None for messages that are neither header, request
+        nor response with an apiKey.
+        """
         if message.type == "header":
             return _header_entry(message)
         if message.name not in self.messages:
@@ -78,7 +87,9 @@ class Protocol:
         return Mapped(entries, short=True)
 
     def _header(self, message: Message) -> Value | None:
-        """Return the header of each version, or None if the definitions lack one of them."""
+        """Return the header of a message, ``name@version``, by version range if it differs. Return
+        None if the definitions lack the header or one of its versions.
+        """
         header = self.headers.get(message.type)
         if header is None:
             return None
@@ -103,7 +114,9 @@ class Protocol:
 
 
 def _header_entry(message: Message) -> Mapped:
-    """Return the value of the key ``message`` of a header."""
+    """Return the value of the key ``message`` of a header: its role and, for a header that begins
+    with apiKey and version of the request, the names of these fields.
+    """
     entries: dict[str, Value] = {"role": Word("header")}
     fields = _name_fields(message)
     if fields is not None:
@@ -114,7 +127,9 @@ def _header_entry(message: Message) -> Mapped:
 
 
 def _name_fields(header: Message) -> tuple[Field, Field] | None:
-    """Return the fields with the key and the version of the message, which begin a header, or None if it has none."""
+    """Return the first two fields of a header if they are the integers that hold apiKey and version
+    of the request, untagged and in all versions; else None.
+    """
     first = header.fields[:2]
     whole = all(f.type.name in INTEGERS and not f.type.is_array for f in first)
     there = all(header.valid.is_within(f.versions) and f.tag is None for f in first)

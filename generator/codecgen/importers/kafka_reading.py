@@ -59,7 +59,10 @@ _WHOLE = re.compile(r"[+-]?\d{1,10}")
 
 
 def read(file: str, data: bytes) -> tuple[Message | None, list[Diagnostic]]:
-    """Return the message of a file and the findings; the message is None if it has no name, type or versions."""
+    """Return (message, findings) of a definition file. The message is None if the file is not JSON
+    or no object, or if the message has no valid name, type or ``validVersions``. Fields and structs
+    that are wrong are reported and left out.
+    """
     node = commented_json.parse(file, data)
     if isinstance(node, Diagnostic):
         return None, [node]
@@ -70,7 +73,9 @@ def read(file: str, data: bytes) -> tuple[Message | None, list[Diagnostic]]:
 
 
 def field_type(text: str) -> FieldType | str:
-    """Return the type that a text names, or a message for an unknown one."""
+    """Return the type that a text names (``int32``, ``[]Name``), or help as str if it is no known
+    type, no struct name, or an array of arrays or of nothing.
+    """
     text = text.strip()
     if text.startswith("[]"):
         element = text[2:].strip()
@@ -115,7 +120,10 @@ class _Reader:
         self.found.append(Diagnostic("", message, span, help=help))
 
     def entry(self, node: Object, known: Collection[str], what: str) -> _Entry:
-        """Return the keys of an object; report unknown and contradicting ones."""
+        """Return the members of an object by key, without those that are null. Report unknown keys,
+        and keys given twice with different values, of which the first counts. ``what`` names the
+        object in messages.
+        """
         out = _Entry(node)
         for member in node.members:
             if member.key not in known:
@@ -130,7 +138,9 @@ class _Reader:
     # ------------------------------------------------------------ values
 
     def text(self, entry: _Entry, key: str) -> str:
-        """Return the text of a key, also of a number or boolean, or ``""`` if it is missing."""
+        """Return the text of a key, also of a number or boolean, or ``""`` if it is missing. Report
+        an object or array, and return ``""``.
+        """
         if key not in entry:
             return ""
         value = entry.members[key].value
@@ -140,14 +150,18 @@ class _Reader:
         return ""
 
     def boolean(self, entry: _Entry, key: str) -> bool:
-        """Return whether a key is true; report other text."""
+        """Return whether a key is ``true``, in any letter case; False if it is missing. Report
+        other text than true or false.
+        """
         text = self.text(entry, key).strip()
         if text not in ("", "true", "false", "True", "False", "TRUE", "FALSE"):
             self.report(f'"{key}" is true or false', entry.span_of(key))
         return text.lower() == "true"
 
     def integer(self, entry: _Entry, key: str, bits: int) -> int | None:
-        """Return the number of a key, or None if it is missing or does not fit ``bits``, which is reported."""
+        """Return the number of a key, or None if it is missing. Report text that is no integer, or
+        does not fit a signed integer of ``bits`` bits, and return None.
+        """
         if key not in entry:
             return None
         text = self.text(entry, key).strip()
@@ -158,7 +172,9 @@ class _Reader:
         return number
 
     def range(self, entry: _Entry, key: str) -> Range | None:
-        """Return the range of a key, or None if it is missing; report an invalid one as :data:`NONE`."""
+        """Return the version range of a key, or None if it is missing or empty. Report an invalid
+        one and return the empty range :data:`NONE`.
+        """
         text = self.text(entry, key)
         if not text.strip():
             return None
@@ -170,14 +186,18 @@ class _Reader:
         return found
 
     def items(self, entry: _Entry, key: str) -> tuple[Node, ...]:
-        """Return the values that a key lists; one value may stand without brackets."""
+        """Return the values that a key lists, or ``()`` if it is missing. A value without brackets
+        counts as a list of one.
+        """
         if key not in entry:
             return ()
         value = entry.members[key].value
         return value.items if isinstance(value, Array) else (value,)
 
     def objects(self, entry: _Entry, key: str) -> list[Object]:
-        """Return the objects that a key lists; report other values."""
+        """Return the objects that a key lists, or ``[]`` if it is missing. Report other values and
+        leave them out.
+        """
         out = []
         for item in self.items(entry, key):
             if isinstance(item, Object):
@@ -187,7 +207,9 @@ class _Reader:
         return out
 
     def has_key(self, entry: _Entry, key: str, what: str) -> bool:
-        """Return whether a required key has text; report a missing one."""
+        """Return whether a required key has text that is not blank. Report it if not; ``what``
+        names the object in the message.
+        """
         if self.text(entry, key).strip():
             return True
         self.report(f'the {what} has no "{key}"', entry.node.span)
@@ -196,7 +218,10 @@ class _Reader:
     # ------------------------------------------------------------ the parts
 
     def message(self, file: str, node: Object) -> Message | None:
-        """Return the message of an object, or None if its name, type or versions are missing or wrong."""
+        """Return the message of an object, without fields and structs that are wrong. Report what
+        is missing or wrong. Return None if its name or type is missing or wrong, or
+        ``validVersions`` is missing.
+        """
         entry = self.entry(node, MESSAGE_KEYS, "message")
         named = self.has_key(entry, "name", "message")
         typed = self.has_key(entry, "type", "message")
@@ -246,7 +271,9 @@ class _Reader:
         )
 
     def struct(self, node: Object) -> Struct | None:
-        """Return a common struct, or None if its name or versions are missing or wrong."""
+        """Return a common struct, without fields that are wrong. Report a missing or invalid name
+        and missing versions, and return None.
+        """
         entry = self.entry(node, STRUCT_KEYS, "common struct")
         named = self.has_key(entry, "name", "common struct")
         name = self.text(entry, "name")
@@ -264,7 +291,9 @@ class _Reader:
         return Struct(name, versions, fields, node.span, node.comments)
 
     def field(self, node: Object) -> Field | None:
-        """Return a field, or None if its own keys are wrong; nothing more is reported about it then."""
+        """Return a field, without inner fields that are wrong. Report what is missing or wrong in
+        its own keys, and return None then; its inner fields are still reported.
+        """
         before = len(self.found)
         entry = self.entry(node, FIELD_KEYS, "field")
         named = self.has_key(entry, "name", "field")

@@ -14,7 +14,9 @@ KEY, VALUE, METADATA = "coordinator-key", "coordinator-value", "metadata"
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Messages of a directory that are records, by apiKey, and the prefixes of the names that are made for them."""
+    """Messages of a directory that are records, by apiKey: coordinator keys and values, and
+    metadata records. Also the prefixes of the names that are made for them.
+    """
 
     coordinator: str
     metadata: str
@@ -23,7 +25,10 @@ class Records:
     bodies: Mapping[int, Message]
 
     def names(self) -> Iterator[str]:
-        """Yield the names that are declared for them."""
+        """Yield the names of the enums, choices and layouts that are declared for the records:
+        three for coordinator records if there are keys, three for metadata records if there are
+        any.
+        """
         if self.keys:
             yield from (f"{self.coordinator}_{what}" for what in ("record_type", "key", "value"))
         if self.bodies:
@@ -43,7 +48,10 @@ class Records:
 
 
 def records_of(messages: Sequence[Message], part: str) -> Records:
-    """Return the records among the messages of a directory. ``part`` distinguishes the names of several directories."""
+    """Return the records among the messages of a directory, by ascending apiKey. Messages without
+    apiKey are left out. ``part`` begins the names that are made, to tell several directories apart;
+    it can be ``""``.
+    """
 
     def by_api_key(kind: str) -> dict[int, Message]:
         """Return the messages of a type by apiKey."""
@@ -62,7 +70,9 @@ def records_of(messages: Sequence[Message], part: str) -> Records:
 
 
 def record_files(records: Records) -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of the files with record types and their choices."""
+    """Yield (name, text) of the schema files with record types and the choices among records: two
+    for coordinator records, two for metadata records, none for kinds that the directory lacks.
+    """
     if records.keys:
         name = records.coordinator
         stems = _stems(records.keys, "_key")
@@ -92,7 +102,10 @@ def record_files(records: Records) -> Iterator[tuple[str, str]]:
 
 
 def _frame(name: str) -> Mapped:
-    """Return the layout of the frame that Kafka's own code writes around a record."""
+    """Return the layout ``name_record`` of the frame around a metadata record: frame version 1,
+    apiKey, version, and the body that these select. Kafka's own code writes it; no definition has
+    it.
+    """
     fields: dict[str, dict[str, Value]] = {
         "frame_version": {"type": Word("uvarint"), "const": Word("1")},
         "api_key": {
@@ -125,7 +138,9 @@ def _stems(messages: Mapping[int, Message], ending: str) -> dict[int, str]:
 
 
 def _enum(name: str, doc: str, stems: Mapping[int, str]) -> Mapped:
-    """Return the document of an enum of record types."""
+    """Return the document of the enum ``name`` with a value per record type: ``stems`` has its name
+    by number, which is spelled in upper case.
+    """
     values = Mapped()
     for number, stem in stems.items():
         said = {"value": Word(str(number)), "spelled": Word(stem.upper())}
@@ -141,6 +156,8 @@ def _choice(
     messages: Mapping[int, Message],
     stems: Mapping[int, str],
 ) -> Mapped:
-    """Return the document of a choice of layouts by record type."""
+    """Return the document of a choice of layouts, one case per message. ``key`` is ``by`` or
+    ``given``, with ``by`` as its value; ``stems`` has the name of each record type by apiKey.
+    """
     cases = Mapped({stems[n]: Word(layout_name(m)) for n, m in messages.items()})
     return Mapped({"choice": Word(name), "doc": doc, key: Word(by), "cases": cases})

@@ -19,8 +19,10 @@ ENTITIES = {
 
 
 def check_message(message: Message, *, is_whole: bool = True) -> Iterator[Diagnostic]:
-    """Yield the findings about one message. Without ``is_whole``, some fields could not be read, and checks of all
-    fields are left out.
+    """Yield a finding for each violation of the rules of Kafka's generator in one message:
+    versions, apiKey, keys that its type cannot have, fields, tags, structs. If ``is_whole`` is
+    False, some fields could not be read, and gaps of tags and definitions of structs are not
+    checked.
     """
     m = message
     if m.valid.is_open:
@@ -58,7 +60,10 @@ def check_message(message: Message, *, is_whole: bool = True) -> Iterator[Diagno
 
 
 def check_directory(messages: Sequence[Message]) -> Iterator[Diagnostic]:
-    """Yield the findings about messages of one directory: an apiKey that two have, a key without a value."""
+    """Yield a finding for each message of one directory that has the type and apiKey of an earlier
+    one, and for each coordinator key without value or value without key. Retired messages and
+    messages without apiKey are skipped.
+    """
     seen: dict[tuple[str, int], Message] = {}
     for message in messages:
         if message.api_key is None or message.is_retired:
@@ -78,7 +83,7 @@ def check_directory(messages: Sequence[Message]) -> Iterator[Diagnostic]:
 
 
 def check_names(messages: Iterable[Message]) -> Iterator[Diagnostic]:
-    """Yield a finding for each message whose name another message has, without regard to case."""
+    """Yield a finding for each message whose name an earlier message has, in any letter case."""
     seen: dict[str, Message] = {}
     for message in messages:
         other = seen.setdefault(message.name.lower(), message)
@@ -96,7 +101,9 @@ def _finding(message: str, span: Span, help: str = "") -> Diagnostic:
 
 
 def _fields(m: Message, owner: str, fields: Sequence[Field]) -> Iterator[Diagnostic]:
-    """Yield the findings about fields: repeated names and tags, and those of each field."""
+    """Yield a finding for each field with a name or tag that an earlier field of the struct has,
+    and the findings about each field, inner ones included. ``owner`` names the struct.
+    """
     names: set[str] = set()
     tags: set[int] = set()
     for one in fields:
@@ -113,7 +120,9 @@ def _fields(m: Message, owner: str, fields: Sequence[Field]) -> Iterator[Diagnos
 
 
 def _tags_follow(owner: str, fields: Sequence[Field]) -> Iterator[Diagnostic]:
-    """Yield a finding if the tags of a struct leave out a number."""
+    """Yield a finding for each struct, inner ones included, whose tags are not 0, 1, 2 and so on
+    without a gap. Only the first gap is reported; structs with negative tags are skipped.
+    """
     tags = {f.tag for f in fields if f.tag is not None}
     missing = next((n for n in range(len(tags)) if n not in tags), None)
     if missing is not None and min(tags) >= 0:
@@ -124,7 +133,9 @@ def _tags_follow(owner: str, fields: Sequence[Field]) -> Iterator[Diagnostic]:
 
 
 def _field(m: Message, f: Field) -> Iterator[Diagnostic]:
-    """Yield the findings about one field."""
+    """Yield a finding if a field has nullable versions, inner fields, flexible versions, zeroCopy
+    or an entityType that its type cannot have, a wrong tag, or a default that does not fit.
+    """
     if not f.nullable.empty and not (f.type.is_array or f.type.is_struct or _lengthy(f)):
         yield _finding(f"{f.type} cannot be null", f.span_of("nullableVersions"))
     if f.fields and not f.type.is_struct:
@@ -154,7 +165,10 @@ def _lengthy(f: Field) -> bool:
 
 
 def _tag(m: Message, f: Field) -> Iterator[Diagnostic]:
-    """Yield the findings about the tag of a field."""
+    """Yield a finding if only one of tag and taggedVersions is given, the tag is negative or on a
+    mapKey or records, or taggedVersions end, exceed the field's versions or flexible versions, or
+    are nullable in part. Yield nothing without both.
+    """
     if f.tag is None:
         if not f.tagged.empty:
             yield _finding("taggedVersions without a tag", f.span_of("taggedVersions"))
@@ -187,7 +201,9 @@ def _tag(m: Message, f: Field) -> Iterator[Diagnostic]:
 
 
 def _structs(m: Message) -> Iterator[Diagnostic]:
-    """Yield the findings about structs: repeated, missing, or defined twice."""
+    """Yield a finding for each common struct with the name of an earlier one, for each field of a
+    struct that is not defined, or is defined twice, and for each common struct that holds itself.
+    """
     common: dict[str, Struct] = {}
     for struct in m.structs:
         if struct.name in common:
@@ -214,7 +230,9 @@ def _structs(m: Message) -> Iterator[Diagnostic]:
 
 
 def _endless(m: Message, common: dict[str, Struct]) -> Iterator[Diagnostic]:
-    """Yield a finding for each struct that holds itself."""
+    """Yield a finding for each common struct that holds itself, directly or through other common
+    structs.
+    """
     holds = {name: set(_struct_names(struct.fields)) for name, struct in common.items()}
     for name, struct in common.items():
         reached, new = set[str](), set(holds[name])
@@ -226,7 +244,9 @@ def _endless(m: Message, common: dict[str, Struct]) -> Iterator[Diagnostic]:
 
 
 def _struct_names(fields: Iterable[Field]) -> Iterator[str]:
-    """Yield the names of the structs that fields hold."""
+    """Yield the names of the structs that fields hold, each followed by those inside its inline
+    fields. Repeats are possible.
+    """
     for one in fields:
         if one.type.is_struct:
             yield one.type.name

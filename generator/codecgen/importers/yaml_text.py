@@ -44,7 +44,10 @@ def documents(parts: Sequence[Mapped], head: Sequence[str] = ()) -> str:
 
 
 def _mapping(mapped: Mapped, depth: int) -> Iterator[str]:
-    """Yield the lines of a mapping."""
+    """Yield the lines of a mapping at nesting ``depth``, with comments above keys. Values go on the
+    line of their key if they fit into ``WIDTH`` columns, else into nested or folded lines; a text
+    that cannot be folded makes a long line.
+    """
     blanks = "  " * depth
     for key, value in mapped.entries.items():
         for line in mapped.comments.get(key, ()):
@@ -83,7 +86,9 @@ def _printable(line: str) -> str:
 
 
 def _short(value: Value, *, in_flow: bool) -> str | None:
-    """Return a value on one line, or None if it is a mapping that needs several."""
+    """Return a value as YAML on one line, or None if it is a mapping that is not short or has
+    comments, or contains such a mapping. ``in_flow`` quotes text as braces require.
+    """
     if isinstance(value, Word):
         return value.text
     if isinstance(value, str):
@@ -116,7 +121,9 @@ def quoted(text: str) -> str:
 
 
 def _character(c: str) -> str:
-    """Return a character for double quotes, escaped if it is not printable."""
+    """Return a character as it stands in double quotes: unchanged if printable, else as an escape
+    with 2, 4 or 8 hexadecimal digits.
+    """
     number = ord(c)
     if c.isprintable():
         return c

@@ -26,7 +26,9 @@ from codecgen.schema.types import (
 
 
 def release_key(release: str) -> tuple[int, ...]:
-    """Return the sort key of a release: ``0.11.0`` < ``2.1`` < ``2.10``. Trailing zeros do not count."""
+    """Return the sort key of a release: ``0.11.0`` < ``2.1`` < ``2.10``. Trailing zeros do not
+    count. Raise ValueError unless all parts between the dots are integers.
+    """
     parts = [int(part) for part in release.split(".")]
     while parts and parts[-1] == 0:
         parts.pop()
@@ -34,8 +36,8 @@ def release_key(release: str) -> tuple[int, ...]:
 
 
 def exists_at(since: Since | None, release: str) -> bool:
-    """Return whether something that began with ``since`` exists at ``release``. True if ``since`` names no
-    release.
+    """Return whether something that began with ``since`` exists at ``release``, the first release
+    included. True if ``since`` is None or names no release.
     """
     if since is None or since.release is None:
         return True
@@ -43,12 +45,12 @@ def exists_at(since: Since | None, release: str) -> bool:
 
 
 def as_of(model: Model, release: str | None) -> Model:
-    """Return the model as it was at ``release``, or ``model`` itself if ``release`` is None.
+    """Return the model as it was at ``release``, or ``model`` itself if ``release`` is None. Drop
+    later fields, versions, enum values, cases and declarations, layouts and cases that refer to
+    dropped ones, unused enums, drafts and all views. Declarations of used directories stay
+    unchanged.
 
-    Declarations of other directories stay unchanged. Drafts have no release and are left out. Views are left
-    out, because they are written for today's formats.
-
-    Drafts have no release and stay out, and so do views, which are made for the formats of today.
+    Drafts have no release, and views are written for today's formats.
     """
     if release is None:
         return model
@@ -119,7 +121,9 @@ def _has_version(layout: Layout, release: str) -> bool:
 def _layout_at(
     layout: Layout, release: str, known: dict[str, set[str]], manifest: Manifest
 ) -> Layout:
-    """Return the layout with the fields, versions, rules and examples that existed at ``release``.
+    """Return the layout with the fields, versions, derived values, rules and examples that existed
+    at ``release``. If version notes end its versions before the first flexible one, drop tagged
+    fields and the tolerances for flexible versions, and set ``flexible`` to ``never``.
 
     ``known`` has the value names of each enum at that release.
     """
@@ -182,7 +186,9 @@ def _with_former_spelling(
 
 
 def _field_at(f: Field, release: str, known: dict[str, set[str]]) -> Field:
-    """Return the field without bits, enum values and codecs that did not exist at ``release``."""
+    """Return the field without bit members, values under ``only`` and codecs that did not exist at
+    ``release``; other fields unchanged. ``known`` has the value names of each enum at that release.
+    """
     if isinstance(f.type, BitsType):
         members = tuple(_bit_at(m, known) for m in f.type.members if exists_at(m.since, release))
         return replace(f, type=replace(f.type, members=members))
@@ -206,7 +212,9 @@ def _bit_at(m: BitMember, known: dict[str, set[str]]) -> BitMember:
 
 
 def _is_resolvable(ref: Reference, layouts: Mapping[str, Layout]) -> bool:
-    """Return whether ``layouts`` contains the layout and the version that ``ref`` names."""
+    """Return whether ``layouts`` contains the layout of ``ref``, and its version if ``ref`` names
+    one and the layout has versions.
+    """
     layout = layouts.get(ref.layout)
     if layout is None:
         return False
@@ -216,7 +224,10 @@ def _is_resolvable(ref: Reference, layouts: Mapping[str, Layout]) -> bool:
 def _without_dangling_layouts(
     layouts: dict[str, Layout], used: Mapping[str, Layout]
 ) -> dict[str, Layout]:
-    """Drop layouts that refer to a missing layout, until no such layout remains."""
+    """Return ``layouts`` without choice cases and layouts that refer to a layout missing from
+    ``layouts`` and ``used``, and without layouts that hold a choice without cases. Repeat until no
+    layout is dropped.
+    """
     while True:
         every = Declarations(layouts, used)
         fewer = {name: _without_missing_cases(layout, every) for name, layout in layouts.items()}
@@ -232,7 +243,9 @@ def _without_dangling_layouts(
 
 
 def _without_missing_cases(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
-    """Return the layout without cases of choices whose layout is not in ``layouts``."""
+    """Return the layout without cases of choices whose layout, or its version, is not in
+    ``layouts``. A choice can be left without cases.
+    """
 
     def without_missing(choice: ChoiceType) -> ChoiceType:
         return replace(
@@ -245,7 +258,9 @@ def _without_missing_cases(layout: Layout, layouts: Mapping[str, Layout]) -> Lay
 def _without_later_cases(
     layouts: dict[str, Layout], known: Mapping[str, set[str]], model: Model, release: str
 ) -> dict[str, Layout]:
-    """Drop the cases that a choice or an enum value introduced after ``release``."""
+    """Return the layouts without choice cases that came after ``release``: all cases of a later
+    choice, cases through later nested choices, and cases whose enum value is not in ``known``.
+    """
 
     def without_missing(choice: ChoiceType) -> ChoiceType:
         if not exists_at(model.choices[choice.choice].since, release):
@@ -267,7 +282,9 @@ def _are_steps_present(ref: Reference, model: Model, release: str) -> bool:
 
 
 def _map_choices(layout: Layout, change: Callable[[ChoiceType], ChoiceType]) -> Layout:
-    """Return the layout with ``change`` applied to each choice that is a field or the element of an array."""
+    """Return the layout with ``change`` applied to each choice that a field or the element of an
+    array is, in all versions of the field.
+    """
 
     def changed(type_: FieldType) -> FieldType:
         if isinstance(type_, ArrayType) and isinstance(type_.element, ChoiceType):
@@ -282,7 +299,10 @@ def _map_choices(layout: Layout, change: Callable[[ChoiceType], ChoiceType]) -> 
 
 
 def _without_missing_columns(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
-    """Return the layout with only those columns of its overhead table whose layout is in ``layouts``."""
+    """Return the layout with only those columns of its overhead table whose layout and version are
+    in ``layouts``, and without the table if no column is left. A layout without a table is returned
+    unchanged.
+    """
     if layout.overhead is None:
         return layout
     columns = tuple(c for c in layout.overhead.columns if _is_resolvable(c.layout, layouts))
@@ -295,7 +315,9 @@ def _held_references(layout: Layout) -> list[Reference]:
 
 
 def _enums_in_use(layouts: dict[str, Layout]) -> set[str]:
-    """Return the names of the enums that scalar fields and bits of the layouts use."""
+    """Return the names of the enums of scalar fields and bit members in the layouts. Only the last
+    type of a field with several types counts; enums of array elements and choices do not.
+    """
     out = set()
     for layout in layouts.values():
         for f in layout.fields:

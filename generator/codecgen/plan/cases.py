@@ -14,10 +14,9 @@ from codecgen.schema.types import ChoiceType, Reference, ScalarType, StructType
 def find_held_plan(
     plan: Plan, around: LayoutPlan, fp: FieldPlan, fields: Mapping[str, object], value: object
 ) -> LayoutPlan | None:
-    """Return the layout, in its version, of ``value``, the value of the field ``fp`` or one of its
-    elements; None if no case or version matches.
-
-    ``fields`` are the values of the surrounding layout ``around``. Returns None if no case matches.
+    """Return the layout plan, in its version, of ``value``, which the field ``fp`` or an element of
+    it holds. ``fields`` are the values of the surrounding layout ``around``. Return None if the
+    field holds no layout, or no case or version matches.
     """
     known = _with_builder_defaults(plan, around, fields)
     choice = choice_of(fp.field)
@@ -39,7 +38,10 @@ def _find_case(
     fields: Mapping[str, object],
     value: object,
 ) -> Reference | None:
-    """Return the case of ``choice`` that the discriminator selects, or None if no case matches."""
+    """Return the case of ``choice`` that the discriminator selects, or None if none matches. The
+    discriminator is the field's ``given``, or the field ``by`` in ``value``, as a number or enum
+    name. Discriminators of nested choices in ``value`` must match too.
+    """
     if choice.by is None:
         number = _evaluate(plan, around, fields, fp.given)
     else:
@@ -54,8 +56,9 @@ def _find_case(
 
 
 def _matches_steps(plan: Plan, ref: Reference, value: object) -> bool:
-    """Return whether ``value`` holds the discriminators by which nested choices lead to ``ref``. They can be
-    numbers or names.
+    """Return whether ``value`` has the discriminators, as numbers or enum names, by which nested
+    choices lead to ``ref``. True if there are no nested choices; otherwise False if ``value`` is no
+    mapping.
     """
     if not ref.steps or not isinstance(value, Mapping):
         return not ref.steps
@@ -69,7 +72,10 @@ def _matches_steps(plan: Plan, ref: Reference, value: object) -> bool:
 
 
 def _find_enum_number(plan: Plan, ref: Reference, by: str, word: str) -> int | None:
-    """Return the number of the enum value ``word`` in the field ``by``, or None if the field has no such value."""
+    """Return the number of the enum value with the name or spelling ``word`` in the field ``by`` of
+    the layout ``ref``. Return None if the layout has no such field, or it has no enum with that
+    value.
+    """
     f = field_of(plan.model.layouts[ref.layout], by)
     enum = f.type.enum if f is not None and isinstance(f.type, ScalarType) else None
     values = plan.model.enums[enum].values if enum is not None else ()
@@ -84,8 +90,9 @@ def _find_version(
     fields: Mapping[str, object],
     value: object,
 ) -> LayoutPlan | None:
-    """Return the plan of ``ref`` in the version that the field or the value itself names, or None if no version
-    matches.
+    """Return the plan of ``ref`` in the version that the field (``held_version``), the version
+    field in ``value`` or the surrounding layout gives; the first if nothing in the bytes tells.
+    Return None if no version matches.
     """
     by = plan.model.layouts[ref.layout].version_is
     if fp.held_version is None:
@@ -104,8 +111,8 @@ def _find_version(
 def _with_builder_defaults(
     plan: Plan, layout: LayoutPlan, fields: Mapping[str, object]
 ) -> Mapping[str, object]:
-    """Return the fields with the values that builders write for missing fields: versions, constants and
-    defaults.
+    """Return a copy of ``fields`` with the values that builders write for missing version, constant
+    and default fields. A default that cannot be evaluated becomes None.
     """
     out = dict(fields)
     for fp in layout.fields:
@@ -123,7 +130,9 @@ def _with_builder_defaults(
 def _evaluate(
     plan: Plan, layout: LayoutPlan, fields: Mapping[str, object], value: Value | None
 ) -> object:
-    """Return the result of ``value``, or None if there is no expression or it cannot be evaluated."""
+    """Return the result of ``value``, or None if ``value`` is None or its evaluation raises
+    SizeError, for example for an unknown enum name.
+    """
     try:
         return None if value is None else evaluate(plan, layout, fields, value)
     except SizeError:  # a word that is no value of its enum

@@ -43,8 +43,10 @@ class Sources:
 
 
 def column_sources(view: ViewPlan, case: CasePlan) -> Sources:
-    """Return where the columns of a case come from. Raise SourceError if a column of bytes, structs
-    or lists is not a field of the row, or two columns show one field.
+    """Return how the columns of a case are filled: from fields (bytes, uuids, structs, lists), from
+    computed numbers, or not at all (missing, which includes columns that are always null). Raise
+    SourceError if a column of the first kind is not a suitable field of the row, or two show one
+    field.
     """
     fields: dict[str, Leaf] = {}
     numbers: list[tuple[Leaf, Value]] = []
@@ -69,8 +71,8 @@ def column_sources(view: ViewPlan, case: CasePlan) -> Sources:
 
 
 def require_simple_columns(view: ViewPlan, case: CasePlan, others: Collection[str] = ()) -> None:
-    """Raise SourceError if a column needs kernels: a struct, a uuid, a type in ``others``, or a list of other
-    values than structs of bytes and text.
+    """Raise SourceError if a column with a value other than null is or contains a struct, a uuid, a
+    type in ``others``, or a list, except lists of structs whose members are bytes or text.
     """
     for leaf in view.leaves:
         column, value = leaf.root.column, resolve_column(case, leaf)
@@ -84,7 +86,10 @@ def require_simple_columns(view: ViewPlan, case: CasePlan, others: Collection[st
 
 
 def resolve_column(case: CasePlan, leaf: Leaf) -> Value | None:
-    """Return the value of a column after conditions on the version are decided, or None if the case has none."""
+    """Return the value of a leaf's top-level column, or None if the case gives it none. For columns
+    of bytes, text, uuids, structs and lists, conditions decided by the version or a constant are
+    replaced by their branch.
+    """
     value = case.values.get(leaf.root.column.name)
     if not isinstance(value, nodes.Conditional) or leaf.root.column.type not in DIRECT:
         return value
@@ -92,7 +97,10 @@ def resolve_column(case: CasePlan, leaf: Leaf) -> Value | None:
 
 
 def _check_source_field(case: CasePlan, leaf: Leaf, f: Field) -> None:
-    """Raise SourceError if the field ``f`` cannot fill a column of bytes, text, structs or lists."""
+    """Raise SourceError if the field ``f`` is not bytes or text for such a column, is not text for
+    a string column, or if the rows are ``header_only``, for which only numbers are read. Columns of
+    lists and structs get no type check.
+    """
     if leaf.column.type in BYTES_LIKE and not isinstance(f.type, BytesType):
         raise SourceError("a column of bytes from something else", f)
     if leaf.column.type == "string" and not getattr(f.type, "text", False):
@@ -102,7 +110,10 @@ def _check_source_field(case: CasePlan, leaf: Leaf, f: Field) -> None:
 
 
 def _find_row_field(case: CasePlan, value: Value) -> FieldPlan:
-    """Return the field of the row that ``value`` names. Raise SourceError if it is not a field of the row."""
+    """Return the field plan of the row (of the array's element, or of the layout without an array)
+    that ``value`` names. Raise SourceError if it is anything else: a field of a held layout, of the
+    entry, or one chosen by a condition.
+    """
     wanted = "own" if case.array is None else "item"
     if isinstance(value, nodes.FieldValue) and value.owner == wanted and not value.holders:
         fp = case.element.field(value.field.name)
@@ -119,7 +130,10 @@ def _find_row_field(case: CasePlan, value: Value) -> FieldPlan:
 
 
 def field_to_blame(case: CasePlan, value: Value) -> Field:
-    """Return the field to name in the message when ``value`` cannot be expressed."""
+    """Return the field to name in an error about ``value``: the first field that it reads, or the
+    field that holds that one's layout. Without one, return the array of the case, or the first
+    field of the entry.
+    """
     for read in nodes.fields_read(value):
         if read.holders:
             return read.holders[0]

@@ -51,7 +51,9 @@ class CasePlan:
 
     @property
     def name(self) -> str:
-        """Return the name of the case in generated code: ``message_v1_messages``."""
+        """Return the name of the case in generated code: ``message_v1_messages`` for the array
+        ``messages`` of version 1. The version and the array are left out if there are none.
+        """
         version = "" if self.entry.version is None else f"_v{self.entry.version}"
         return f"{identifier(self.entry.name)}{version}" + (
             f"_{self.array.name}" if self.array else ""
@@ -86,8 +88,8 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
-    """A view, with the entries that it is made of by the number of the field ``by`` that tells them apart: None for those of one
-    layout, in one version.
+    """Plan of a view over entries. ``entries`` pairs each layout plan with the number of the field
+    ``by`` that selects it; ``by`` is None for one layout in one version.
     """
 
     view: View
@@ -97,7 +99,9 @@ class ViewPlan:
     leaves: tuple[Leaf, ...]
 
     def layouts(self) -> list[tuple[LayoutPlan, list[int]]]:
-        """Return the layouts of entries, each with the discriminator values that select it."""
+        """Return the distinct layouts of entries in order of their first discriminator value, each
+        with all discriminator values that select it.
+        """
         out: list[tuple[LayoutPlan, list[int]]] = []
         for key, entry in self.entries:
             same = next((keys for p, keys in out if p is entry), None)
@@ -117,7 +121,10 @@ class ViewPlan:
 
 
 def plan_view(plan: Plan, view: View) -> ViewPlan:
-    """Return the plan of a view. The checks must have accepted the view."""
+    """Return the plan of a view over entries, with one case per entry layout, version and matching
+    section of rows. The checks must have accepted the view; otherwise errors such as AssertionError
+    or KeyError are possible.
+    """
     by, entries = _list_entries(plan, view)
     cases: list[CasePlan] = []
     for _, entry in entries:
@@ -128,8 +135,9 @@ def plan_view(plan: Plan, view: View) -> ViewPlan:
 
 
 def _list_entries(plan: Plan, view: View) -> tuple[str | None, tuple[tuple[int, LayoutPlan], ...]]:
-    """Return the field that tells the entries of a view apart (None if there is only one) and the layouts by
-    its numbers.
+    """Return the name of the field that tells the entries of a view apart, and (number, layout
+    plan) for each of them. The field is None if the view is over a layout of one version; a layout
+    without versions has number 0.
     """
     choice = plan.model.choices.get(view.of)
     if choice is not None:
@@ -146,7 +154,9 @@ def has_layouts(plan: Plan, view: View) -> bool:
 
 
 def leaves_of(view: View) -> Iterator[Leaf]:
-    """Yield the columns of a view depth first: each struct or list before its parts."""
+    """Yield the columns of a view depth first, numbered from 0: each struct or list before its
+    parts, which refer to it.
+    """
     numbers = itertools.count()
 
     def leaves(columns: tuple[Column, ...], inside: Leaf | None) -> Iterator[Leaf]:
@@ -159,7 +169,10 @@ def leaves_of(view: View) -> Iterator[Leaf]:
 
 
 def _plan_case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) -> CasePlan:
-    """Return the plan of the rows of one layout in one version."""
+    """Return the plan of one section of rows for an entry layout in one version: array, element
+    layout, codecs, resolved column values, conditions and written values. Raise AssertionError if
+    an expression is invalid, which the checks exclude.
+    """
     array = None if rows.each is None else entry.field(rows.each)
     element = entry
     codecs: dict[int, CodecPlan | None] = {0: None}
@@ -191,8 +204,9 @@ def _plan_case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPla
 
 
 def running_fields(rows: Rows) -> set[str]:
-    """Return the names of entry fields that change with each row, because they depend on the last,
-    largest or smallest row.
+    """Return the names of the entry fields that change with each row, because their ``write``
+    expression uses the last, largest or smallest row, directly or through an entry field written
+    before. Raise AssertionError if the rows have no ``write``.
     """
     assert rows.write is not None
     out: set[str] = set()
@@ -203,7 +217,9 @@ def running_fields(rows: Rows) -> set[str]:
 
 
 def _is_running(node: Node, running: set[str]) -> bool:
-    """Return whether an expression uses ``last``, ``max``, ``min`` or an entry field in ``running``."""
+    """Return whether an expression uses ``last``, ``max``, ``min`` or an entry field named in
+    ``running``, anywhere in its operands and branches.
+    """
     match node:
         case EndOf(end):
             return end in ("last", "max", "min")
@@ -221,8 +237,9 @@ def _is_running(node: Node, running: set[str]) -> bool:
 def _plan_writes(
     plan: Plan, view: View, rows: Rows, entry: LayoutPlan, element: LayoutPlan
 ) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
-    """Return the values of the fields of an entry and of its elements that ``write`` gives: two mappings by
-    field or ``field.bit``.
+    """Return the values that ``write`` gives to the fields of an entry and of its elements: two
+    mappings by field name or ``field.bit``. Both are empty if the rows have no ``write``. Fields
+    that the version lacks are left out.
     """
     if rows.write is None:
         return {}, {}
@@ -255,7 +272,9 @@ def _resolve_write(
 
 
 def _plan_codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, CodecPlan | None]:
-    """Return the codec for each number of the enum that names it. None stands for no compression."""
+    """Return the codec plan for each number of the enum that selects it, without excluded values.
+    None stands for no compression; an array that is not compressed gives ``{0: None}``.
+    """
     compression = type_.compression
     if compression is None:
         return {0: None}

@@ -14,7 +14,10 @@ Known = Callable[[Value], Value | None]
 
 
 def known_fields(value: Value) -> Value | None:
-    """Return the constant or version that a strict reader knows ``value`` to be, or None if it is unknown."""
+    """Return the literal that ``value`` always is: the integer constant of an own field that is
+    never null, or the version. Return None for every other value, text and bytes constants
+    included.
+    """
     match value:
         case nodes.FieldValue(f, type_, "own", ()) if f.const is not None and not type_.nullable:
             found = nodes.constant(f.const)
@@ -25,7 +28,8 @@ def known_fields(value: Value) -> Value | None:
 
 
 def fold(value: Value, known: Known = known_fields) -> Value:
-    """Return ``value`` with known parts replaced by constants and decided conditions removed.
+    """Return ``value`` with known parts replaced by constants and decided conditions by their
+    branch or truth. A sum with a null side becomes null; other sums of constants are not added up.
 
     ``known`` returns the constant or null for a leaf, or None if nothing is known about it.
     """
@@ -90,7 +94,10 @@ def _truth_literal(holds: bool) -> nodes.Literal:
 
 
 def _fold_logical(operator: str, left: Value, right: Value) -> Value:
-    """Return ``and`` or ``or`` of two folded sides, reduced to one side or a literal if a side is known."""
+    """Return ``and`` or ``or`` of two folded sides: true or false if a known side decides it, the
+    other side if the known one does not, and the operation itself if neither is known. Null counts
+    as false.
+    """
     decisive = operator == "or"
     for side, other in ((left, right), (right, left)):
         if is_known(side):
@@ -99,7 +106,10 @@ def _fold_logical(operator: str, left: Value, right: Value) -> Value:
 
 
 def _fold_comparison(operator: str, left: Value, right: Value) -> Value:
-    """Return the comparison of two folded sides, as a literal if its result is known."""
+    """Return the comparison of two folded sides as a literal if its result is known, else as a
+    comparison. An order with null is false; ``==`` and ``!=`` with null are decided if both sides
+    are null or the other is never null.
+    """
     nulls = [isinstance(side, nodes.NullValue) for side in (left, right)]
     if any(nulls):
         if operator in nodes.ORDERS:

@@ -36,7 +36,9 @@ class SizeError(ValueError):
 
 
 def varint_size(name: str, value: int) -> int:
-    """Return the encoded size of a number in a variable-length type. Raise SizeError if it does not fit."""
+    """Return the encoded size in bytes of a number in a variable-length type: 7 bits per byte,
+    zigzag if signed. Raise SizeError if the number does not fit the type.
+    """
     scalar = SCALARS[name]
     bits = scalar.bits
     if not (-(1 << bits - 1) <= value < 1 << bits - 1 if scalar.signed else 0 <= value < 1 << bits):
@@ -53,8 +55,9 @@ def length_size(name: str, length: int) -> int:
 
 
 def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
-    """Return the encoded size in bytes of ``value`` in a layout. Raise SizeError if the size cannot
-    be computed.
+    """Return the encoded size in bytes of ``value`` in a layout. Raise SizeError if a value is
+    missing or of the wrong kind, no case or version matches, a number does not fit, or a section is
+    compressed.
 
     ``value`` is what a builder takes: a mapping of fields, without those that the builder computes.
     """
@@ -78,8 +81,8 @@ class _Sizer:
         self.sizes: dict[str, int] = {}
 
     def total(self) -> int:
-        """Return the size in bytes of the whole value, including lengths of variable size. Raise
-        SizeError if it cannot be computed.
+        """Return the size in bytes of the whole value, including lengths of variable size, which
+        are sized last. Raise SizeError if a field cannot be sized.
         """
         for fp in self.layout.in_order:
             self.sizes[fp.name] = self.size_field(fp)
@@ -96,8 +99,9 @@ class _Sizer:
         return fp.when is None or bool(self.evaluate(fp.when))
 
     def size_field(self, fp: FieldPlan) -> int:
-        """Return the size in bytes of a field and record its value for later expressions. Absent
-        fields and measured varints count 0. Raise SizeError if it cannot be computed.
+        """Return the size in bytes of a field, and record its value for later expressions. Absent
+        fields and lengths of variable size, which are sized later, count 0. Raise SizeError if the
+        value is missing or unsuitable, where the size depends on it.
         """
         f = fp.field
         if not self.is_present(fp):
@@ -140,8 +144,9 @@ class _Sizer:
                 return self.size_tags(value)
 
     def count_elements(self, name: str) -> int:
-        """Return the number of elements of an array, or its null count if the value is null. Raise
-        SizeError if the value is no list.
+        """Return the number of elements of an array: 0 if it is not given, or its null count if the
+        value is None (by default or as given) and the array can be null. Raise SizeError if the
+        value is no list or tuple.
         """
         array = self.layout.field(name)
         type_ = None if array is None else array.field.type
@@ -152,7 +157,8 @@ class _Sizer:
 
     def size_scalar(self, type_: object, value: object) -> int:
         """Return the encoded size in bytes of a number of variable length. Enum values can be given
-        by name. Raise SizeError if the value is no integer.
+        by name. Raise SizeError if the value is no integer (booleans are none), an unknown name, or
+        does not fit.
         """
         assert isinstance(type_, ScalarType)
         if type_.enum is not None:
@@ -164,8 +170,9 @@ class _Sizer:
     def complete_bits(
         self, members: Iterable[BitMember], value: object, fp: FieldPlan
     ) -> dict[str, object]:
-        """Return all members of a word of bits by name, with defaults filled in and enum values as
-        numbers. Raise SizeError for an unknown enum value.
+        """Return the values of all bit members by name: given ones, defaults for missing ones or 0,
+        and enum values as numbers. A value that is no mapping counts as empty. Raise SizeError for
+        an unknown enum name, or a default that cannot be evaluated.
         """
         given = value if isinstance(value, Mapping) else {}
         out: dict[str, object] = {}
@@ -178,9 +185,9 @@ class _Sizer:
         return out
 
     def size_bytes(self, type_: BytesType, value: object) -> int:
-        """Return the encoded size in bytes of bytes or text with its length prefix or its zero
-        byte. Raise SizeError for a null that the type does not allow, or a value that is neither
-        bytes nor text.
+        """Return the encoded size in bytes of bytes or text (as UTF-8) with its length prefix or
+        its zero byte. A fixed length is returned without a look at the value. Otherwise raise
+        SizeError for a null that is not allowed, and for values that are no bytes or text.
         """
         if isinstance(type_.length, int):
             return type_.length
@@ -197,9 +204,9 @@ class _Sizer:
         return len(value) + (type_.length == ZERO_TERMINATED)
 
     def size_array(self, array: ArrayType, value: object, fp: FieldPlan) -> int:
-        """Return the encoded size in bytes of an array with its count and its length. Raise
-        SizeError if it has the wrong number of elements, is compressed, or an element cannot be
-        sized.
+        """Return the encoded size in bytes of an array with its count and length prefixes; of the
+        prefix alone if it is given as null and may be. Raise SizeError if it is no list, has not
+        the fixed number of elements, is compressed, or an element cannot be sized.
         """
         prefix = array.count or array.length
         if value is None and fp.name in self.this and array.null is not None:
@@ -232,8 +239,8 @@ class _Sizer:
         return size
 
     def require_uncompressed(self, codec: Value) -> None:
-        """Raise SizeError if the codec of a section compresses, because the size then depends on the
-        compressor.
+        """Raise SizeError unless the codec of a section is the enum value ``none``: the size of
+        compressed bytes depends on the compressor. Raise it too if the codec is unknown.
         """
         enum = codec.type.enum
         number = self.evaluate(codec)
@@ -242,8 +249,9 @@ class _Sizer:
             raise SizeError(f"{self.layout.name}: the length of a compressed section is not known")
 
     def size_tags(self, unknown: object) -> int:
-        """Return the size in bytes of the section of tagged fields, including the ``unknown`` ones.
-        Raise SizeError if it cannot be computed.
+        """Return the size in bytes of the section of tagged fields: the ``unknown`` ones and the
+        given ones that do not hold their default. Unknown items without an integer tag and bytes
+        are skipped. Raise SizeError if one cannot be sized.
         """
         found = [
             (item.get("tag"), item.get("data"))
@@ -264,8 +272,8 @@ class _Sizer:
         return varint_size("uvarint", len(sizes)) + sum(parts)
 
     def size_tagged(self, fp: FieldPlan) -> int | None:
-        """Return the size in bytes of the data of a tagged field; None if the field holds its
-        default and is omitted. Raise SizeError if it cannot be computed.
+        """Return the size in bytes of the data of a tagged field, without tag and size; None if the
+        field holds its default, so that it is omitted. Raise SizeError if it cannot be computed.
         """
         type_, value = fp.field.type, self.this[fp.name]
         if isinstance(type_, BitsType):
@@ -280,16 +288,18 @@ class _Sizer:
         return self.size_field(fp)
 
     def is_filled(self, fp: FieldPlan, value: object) -> bool:
-        """Return whether all given fields of a tagged layout hold their defaults."""
+        """Return whether all given fields of a tagged layout hold their defaults. False if the
+        value is no mapping. Raise SizeError if its version is ambiguous.
+        """
         if not isinstance(value, Mapping) or not isinstance(fp.field.type, StructType):
             return False
         fields = self.find_plan(fp.field.type.layout, value).fields
         return all(holds_default(f, value[f.name]) for f in fields if f.name in value)
 
     def size_held(self, ref: Reference, value: object, version: Value | None = None) -> int:
-        """Return the encoded size in bytes of the layout that a field holds. ``version`` selects
-        its version if given. Raise SizeError if the value is no mapping, or has a value that cannot
-        be sized.
+        """Return the encoded size in bytes of a held layout, in the version that ``version``
+        evaluates to or, without one or without such a version, in the version of the holder or its
+        bytes. Raise SizeError if the value is no mapping or cannot be sized.
         """
         if not isinstance(value, Mapping):
             raise SizeError(f"{ref.layout}: a mapping is needed, not {value!r}")
@@ -301,8 +311,9 @@ class _Sizer:
         return encoded_size(self.plan, self.find_plan(ref, value), value)
 
     def size_chosen(self, choice: ChoiceType, value: object, fp: FieldPlan) -> int:
-        """Return the size in bytes of a case of a choice, or of the bytes in its place, with the
-        length prefix. Raise SizeError if no case matches.
+        """Return the size in bytes, with the length prefix, of a case of a choice, or of given
+        bytes (an unknown case). A null that the choice allows has the size of its prefix. Raise
+        SizeError if no case matches or it cannot be sized.
         """
         if value is None and choice.length is not None and choice.null is not None:
             return length_size(choice.length, choice.null)
@@ -313,7 +324,9 @@ class _Sizer:
         return size if choice.length is None else size + length_size(choice.length, size)
 
     def find_case(self, choice: ChoiceType, value: object, fp: FieldPlan) -> Reference:
-        """Return the case of a choice that ``value`` belongs to. Raise SizeError if none matches."""
+        """Return the case of a choice that the discriminator selects: the field's ``given``, or the
+        field ``by`` in ``value``. Raise SizeError if none matches.
+        """
         number = None if fp.given is None else self.evaluate(fp.given)
         said = value if isinstance(value, Mapping) else {}
         if choice.by is not None:
@@ -324,7 +337,9 @@ class _Sizer:
         return found
 
     def find_plan(self, ref: Reference, value: Fields) -> LayoutPlan:
-        """Return the version of a held layout that ``value`` belongs to. Raise SizeError if it is ambiguous."""
+        """Return the plan of a held layout in the version of the holder, or in that of its version
+        field in ``value``. Raise SizeError if not exactly one version matches.
+        """
         plans = self.plan.held(ref, self.layout)
         by = self.plan.model.layouts[ref.layout].version_is
         if len(plans) > 1 and by is not None:
@@ -334,8 +349,8 @@ class _Sizer:
         return plans[0]
 
     def enum_number(self, enum: str, value: object) -> int:
-        """Return the number of an enum value that is given as a number or by name. Raise SizeError if it is
-        unknown.
+        """Return the number of an enum value: an integer unchanged, known or not, and a name or
+        spelling in any letter case as its number. Raise SizeError for an unknown name.
         """
         if isinstance(value, int):
             return int(value)
@@ -348,8 +363,9 @@ class _Sizer:
     # ------------------------------------------------------------ expressions
 
     def evaluate(self, value: Value) -> object:
-        """Return the result of a resolved value for the fields so far. Raise SizeError for values that builders
-        do not know.
+        """Return the result of a resolved value for the fields sized so far; missing fields and
+        sums with null are None. Raise SizeError for values that builders do not know, such as
+        columns or derived values, and for unknown enum names.
         """
         match value:
             case nodes.Literal(number) | nodes.Word(value=number):
@@ -409,7 +425,9 @@ class _Sizer:
 
 
 def _as_items(value: object) -> list[object] | tuple[object, ...]:
-    """Return the elements of a list, or ``()`` for None. Raise SizeError if ``value`` is not a list."""
+    """Return ``value`` if it is a list or tuple, or ``()`` for None. Raise SizeError for anything
+    else.
+    """
     if value is None:
         return ()
     if not isinstance(value, list | tuple):
@@ -429,8 +447,9 @@ class OverheadRow:
 
 
 def overhead_rows(plan: Plan, overhead: Overhead) -> tuple[OverheadRow, ...]:
-    """Return the rows of an overhead table: encoded sizes minus the size of the contents. Raise SizeError if a
-    size is unknown.
+    """Return a row for each batch size of an overhead table, in its order, with the bytes that each
+    column's layout adds: the encoded size minus the size of the contents. Raise SizeError if a size
+    cannot be computed.
     """
     return tuple(
         OverheadRow(n, tuple(_overhead_bytes(plan, column, n) for column in overhead.columns))
@@ -439,8 +458,9 @@ def overhead_rows(plan: Plan, overhead: Overhead) -> tuple[OverheadRow, ...]:
 
 
 def _overhead_bytes(plan: Plan, column: OverheadOf, messages: int) -> int:
-    """Return the bytes that the layout of ``column`` adds to ``messages`` messages. Raise SizeError
-    if a size cannot be computed.
+    """Return the bytes that a column's layout, in the newest version that its reference allows,
+    adds to ``messages`` messages of zero bytes: one layout around all of them if the column has an
+    array, else one per message. Raise SizeError if a size cannot be computed.
     """
     layout = plan.of(column.layout)[-1]
     items = [

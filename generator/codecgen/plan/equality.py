@@ -13,7 +13,10 @@ def is_same(one: Value, other: Value) -> bool:
 
 
 def shape(value: Value) -> object:
-    """Return a comparable form of a value, without positions in the YAML and without types."""
+    """Return a comparable form of a value, without positions in the YAML and without types: equal
+    forms mean equal expressions. ``not`` is resolved first where possible, as ``not a == b`` into
+    ``a != b``.
+    """
     match value:
         case nodes.Literal(number) | nodes.Word(value=number):
             return number
@@ -53,7 +56,10 @@ def shape(value: Value) -> object:
 
 
 def conjuncts(condition: Value) -> list[Value]:
-    """Return the conditions that all hold if ``condition`` holds, in order: the operands of ``and``."""
+    """Return the conditions that all hold if ``condition`` holds, in order: the operands of nested
+    ``and``, and the negated operands of a negated ``or``. Return ``[condition]`` for every other
+    condition.
+    """
     match condition:
         case nodes.Logical("and", left, right):
             return [*conjuncts(left), *conjuncts(right)]
@@ -63,8 +69,9 @@ def conjuncts(condition: Value) -> list[Value]:
 
 
 def implied_value(holding: list[Value], value: Value) -> Value | None:
-    """Return the literal that the conditions in ``holding``, all true, imply for ``value``; None if
-    they imply nothing.
+    """Return the literal that the conditions in ``holding``, all true, imply for ``value``: true or
+    false if it is one of them or the opposite of one, or the constant that one sets it equal to.
+    Return None if they imply nothing.
     """
     for condition in holding:
         if is_same(value, condition):

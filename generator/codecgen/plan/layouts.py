@@ -96,7 +96,9 @@ class RulePlan:
 
     @property
     def elements_of(self) -> str | None:
-        """Return the name of the array whose elements the rule uses, or None if it uses none."""
+        """Return the name of the array whose elements the rule uses: the array that ascends, or the
+        first one that the condition takes an end or extreme of. Return None if it uses none.
+        """
         if self.array is not None:
             return self.array.name
         ends = () if self.condition is None else ends_read(self.condition)
@@ -143,7 +145,9 @@ class LayoutPlan:
 
     @property
     def size(self) -> int | None:
-        """Return the size in bytes, or None if it varies."""
+        """Return the size in bytes, or None if a field has no fixed size or is optional (``when``).
+        Tagged fields count as without fixed size.
+        """
         sizes = [f.size for f in self.fields]
         if any(size is None for size in sizes) or any(f.field.when for f in self.fields):
             return None
@@ -158,7 +162,9 @@ class LayoutPlan:
         return tuple(fp for part in checksum.covers for fp in self.field_range(part))
 
     def checksums(self) -> tuple[FieldPlan, ...]:
-        """Return the checksums in order of computation: a checksum comes after the checksums that it covers."""
+        """Return the checksum fields in order of computation: in field order, but each after the
+        checksums that it covers. Checksums that count as zero in it are not waited for.
+        """
         out: list[FieldPlan] = []
 
         def add(checksum: FieldPlan) -> None:
@@ -174,7 +180,9 @@ class LayoutPlan:
         return tuple(out)
 
     def field_range(self, field_range: FieldRange) -> tuple[FieldPlan, ...]:
-        """Return the fields of a field range, both ends included."""
+        """Return the fields of a field range, both ends included; without a last field, up to the
+        end of the layout, tagged fields included. Raise ValueError if the version lacks an end.
+        """
         names = [f.name for f in self.fields]
         first = names.index(field_range.first)
         last = names.index(field_range.last) if field_range.last is not None else len(names) - 1
@@ -203,10 +211,9 @@ class Plan:
         return plans if ref.version is None else tuple(p for p in plans if p.version == ref.version)
 
     def held(self, ref: Reference, around: LayoutPlan) -> tuple[LayoutPlan, ...]:
-        """Return the plans that a reference inside the layout ``around`` can mean.
-
-        A reference without a version means the version of ``around``, unless the bytes of the held layout say
-        their version.
+        """Return the plans that a reference inside the layout ``around`` can mean: the stated
+        version, or all versions if the held layout has a version field, else the version of
+        ``around``. If no version matches that, return all versions.
         """
         plans = self.of(ref)
         if ref.version is None and self.model.layouts[ref.layout].version_is is None:
@@ -214,8 +221,9 @@ class Plan:
         return plans
 
     def held_by(self, type_: FieldType, around: LayoutPlan) -> tuple[LayoutPlan, ...]:
-        """Return the plans of the layouts that a field of type ``type_`` in ``around`` can hold, directly or as
-        elements.
+        """Return the plans of the layouts that a field of type ``type_`` in ``around`` can hold,
+        directly, as elements or as cases: all versions if the type has a ``version`` expression,
+        else those of :meth:`held`. Return ``()`` for types that hold no layout.
         """
         inner = type_.element if isinstance(type_, ArrayType) else type_
         told = isinstance(inner, StructType | ChoiceType) and inner.version is not None
@@ -226,8 +234,8 @@ class Plan:
         )
 
     def expected(self, ref: Reference, around: LayoutPlan) -> LayoutPlan:
-        """Return the plan that a reference in ``around`` means by default: the version of ``around``, or the
-        oldest version.
+        """Return the plan that a reference in ``around`` means by default: that of the version of
+        ``around`` or without version, or else the oldest version that the reference allows.
         """
         plans = self.of(ref)
         return next((p for p in plans if p.version in (around.version, None)), plans[0])
@@ -244,7 +252,10 @@ class Plan:
 
 
 def make_plan(model: Model, release: str | None = None) -> Plan:
-    """Return the plan of a model. The checks must have accepted the model."""
+    """Return the plan of a model: its layouts in all versions, derived values and texts, with those
+    of used directories. ``release`` is recorded and filters nothing. Raise ValueError if an
+    expression is invalid, which the checks exclude.
+    """
     plans: dict[str, tuple[LayoutPlan, ...]] = {}
 
     def plan_of(name: str) -> tuple[LayoutPlan, ...]:
@@ -276,7 +287,10 @@ def _split_declarations(things: Mapping[str, T], used: Mapping[str, object]) -> 
 
 
 def _plan_layout(layout: Layout, version: int | None, model: Model, plan_of: object) -> LayoutPlan:
-    """Return the plan of a layout in one version. ``plan_of`` returns the plans of another layout by name."""
+    """Return the plan of a layout in one version: its fields with offsets, sizes and resolved
+    expressions. The offset is None after the first field of variable size and for tagged fields.
+    ``plan_of`` returns the plans of another layout by name.
+    """
     fields = []
     offset: int | None = 0
     there = layout.fields_of(version)
@@ -345,8 +359,9 @@ def _resolve_expressions(
     Value | None,
     Value | None,
 ]:
-    """Resolve the expressions of a field. Returns when, valid, refuse, default, codec, bit defaults, given,
-    version.
+    """Return the resolved expressions of a field in one version: when, valid, refuse, default,
+    codec, bit defaults by member, given, version. One that the field lacks is None. Raise
+    ValueError if one is invalid.
     """
     at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
     scope = Scope(model, layout, version, owner=f.name)
@@ -374,7 +389,9 @@ def _resolve_expressions(
 
 
 def _plan_derived(layout: Layout, version: int | None, model: Model) -> tuple[DerivedValue, ...]:
-    """Return the derived values of a version, or of all versions at once if ``version`` is None."""
+    """Return the derived values that exist in ``version``, or in any version if ``version`` is
+    None, resolved, in schema order. Raise ValueError if an expression is invalid.
+    """
     out = []
     for d in layout.derived:
         versions = layout.all_versions() if version is None else (version,)
@@ -392,7 +409,9 @@ def _plan_derived(layout: Layout, version: int | None, model: Model) -> tuple[De
 def _plan_rules(
     layout: Layout, fields: tuple[FieldPlan, ...], version: int | None, model: Model
 ) -> Iterator[RulePlan]:
-    """Yield the rules of a layout that apply to ``version``, resolved."""
+    """Yield the rules of a layout that apply to ``version``, resolved: with a condition, or with
+    the array and the element field that must ascend. Raise ValueError if an expression is invalid.
+    """
     for rule in layout.rules:
         if rule.versions is not None and version not in rule.versions:
             continue
@@ -414,7 +433,9 @@ def _with_first(field_range: FieldRange | None, following: str) -> FieldRange | 
 
 
 def _with_version_bits(f: Field, version: int | None, model: Model) -> Field:
-    """Return a field of bits with the members of one version. Reserved members take the remaining bits."""
+    """Return a bit field with the members that exist in ``version``; its reserved member becomes
+    the bits that no other member takes. Other fields are returned unchanged.
+    """
     if not isinstance(f.type, BitsType):
         return f
     members = [m for m in f.type.members if m.versions is None or version in m.versions]
@@ -422,7 +443,10 @@ def _with_version_bits(f: Field, version: int | None, model: Model) -> Field:
 
 
 def _fixed_size(f: Field, version: int | None, plan_of: object) -> int | None:
-    """Return the size of a field in bytes, or None if it varies."""
+    """Return the size of a field in bytes, or None if it varies: for varints, variable bytes,
+    optional structs, choices, padding, tags and arrays, except uncompressed arrays of a fixed
+    number of elements of fixed size. Structs have the size of their layout.
+    """
     match f.type:
         case ScalarType(name):
             return fixed_size(name)

@@ -43,7 +43,10 @@ class Facts:
     left: Mapping[str, Callable[[int | None], bool]] = field(default_factory=dict)
 
     def is_present(self, value: nodes.FieldValue) -> bool:
-        """Return whether a field is known not to be null."""
+        """Return whether a field is known not to be null: a comparison has shown it, or the field's
+        own ``when`` is known to hold and the field is of the layout itself and not nullable
+        otherwise.
+        """
         if _fact_key(value) in self.present:
             return True
         when = value.field.when
@@ -69,7 +72,9 @@ def _fact_key(value: nodes.FieldValue | nodes.ColumnValue) -> Key:
 
 
 def condition_text(value: Value) -> str:
-    """Return a condition on fields of the layout as source text, or ``""`` for other conditions."""
+    """Return a condition on fields of the layout itself as source text (``a.b == 1``), or ``""`` if
+    it uses anything else, such as elements, booleans, sums or ``and``.
+    """
     match value:
         case nodes.FieldValue() | nodes.BitValue() if _owner_of(value) == "own":
             return ".".join(value.names)
@@ -96,7 +101,9 @@ def _owner_of(value: nodes.FieldValue | nodes.BitValue) -> str:
 
 
 def decide(value: Value) -> bool | None:
-    """Return the result of a condition on the version if it is known, or None for all other conditions."""
+    """Return True or False if a condition is decided by literals and comparisons of a known version
+    with a number, through ``not``, ``and`` and ``or``; None for all other conditions.
+    """
     match value:
         case nodes.Literal(number, type_) if type_.kind == "bool":
             return bool(number)
@@ -115,7 +122,10 @@ def decide(value: Value) -> bool | None:
 
 
 def learn(facts: Facts, condition: Value, holds: bool) -> Facts:
-    """Return ``facts`` extended by what follows if ``condition`` holds (``holds`` True) or does not hold."""
+    """Return ``facts`` extended by what follows if ``condition`` holds (``holds`` True) or does not
+    hold. An ``or`` that holds, an ``and`` that does not, and other conditions that say nothing
+    leave them unchanged.
+    """
     match condition:
         case nodes.Negation(operand):
             return learn(facts, operand, not holds)
@@ -130,7 +140,10 @@ def learn(facts: Facts, condition: Value, holds: bool) -> Facts:
 
 
 def _learn_comparison(facts: Facts, operator: str, left: Value, right: Value, holds: bool) -> Facts:
-    """Return ``facts`` extended by what follows if a comparison holds or does not hold."""
+    """Return ``facts`` extended by the comparison itself, by fields or columns that are then not
+    null, and by the versions that are left if it compares an element's version with a number.
+    ``holds`` says whether the comparison is true.
+    """
     present, holding, left_versions = facts.present, facts.holding, dict(facts.left)
     actual = operator if holds else nodes.OPPOSITE[operator]
     written = condition_text(nodes.Comparison(actual, left, right))  # type: ignore[arg-type]

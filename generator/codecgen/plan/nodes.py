@@ -271,7 +271,9 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def children_of(value: Value) -> tuple[Value, ...]:
-    """Return the direct operands of a node, or ``()`` for a leaf."""
+    """Return the direct operands of a node, or ``()`` for a leaf. Ends of arrays (``EndValue``) and
+    fields are leaves.
+    """
     match value:
         case DerivedValue():
             return (value.value,)
@@ -295,7 +297,9 @@ def iterate_nodes(value: Value) -> Iterator[Value]:
 
 
 def map_children(value: Value, change: Callable[[Value], Value]) -> Value:
-    """Return a node with ``change`` applied to each direct operand."""
+    """Return a node with ``change`` applied to each direct operand. Leaves and membership tests are
+    returned unchanged.
+    """
     match value:
         case DerivedValue():
             return replace(value, value=change(value.value))
@@ -324,8 +328,9 @@ def fields_read(value: Value) -> Iterator[FieldValue]:
 
 
 def case_in(value: Value) -> FieldValue | None:
-    """Return the case of a choice that ``value`` is or lies in (``body.moved`` for ``body.moved.to``), or None
-    if it lies in none.
+    """Return the case of a choice that ``value`` is or lies in (``body.moved`` for
+    ``body.moved.to``), as a nullable field. Return None for the field that decides a choice, and
+    for values that are in no case.
     """
     field = value.word if isinstance(value, BitValue) else value
     if not isinstance(field, FieldValue) or not field.holders:
@@ -337,8 +342,8 @@ def case_in(value: Value) -> FieldValue | None:
 
 
 def cases_read(value: Value) -> Iterator[tuple[FieldValue, FieldValue]]:
-    """Yield each case of a choice that an expression uses, with the field that it reads there or the case
-    itself.
+    """Yield (case, field) for each field that an expression reads in a case of a choice; the field
+    is the case itself if that is read whole. Repeats are possible.
     """
     for read in fields_read(value):
         case = case_in(read)
@@ -357,9 +362,9 @@ def columns_read(value: Value) -> Iterator[ColumnValue]:
 
 
 def negate(value: Value) -> Value:
-    """Return the opposite condition.
-
-    A comparison is inverted if neither side can be null. Every other condition is wrapped in ``not``.
+    """Return the opposite condition: the operand of ``not``, the other truth, or the opposite
+    comparison for ``==``, ``!=`` and sides that are never null. Wrap every other condition in
+    ``not``.
     """
     match value:
         case Negation(operand):

@@ -52,8 +52,8 @@ class PartKind:
 
 
 def has_all_parts(plan: Plan, view: View) -> bool:
-    """Return whether the model contains every layout and choice that a view of payloads names. Earlier releases
-    can lack some.
+    """Return whether the model contains every layout and choice that the parts of a payload view
+    name, and every layout that its rows name. An earlier release can lack some.
     """
     model = plan.model
     if not all(of in model.choices or of in model.layouts for of in view.parts.values()):
@@ -63,7 +63,9 @@ def has_all_parts(plan: Plan, view: View) -> bool:
 
 
 def part_kinds(model: Model, view: View) -> tuple[PartKind, ...]:
-    """Return the parts of a view of payloads, in the order of the view."""
+    """Return the parts of a payload view in the order of the view, each with its choice (None for a
+    layout) and the cases by number.
+    """
     out = []
     for name, of in view.parts.items():
         choice = model.choices.get(of)
@@ -74,8 +76,8 @@ def part_kinds(model: Model, view: View) -> tuple[PartKind, ...]:
 
 
 def cases_by_number(choice: Choice, model: Model) -> Mapping[int, Reference]:
-    """Return the cases of a choice by number. Names become the numbers of the enum, and unknown names are left
-    out.
+    """Return the cases of a choice by number. Names become numbers of the enum that the choice is
+    given; names that it does not have, and all names of choices by a field, are left out.
     """
     enum = None if choice.given is None else model.enums.get(choice.given)
     names = {} if enum is None else {v.name: v.value for v in enum.values}
@@ -123,7 +125,9 @@ class Combination:
 
     @property
     def name(self) -> str:
-        """Return the name in generated code: ``of_0_offset_key_v1_offset_value_v3``."""
+        """Return the name in generated code, with the discriminator if there is one, and layout and
+        version or ``null`` for each part: ``of_0_offset_key_v1_offset_value_v3``.
+        """
         words = [] if self.number is None else [str(self.number).replace("-", "minus_")]
         for part, plan in self.layouts.items():
             if plan is None:
@@ -159,7 +163,10 @@ class PayloadPlan:
 
 
 def plan_payloads(plan: Plan, view: View) -> PayloadPlan:
-    """Return the plan of a view of payloads. The checks must have accepted the view."""
+    """Return the plan of a payload view: its combinations of part layouts, each with cases for the
+    rows whose condition can hold. A combination can have no cases. Raise AssertionError or
+    ValueError if an expression is invalid, which the checks exclude.
+    """
     combinations: list[Combination] = []
     count = 0
     for number, layouts, rows in iterate_combinations(plan, view):
@@ -178,7 +185,10 @@ Combined = tuple[int | None, Mapping[str, LayoutPlan | None], list[Rows]]
 
 
 def iterate_combinations(plan: Plan, view: View) -> Iterator[Combined]:
-    """Yield each combination of part layouts that has rows: (discriminator, layout by part, rows)."""
+    """Yield each combination of part layouts that has rows, as (discriminator, layout by part,
+    rows). The discriminator is None if no part decides. Parts that no rows name are left out; the
+    layout of a part that does not decide can be None (null).
+    """
     kinds = part_kinds(plan.model, view)
     decider = next((kind for kind in kinds if kind.decides), None)
     numbers: list[int | None] = [None] if decider is None else [*decider.cases]
@@ -197,7 +207,9 @@ def iterate_combinations(plan: Plan, view: View) -> Iterator[Combined]:
 
 
 def matches_parts(rows: Rows, found: Mapping[str, Reference | None]) -> bool:
-    """Return whether ``rows`` are for payloads whose parts have the layouts in ``found``."""
+    """Return whether each part that ``rows`` name has, in ``found``, a layout of the name that the
+    rows give it. Parts that they do not name may have any.
+    """
     return all(
         (ref := found.get(name)) is not None and ref.layout == layout
         for name, layout in rows.parts.items()
@@ -207,7 +219,10 @@ def matches_parts(rows: Rows, found: Mapping[str, Reference | None]) -> bool:
 def _versions_of_part(
     plan: Plan, kind: PartKind, ref: Reference | None, number: int | None
 ) -> tuple[LayoutPlan, ...]:
-    """Return the versions that a part can have for the discriminator ``number``, or ``()`` if ``ref`` is None."""
+    """Return the layout plans that a part can have: all versions of ``ref``, or only version
+    ``number`` if the part's choice is decided by the layout's version field. Return ``()`` if
+    ``ref`` is None.
+    """
     if ref is None:
         return ()
     plans = plan.of(ref)
@@ -220,8 +235,8 @@ def _versions_of_part(
 def part_scopes(
     model: Model, view: View, rows: Rows, layouts: Mapping[str, LayoutPlan | None]
 ) -> Parts:
-    """Return each part of a view as the expressions of ``rows`` see it: its layout, its version, and whether it
-    is null.
+    """Return each part of a view as the expressions of ``rows`` see it: its layout (None if the
+    rows do not name the part), its version, and whether it is null in ``layouts``.
     """
     out = {}
     for name in view.parts:
@@ -235,7 +250,10 @@ def part_scopes(
 def _plan_case(
     plan: Plan, view: View, rows: Rows, layouts: Mapping[str, LayoutPlan | None], number: int
 ) -> PayloadCase | None:
-    """Return the plan of ``rows`` for one combination of parts, or None if their condition never holds."""
+    """Return the plan of ``rows`` for one combination of parts, or None if their condition never
+    holds there. If this combination lacks the array of ``each``, return a case that is marked
+    empty. Raise AssertionError if an expression is invalid.
+    """
     parts = part_scopes(plan.model, view, rows, layouts)
     scope = payload_scope(plan.model, view, rows, parts)
 

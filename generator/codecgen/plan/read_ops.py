@@ -161,8 +161,9 @@ ReadOp = (
 
 
 def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
-    """Return the names of the fields whose values the operations use. ``checks`` includes operations that only
-    validate.
+    """Return the names of the layout's own fields whose values the operations use: in conditions,
+    lengths, end conditions, counts, codecs and discriminators. If ``checks``, also those that
+    checksums and requirements compare.
     """
     out: set[str] = set()
     for op in ops:

@@ -53,8 +53,8 @@ class ReadProgram:
     ops: tuple[ReadOp, ...]
 
     def ops_before(self, field: str) -> tuple[ReadOp, ...]:
-        """Return the operations before the one that reads ``field``. Ranges that open at the field are
-        included.
+        """Return the operations before the one that reads ``field``, including those that open
+        ranges at that field; all operations if none reads it.
         """
         out = []
         for op in self.ops:
@@ -73,7 +73,10 @@ def read_program(plan: Plan, layout: LayoutPlan) -> ReadProgram:
 
 
 def _iterate_ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
-    """Yield the operations of a layout in byte order."""
+    """Yield the operations of a layout in byte order: reads and requirements of each field, and the
+    starts and ends of measured ranges and checksums around them. Yield nothing for a layout without
+    fields.
+    """
     fields = layout.in_order
     if not fields:
         return
@@ -122,8 +125,8 @@ def _opens_at(layout: LayoutPlan, m: FieldPlan) -> str:
 
 
 def _is_verified_ahead(layout: LayoutPlan, c: FieldPlan, part: FieldRange) -> bool:
-    """Return whether the checksum ``c`` covers everything from ``part`` to the end, so that readers verify it
-    before they read on.
+    """Return whether the checksum ``c`` comes before all that it covers, which is one range up to
+    the end of the layout without zeroed fields, so that readers verify it before they read on.
     """
     last = layout.in_order[-1].name
     to_end = part.last in (None, last) and len(c.covers) == 1 and not part.zero
@@ -148,10 +151,9 @@ def _index_of(layout: LayoutPlan, name: str | None) -> int:
 
 
 def _fixed_size_after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
-    """Return the total size of the fields after index ``at`` up to index ``last``, included, or None if it
-    varies.
-
-    A ``last`` of None stands for the end of the layout.
+    """Return the total size in bytes of the fields after index ``at`` up to index ``last``
+    (included), or up to the end if None. Return None if it varies. Optional bytes that take the
+    rest are skipped.
     """
     total = 0
     for fp in layout.in_order[at + 1 : None if last is None else last + 1]:
@@ -165,7 +167,10 @@ def _fixed_size_after(layout: LayoutPlan, at: int, last: int | None = None) -> i
 
 
 def _iterate_field_ops(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Iterator[ReadOp]:
-    """Yield the operations of the field at index ``at`` in a range that ends at index ``last``."""
+    """Yield the operations of the field at index ``at``: its read and requirements, these inside
+    ``When`` if its condition is open, or ``Absent`` if the condition is always false. ``last`` is
+    the index where the surrounding range ends.
+    """
     fp = layout.in_order[at]
     ops = (_read_field(plan, layout, at, last), *_iterate_requirements(plan, layout, fp))
     when = None if fp.when is None else fold(fp.when)
@@ -183,8 +188,9 @@ def _read_field(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
 
 
 def _read_op(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) -> ReadOp:
-    """Return the operation that reads ``fp``. ``after`` is the size of the fields after it, or None if it
-    varies.
+    """Return the operation that reads ``fp``. ``after`` is the size in bytes of the fields after it
+    in its range, or None if that varies. Structs whose version an expression gives become
+    ``Choose``.
     """
     match fp.field.type:
         case ScalarType(name) | BitsType(name):
@@ -226,8 +232,9 @@ def array_refusals(fp: FieldPlan) -> list[nodes.Value]:
 
 
 def _iterate_requirements(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iterator[Require]:
-    """Yield the requirements on the value of a field: constant, version, ``refuse``, ``valid``, enum and
-    reserved bits.
+    """Yield the requirements on the value of a field, as far as it has them: constant, version,
+    negated ``refuse``, ``valid`` (unless it is always true), allowed enum values, and for bit
+    members enum values and zero reserved bits.
     """
     f = fp.field
     if f.const is not None and isinstance(f.type, ScalarType | BytesType):
@@ -256,7 +263,9 @@ def _iterate_requirements(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iter
 
 
 def _require_bits(plan: Plan, fp: FieldPlan, m: BitMember) -> Iterator[Require]:
-    """Yield the requirement on one member of a word of bits."""
+    """Yield the requirement on one bit member: reserved bits are 0, enum bits hold an allowed
+    value. Yield nothing for other members, and where every number is allowed.
+    """
     word = nodes.FieldValue(fp.field, INT)
     value = nodes.BitValue(word, m, bit_type(m))
     if m.reserved:
@@ -272,8 +281,9 @@ def _require_member(
     enum: str,
     only: tuple[str, ...] | None,
 ) -> Iterator[Require]:
-    """Yield the requirement that ``value`` is an enum value, unless the enum keeps unknown numbers or all
-    numbers are values.
+    """Yield the requirement that ``value`` is an allowed value of the enum. Yield nothing if the
+    enum keeps unknown numbers, or if the bits can hold allowed numbers only. ``only`` None allows
+    all values.
     """
     found = plan.model.enums[enum]
     if found.keep_unknown:

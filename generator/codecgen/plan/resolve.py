@@ -52,9 +52,9 @@ class Resolver:
             self.facts = learn(self.facts, condition, True)
 
     def resolve(self, expected_enum: str | None = None) -> Value | None:
-        """Return the resolved expression, or None if a diagnostic was recorded.
-
-        A single word is a value of ``expected_enum`` if possible, and a field otherwise.
+        """Return the resolved expression, or None if it is invalid; diagnostics are then in
+        ``found``. A single word is a value of ``expected_enum`` if the enum has it, and a field
+        otherwise.
         """
         try:
             return self.resolve_node(self.expression.node, expected_enum)
@@ -80,7 +80,9 @@ class Resolver:
     # ------------------------------------------------------------ nodes
 
     def resolve_node(self, node: Node, expected: str | None = None) -> Value:
-        """Return the resolved node. Raise Stop after a diagnostic."""
+        """Return the resolved node. ``expected`` is the enum of which numbers and single words are
+        values. Raise Stop after a diagnostic about an unknown name or a wrong type.
+        """
         match node:
             case Number(value):
                 return nodes.Literal(value, INT if expected is None else Type("enum", expected))
@@ -109,7 +111,9 @@ class Resolver:
                 return nodes.Sum(operator, one, other, type_)  # type: ignore[arg-type]
 
     def resolve_term(self, operator: str, node: Node) -> Value:
-        """Return an operand of ``+`` or ``-``. Raise Stop if it is not a number."""
+        """Return a resolved operand of ``+`` or ``-``. Raise Stop after a diagnostic if it is
+        invalid or no integer.
+        """
         value = self.resolve_node(node)
         if value.type.kind != "int":
             path = node if isinstance(node, Path) else None
@@ -117,8 +121,8 @@ class Resolver:
         return value
 
     def resolve_condition(self, node: Node, what: str) -> Value:
-        """Return a condition. ``what`` names the construct that needs it. Raise Stop if it is not true or
-        false.
+        """Return a resolved condition; ``what`` names the construct that needs it. Raise Stop after
+        a diagnostic if it is invalid or not boolean.
         """
         value = self.resolve_node(node)
         if value.type.kind != "bool":
@@ -128,9 +132,9 @@ class Resolver:
         return value
 
     def resolve_logical(self, operator: str, left: Node, right: Node) -> Value:
-        """Return ``and`` or ``or`` of two conditions. The right side is resolved with the facts of
-        the left side, or ignored if the left side decides. Raise Stop after a finding if a side is
-        no condition.
+        """Return ``and`` or ``or`` of two conditions. The right side is resolved with what the left
+        one implies, and ignored if the version decides the left one. Raise Stop after a diagnostic
+        if a side is no condition.
         """
         one = self.resolve_condition(left, operator)
         decisive = operator == "or"
@@ -145,8 +149,9 @@ class Resolver:
     def resolve_branches(
         self, condition: Node, then: Node, otherwise: Node, expected: str | None
     ) -> Value:
-        """Return ``if`` with its branches, each resolved with the facts of its condition; a decided
-        condition leaves one branch. Raise Stop after a finding if the types of the branches differ.
+        """Return ``if`` with its branches, each resolved with what the condition implies for it. If
+        the version decides the condition, return that branch only. Raise Stop after a diagnostic if
+        the condition is not boolean or the types of the branches differ.
         """
         test = self.resolve_condition(condition, "if")
         known = decide(test)
@@ -161,7 +166,9 @@ class Resolver:
         return nodes.Conditional(test, one, other, self.join_types(one.type, other.type))
 
     def join_types(self, one: Type, other: Type) -> Type:
-        """Return the common type of two branches. Raise Stop if they differ in more than null."""
+        """Return the common type of two branches, nullable if one is null or nullable. Raise Stop
+        after a diagnostic if they differ in kind or enum.
+        """
         if one.kind == "null" or other.kind == "null":
             return (other if one.kind == "null" else one).or_null()
         if (one.kind, one.enum) != (other.kind, other.enum):
@@ -169,8 +176,9 @@ class Resolver:
         return one.or_null(other.nullable)
 
     def resolve_comparison(self, operator: str, left: Node, right: Node) -> Value:
-        """Return a comparison with resolved sides. A word next to a field with an enum is a value
-        of that enum. Raise Stop after a finding if the sides cannot be compared.
+        """Return a comparison with resolved sides. A single word beside a field with an enum is a
+        value of that enum. Raise Stop after a diagnostic if the word is unknown or the sides cannot
+        be compared.
         """
         for path, word, first in ((left, right, True), (right, left, False)):
             if isinstance(path, Path) and isinstance(word, Path) and len(word.names) == 1:
@@ -193,7 +201,10 @@ class Resolver:
         return nodes.Comparison(operator, one, other)  # type: ignore[arg-type]
 
     def check_comparable(self, operator: str, one: Type, other: Type, where: Path | None) -> None:
-        """Raise Stop if values of the two types cannot be compared with ``operator``."""
+        """Raise Stop after a diagnostic unless two types can be compared with ``operator``: equal
+        kinds and enums, or a number with a float or enum; only numbers and floats with an order;
+        never arrays, layouts or whole bit fields.
+        """
         kinds = {one.kind, other.kind}
         same = one.kind == other.kind and one.enum == other.enum
         alike = same or kinds in ({"int", "float"}, {"int", "enum"})
@@ -206,8 +217,8 @@ class Resolver:
     def check_null_comparison(
         self, operator: str, one: Type, other: Type, where: Path | None
     ) -> None:
-        """Raise Stop if the comparison with null is not ``==`` or ``!=``, has null on the left, or can never be
-        true.
+        """Raise Stop after a diagnostic if a comparison with null is not ``==`` or ``!=``, has null
+        on the left, or has a left side that is never null.
         """
         if operator not in ("==", "!="):
             raise self.fail("C022", f'null has no order: "{operator}"', where)
@@ -219,8 +230,9 @@ class Resolver:
     # ------------------------------------------------------------ words of enums
 
     def find_enum_word(self, path: Path, enum: str) -> nodes.Word | None:
-        """Return a path of one word as a value of ``enum``, or None if the enum has no such value.
-        Raise Stop after a finding if a field of the same enum has the same name.
+        """Return a path of one word as a value of ``enum``, or None if it has more words, or the
+        enum is unknown or has no such value. Raise Stop after a diagnostic if a field of the same
+        enum has that name.
         """
         declared = self.scope.model.enums.get(enum)
         if declared is None or len(path.names) != 1:
@@ -237,8 +249,9 @@ class Resolver:
         return nodes.Word(enum, value.name, value.value)
 
     def require_enum_word(self, path: Path, enum: str) -> nodes.Word | None:
-        """Return a word that is compared with a field of ``enum``, or None if it names a field. Raise Stop if
-        it is neither.
+        """Return a word that is compared with a field of ``enum`` as its value, or None if it names
+        a field, ``item`` or ``version`` instead, or the enum is unknown. Raise Stop after a
+        diagnostic if it is neither or ambiguous.
         """
         word = self.find_enum_word(path, enum)
         if word is not None:
@@ -252,7 +265,9 @@ class Resolver:
         raise self.fail("C012", message, path, hint(path.names[0], spans))
 
     def find_enum(self, path: Path) -> str | None:
-        """Return the enum of the values of a path, or None if there is none. Record no diagnostics."""
+        """Return the name of the enum that a path has values of, or None if it has none or cannot
+        be resolved. Record no diagnostics and no uses.
+        """
         found, uses = list(self.found), list(self.uses)
         try:
             return self.resolve_path(path).type.enum
@@ -264,7 +279,10 @@ class Resolver:
     # ------------------------------------------------------------ paths
 
     def resolve_path(self, path: Path) -> Value:
-        """Return the field, bit, element or version that a path names. Raise Stop if there is none."""
+        """Return the field, bit, element (``item``) or version that a path names. Raise Stop after
+        a diagnostic if there is none, the version lacks it, or it is not known yet where the
+        expression is evaluated.
+        """
         name = path.names[0]
         scope = self.scope
         if name == "item":
@@ -289,7 +307,10 @@ class Resolver:
         return self.resolve_field(f, path.names[1:], "own", (), {scope.version}, path)
 
     def check_is_read(self, f: Field, index: int, path: Path) -> None:
-        """Raise Stop if a field is not yet known where the expression is evaluated."""
+        """Raise Stop after a diagnostic if a field lies at or after the limit of the scope, or is a
+        length or checksum that builders compute later. Arrays in builder expressions and scopes
+        without a limit are exempt from the first; without a limit, also from the second.
+        """
         scope = self.scope
         early = scope.built and isinstance(f.type, ArrayType)
         if scope.before is not None and index >= scope.before and not early:
@@ -302,8 +323,8 @@ class Resolver:
             raise self.fail_late(f, path)
 
     def fail_late(self, f: Field, path: Path) -> Stop:
-        """Record that a length or checksum is computed too late for this expression. Return the exception to
-        raise.
+        """Record the diagnostic that a length or checksum field is computed too late for this
+        expression, and return the Stop to raise.
         """
         late = "is worked out when all fields are there: a builder does not have it here"
         return self.fail("C016", f'"{f.name}" {late}', path, f"it is declared at {f.span}")
@@ -318,8 +339,9 @@ class Resolver:
         path: Path,
         nullable: bool = False,
     ) -> nodes.FieldValue | nodes.BitValue:
-        """Return a field, or the value inside it that ``names`` leads to. Raise Stop after a
-        finding if nothing has this name, or the field is padding.
+        """Return a field, or the bit or field inside it that ``names`` leads to, nullable if it can
+        be null and is not known to be present. Raise Stop after a diagnostic if nothing has this
+        name, a version lacks the bit, or the field is padding.
 
         ``versions`` are those that the layout of the field can have. ``nullable`` says that a holder of the field can be
         null.
@@ -361,8 +383,9 @@ class Resolver:
         versions: Iterable[int | None],
         path: Path,
     ) -> nodes.BitValue:
-        """Return the member of a word of bits that ``names`` names. Raise Stop if it does not exist in each of
-        ``versions``.
+        """Return the bit member that ``names``, one name, leads to, with its actual bits if it is
+        reserved. Raise Stop after a diagnostic if there is no such member or one of ``versions``
+        lacks it.
         """
         f = word.field
         spans = {m.name: m.span for m in members(f)}
@@ -384,7 +407,10 @@ class Resolver:
     def find_held_field(
         self, ref: Reference, names: tuple[str, ...], path: Path, owner: nodes.Owner
     ) -> Field:
-        """Return the field ``names[0]`` of another layout, in any version. Raise Stop if the layout lacks it."""
+        """Return the field ``names[0]`` of another layout, in whatever version has it. Raise Stop
+        after a diagnostic if the layout lacks it, or if it is a length or checksum that builders
+        compute later. Raise Stop alone if the layout is unknown.
+        """
         layout = self.scope.model.layouts.get(ref.layout)
         if layout is None:
             raise Stop
@@ -400,8 +426,8 @@ class Resolver:
     def resolve_element(
         self, element: Element, names: tuple[str, ...], owner: nodes.Owner, path: Path
     ) -> nodes.FieldValue | nodes.BitValue | nodes.ElementValue:
-        """Return an element of an array, or the value inside it that ``names`` leads to. Raise Stop
-        after a finding if nothing has this name.
+        """Return an element of an array, or the field in it that ``names`` leads to, nullable if a
+        version of the element lacks it. Raise Stop after a diagnostic if nothing has this name.
         """
         if isinstance(element, Reference) and names:
             f = self.find_held_field(element, names, path, owner)
@@ -419,15 +445,19 @@ class Resolver:
         return nodes.ElementValue(Type("layout"), owner)
 
     def resolve_item(self, path: Path) -> Value:
-        """Return the current element, which ``item`` names. Raise Stop if the expression has none."""
+        """Return the current element, which ``item`` names, or the value inside it that the rest of
+        the path names. Raise Stop after a diagnostic if the expression has no element or nothing
+        has the name.
+        """
         if self.scope.item is None:
             message = '"item" is an element of an array: it has a meaning in `until`, and in values derived for elements'
             raise self.fail("C022", message, path)
         return self.resolve_element(self.scope.item, path.names[1:], "item", path)
 
     def resolve_end(self, node: EndOf) -> Value:
-        """Return the first, last, largest or smallest element of an array. Raise Stop if the expression cannot
-        use it.
+        """Return the first, last, largest or smallest element of an array, or a field in it; null
+        for an empty array unless the scope excludes it. Raise Stop after a diagnostic if it is no
+        array, or if ``max`` or ``min`` is not allowed here or not of numbers.
         """
         is_extreme = node.end in ("max", "min")
         if is_extreme and not self.scope.whole:
@@ -451,7 +481,9 @@ class Resolver:
 
 
 def as_maximum(path: Expression) -> Expression:
-    """Return ``array.field`` as ``max(array).field``, so that it is resolved as a field of each element."""
+    """Return the path ``array.field`` as ``max(array).field``, so that it is resolved as a field of
+    each element. Any other expression is returned unchanged.
+    """
     node = path.node
     if not isinstance(node, Path) or len(node.names) != 2:
         return path
@@ -463,7 +495,10 @@ def as_maximum(path: Expression) -> Expression:
 def resolve_expression(
     expression: Expression, scope: Scope, expected_enum: str | None = None
 ) -> Value:
-    """Return the resolved expression of a model that the checks accepted. Raise ValueError if it is invalid."""
+    """Return the resolved expression of a model that the checks accepted. A single word is a value
+    of ``expected_enum`` if that has it. Raise ValueError, with place and reason, if the expression
+    is invalid.
+    """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(expected_enum)
     if value is None:

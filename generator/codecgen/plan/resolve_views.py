@@ -56,8 +56,9 @@ Parts = Mapping[str, PartScope]
 
 
 def rows_scope(model: Model, layout: Layout, version: int | None, rows: Rows) -> Scope:
-    """Return the scope for the columns of ``rows``: the fields of the layout, and the facts that
-    the condition of the rows guarantees.
+    """Return the scope for the columns of ``rows``: the fields of the layout in ``version``, the
+    element of their array, and what their condition ``when`` guarantees. A condition that does not
+    resolve adds nothing.
     """
     array = None if rows.each is None else field_of(layout, rows.each)
     item = array.type.element if array is not None and isinstance(array.type, ArrayType) else None
@@ -69,7 +70,9 @@ def rows_scope(model: Model, layout: Layout, version: int | None, rows: Rows) ->
 
 
 def payload_scope(model: Model, view: View, rows: Rows, parts: Parts) -> Scope:
-    """Return the scope of the columns of ``rows`` in a payload, apart from the parts: the current element."""
+    """Return the scope for columns of ``rows`` in a payload: an empty layout, and the element of
+    the array that ``each`` names, if there is one. Parts are resolved by the ViewResolver.
+    """
     empty = Layout(view.name, "", view.span, ())
     part, array = find_rows_array(rows, parts)
     item = array.type.element if array is not None and isinstance(array.type, ArrayType) else None
@@ -78,8 +81,8 @@ def payload_scope(model: Model, view: View, rows: Rows, parts: Parts) -> Scope:
 
 
 def resolve_condition_of_rows(rows: Rows, scope: Scope, parts: Parts) -> Value | None:
-    """Return the folded condition of ``rows``: a true literal if they have none, a literal if it is
-    decided; None if it cannot be resolved.
+    """Return the folded condition of ``rows``: a true literal if they have none, a literal or null
+    if the combination of parts decides it, and None if it cannot be resolved.
     """
     if rows.when is None:
         return nodes.Literal(1, BOOL)
@@ -88,7 +91,9 @@ def resolve_condition_of_rows(rows: Rows, scope: Scope, parts: Parts) -> Value |
 
 
 def scope_under_condition(scope: Scope, rows: Rows, parts: Parts) -> Scope:
-    """Return ``scope`` extended by the condition of ``rows``."""
+    """Return ``scope`` with the condition of ``rows`` as the only one known to hold; unchanged if
+    there is none or it does not resolve.
+    """
     if rows.when is None:
         return scope
     holds = ViewResolver(rows.when, scope, parts).resolve()
@@ -96,7 +101,10 @@ def scope_under_condition(scope: Scope, rows: Rows, parts: Parts) -> Scope:
 
 
 def find_rows_array(rows: Rows, parts: Parts) -> tuple[PartScope | None, Field | None]:
-    """Return the part that ``each`` names, and its array field. The field is None if this version lacks it."""
+    """Return the part and the array field that ``each`` (``part.array``) names: (None, None) if
+    there is no such part, and None for the field if the part has no layout or its version lacks the
+    field. Any version counts if the part is null.
+    """
     part, _, name = (rows.each or "").partition(".")
     scope = parts.get(part)
     if scope is None or scope.layout is None:
@@ -124,8 +132,9 @@ class ViewResolver(Resolver):
         self.of_payload = parts is not None
 
     def resolve_path(self, path: Path) -> Value:
-        """Return what a path names in a row: also derived values, position and size of the entry. Raise Stop if
-        there is none.
+        """Return what a path names in a row: a field, bit, element, derived value, or the position
+        or size of the entry. Whole bit fields are numbers. Raise Stop after a diagnostic if there
+        is none. For payloads, see :meth:`resolve_part_path`.
         """
         if self.of_payload:
             return self.resolve_part_path(path)
@@ -144,8 +153,9 @@ class ViewResolver(Resolver):
         return value
 
     def resolve_derived(self, name: str, array: str | None, path: Path) -> Value:
-        """Return the derived value ``name`` of the layout, or of the elements of ``array``. Raise Stop if there
-        is none.
+        """Return the derived value ``name`` of the layout (``array`` None) or of the elements of
+        ``array``. Raise Stop after a diagnostic if there is none. Raise ValueError if its
+        expression is invalid, which the checks exclude.
         """
         spans = {d.name: d.span for d in self.scope.layout.derived if d.array == array}
         if name not in spans:
@@ -167,10 +177,8 @@ class ViewResolver(Resolver):
         nullable: bool = False,
     ) -> nodes.FieldValue | nodes.BitValue:
         """Return a field, or the value inside it that ``names`` leads to, also in a case of a
-        choice. Raise Stop after a finding if nothing has this name, or a case lies inside another
-        layout.
-
-        A case is null if the choice holds another case.
+        choice (``field.case.name``), which is null if the choice holds another case. Raise Stop
+        after a diagnostic if nothing has this name, or the choice lies inside another layout.
         """
         versions = tuple(versions)
         choice = f.in_versions(versions)
@@ -203,7 +211,9 @@ class ViewResolver(Resolver):
         return self.resolve_field(inner, names[2:], owner, around, there_in, path, nullable)
 
     def check_bits_of_case(self, value: nodes.FieldValue | nodes.BitValue, path: Path) -> None:
-        """Raise Stop if a path names all bits of a field in a case, because no number holds them."""
+        """Raise Stop after a diagnostic if a path names a whole bit field in a case of a choice;
+        single bits and all other values pass.
+        """
         type_ = value.field.type if isinstance(value, nodes.FieldValue) else None
         if isinstance(type_, BitsType) and nodes.case_in(value) is not None:
             message = f'"{path}" is a set of bits in a case'
@@ -213,7 +223,10 @@ class ViewResolver(Resolver):
     # ------------------------------------------------------------ parts of payloads
 
     def resolve_part_path(self, path: Path) -> Value:
-        """Return what a path into a payload names. Raise Stop if no part has it."""
+        """Return what a path in a payload names: the current element (``item``), the number of the
+        row, or a field of a part. Raise Stop after a diagnostic if it names no part, a part without
+        a layout in these rows, a whole part, or no field.
+        """
         name, *rest = path.names
         if name == "item":
             return self.resolve_item(path)
@@ -239,8 +252,9 @@ class ViewResolver(Resolver):
         return self.fail("C032", message, path, help)
 
     def resolve_part_field(self, name: str, part: PartScope, layout: Layout, path: Path) -> Value:
-        """Return a field of a part of a payload. If the part may be null, return the field of the
-        last version that has it, as nullable. Raise Stop after a finding if no version has it.
+        """Return a field of a payload part with the part as its owner. If the part is null, return
+        the field of the newest version that has it, as nullable. Raise Stop, with the diagnostics
+        of the oldest version tried, if no version has it.
         """
         inner = Path(path.names[1:], path.column + len(name) + 1)
         versions = [part.version] if not part.null else [*reversed(versions_of(layout, None))]
@@ -272,8 +286,9 @@ class ViewResolver(Resolver):
         return Facts(present)
 
     def resolve_comparison(self, operator: str, left: Node, right: Node) -> Value:
-        """Return a comparison with resolved sides. A comparison of a part with null becomes a
-        literal. Raise Stop after a finding if the sides cannot be compared.
+        """Return a comparison with resolved sides. ``part == null`` and ``part != null`` become
+        true or false, as the combination knows whether the part is null. Raise Stop after a
+        diagnostic if the sides cannot be compared or the rows do not name the part.
         """
         if (
             isinstance(right, Null)
@@ -290,7 +305,9 @@ class ViewResolver(Resolver):
 
 
 def resolve_derived_value(derived: Derived, scope: Scope) -> nodes.DerivedValue:
-    """Return a derived value with its resolved expression."""
+    """Return a derived value with its resolved expression, for the version of ``scope``. Raise
+    ValueError if the expression is invalid, which the checks exclude.
+    """
     inner = replace(scope, before=None, owner=derived.name, holds=())
     return nodes.DerivedValue(
         derived, resolve_expression(derived.value, inner), SCALARS[derived.type].bits
@@ -298,8 +315,9 @@ def resolve_derived_value(derived: Derived, scope: Scope) -> nodes.DerivedValue:
 
 
 def _find_cases(type_: ChoiceType, name: str) -> list[Reference]:
-    """Return the versions of the case ``name`` of a choice. A layout of another directory can be named without
-    its prefix.
+    """Return the references (several for several versions) of the case ``name`` of a choice, or
+    ``[]`` if it has none. A layout of a used directory can be named without its prefix if no own
+    layout has that name.
     """
     own = [ref for ref in type_.layouts if ref.layout == name]
     others = [ref for ref in type_.layouts if _short_name(ref) == name]
@@ -317,7 +335,10 @@ def _case_names(type_: ChoiceType) -> str:
 
 
 def _with_owner(value: Value, part: str, null: bool) -> Value:
-    """Return a value of a part's layout with the part as its owner, nullable if ``null``."""
+    """Return a value of a part's layout with the part as the owner of each own field, bit and array
+    end in it, at any depth, nullable if ``null``. Literals, versions and fields with another owner
+    stay unchanged.
+    """
     owner = owner_of_part(part)
 
     def field(value: nodes.FieldValue) -> nodes.FieldValue:
@@ -344,8 +365,8 @@ def _with_owner(value: Value, part: str, null: bool) -> Value:
 
 
 def null_of_part(value: Value, parts: Parts) -> Value | None:
-    """Return null for a field of a null part, and the number of a known version; None for other
-    values. It is an argument of ``fold``.
+    """Return null for a field, bit or array end of a part that is null, and the literal of a known
+    version; None for other values. It is the ``known`` argument of ``fold``.
     """
     owners = {owner_of_part(name) for name, part in parts.items() if part.null}
     match value:
@@ -386,7 +407,10 @@ class WriteResolver(Resolver):
         self.running = frozenset(running)
 
     def resolve_path(self, path: Path) -> Value:
-        """Return the column, version or entry field that a path names. Raise Stop if there is none."""
+        """Return the column of the row, the version, or the entry field written before that a path
+        names. Raise Stop after a diagnostic if there is none, or if a column is named alone where
+        an entry of many rows is written.
+        """
         names = path.names
         if names == ("version",) and self.layout.version_is is not None:
             version = self.scope.version
@@ -409,7 +433,9 @@ class WriteResolver(Resolver):
         return replace(value, type=value.type if nullable else value.type.not_null())
 
     def find_column(self, path: Path) -> Column:
-        """Return the column of the view that a path names. Raise Stop if there is none."""
+        """Return the column of the view that the first name of a path names. Raise Stop after a
+        diagnostic if there is none.
+        """
         for column in self.view.columns:
             if column.name == path.names[0]:
                 return column
@@ -418,7 +444,10 @@ class WriteResolver(Resolver):
         raise self.fail("C014", message, path, hint(path.names[0], spans))
 
     def resolve_entry_field(self, path: Path) -> Value:
-        """Return a field of the entry that is already written. Raise Stop if it is not."""
+        """Return the field, or bit of it, of the entry that ``entry.field`` names. Raise Stop after
+        a diagnostic if it does not exist, is not written before this expression, or, for elements,
+        depends on all rows.
+        """
         name = path.names[1]
         f = field_of(self.layout, name)
         if f is None:
@@ -434,8 +463,10 @@ class WriteResolver(Resolver):
         return self.resolve_field(f, path.names[2:], "entry", (), versions, path)
 
     def resolve_end(self, node: EndOf) -> Value:
-        """Return the first, last, largest or smallest value of a column over the rows of an entry. Raise Stop
-        if it has none.
+        """Return the first, last, largest or smallest value of a column over the rows of an entry.
+        Raise Stop after a diagnostic if no column is named, the row is the entry itself, the column
+        holds no numbers or (except ``first``) may be null, or an element asks for other than
+        ``first``.
         """
         where = node.array
         if node.path is not None or len(where.names) != 1:
@@ -459,7 +490,8 @@ class WriteResolver(Resolver):
     def resolve_comparison(self, operator: str, left: Node, right: Node) -> Value:
         # Columns hold the numbers of enums, and true as 1.
         """Return a comparison with resolved sides. Columns hold enum values as numbers and true as
-        1. Raise Stop after a finding if a side cannot be resolved.
+        1, so booleans compare with integers. Raise Stop after a diagnostic if a side is invalid or
+        the sides cannot be compared.
         """
         words = any(isinstance(side, Path) and self.find_enum(side) for side in (left, right))
         if not isinstance(right, Null) and not words:

@@ -42,7 +42,10 @@ class Scope:
     holds: tuple[Value, ...] = field(default=(), compare=False)
 
     def versions_of(self, ref: Reference) -> frozenset[int | None]:
-        """Return the versions that the layout of ``ref`` can have where this layout holds it."""
+        """Return the versions that the layout of ``ref`` can have where this layout holds it: the
+        one that ``ref`` names; the version of this layout, unless the held layout has a version
+        field or lacks that version; otherwise all.
+        """
         held = self.model.layouts[ref.layout]
         if ref.version is not None:
             return frozenset({ref.version})
@@ -61,10 +64,9 @@ class Scope:
 
 
 def layout_containing(type_: FieldType, name: str) -> Reference | None:
-    """Return the layout in which the next name of a path is looked up, or None if ``type_`` holds no such
-    layout.
-
-    Of a choice only the discriminator, which all cases have, can be named.
+    """Return the reference to the layout in which the next name of a path is looked up: that of a
+    struct, or of a choice's first case if ``name`` is its discriminator. Return None for all other
+    types and names.
     """
     if isinstance(type_, ChoiceType):
         return type_.layouts[0] if name == type_.by and type_.cases else None

@@ -12,11 +12,9 @@ from codecgen.runtime.sensitive import Sensitive
 
 
 def sensitivity(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Sensitive | None:
-    """Return why a column of the view is secret, by the fields that its values come from; None if
-    no value of it is a secret.
-
-    Where the field is a secret by its name, the name is that of the column beside it which holds the naming field. Without such a column, and where
-    cases differ, all values of the column are secrets.
+    """Return why a column is secret, by the fields that its values show, or None if no value is a
+    secret. If only names with certain endings are secret, it names the column with the field's
+    name; without such a column, or if cases differ, all values are secret.
     """
     found = {
         secret
@@ -30,7 +28,9 @@ def sensitivity(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Sensitive | None:
 
 
 def _values(view: ViewPlan | PayloadPlan) -> Iterator[Mapping[str, Value]]:
-    """Yield the values that the columns of each case are computed from."""
+    """Yield the column values, by column name, of each case of the view; for payloads, of each case
+    of each combination.
+    """
     if isinstance(view, ViewPlan):
         yield from (case.values for case in view.cases)
         return
@@ -39,8 +39,9 @@ def _values(view: ViewPlan | PayloadPlan) -> Iterator[Mapping[str, Value]]:
 
 
 def _secrets(values: Mapping[str, Value], value: Value) -> Iterator[Sensitive]:
-    """Yield what makes a column secret: the secrets of the fields in its value, with the column that names
-    them.
+    """Yield the reason for each secret field that ``value`` shows: with naming column and endings
+    if the value is the field itself and a column shows the field that names it, else without, which
+    means always secret. Yield nothing if no field is secret.
     """
     for field in _fields(value):
         secret = field.field.sensitive
@@ -63,7 +64,9 @@ def _secrets(values: Mapping[str, Value], value: Value) -> Iterator[Sensitive]:
 
 
 def _fields(value: object) -> Iterator[FieldValue]:
-    """Yield the fields whose content a value shows, without fields that it only compares."""
+    """Yield the fields whose content a value shows, nested ones included. Fields that are only
+    compared or negated are left out.
+    """
     if isinstance(value, FieldValue):
         yield value
     elif isinstance(value, tuple):

@@ -43,13 +43,12 @@ class Bounds:
 
 
 def size_bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozenset()) -> Bounds:
-    """Return the minimum and maximum size of a layout without the contents of its bytes, texts and arrays.
+    """Return the minimum and maximum size in bytes of a layout without the contents of its bytes,
+    texts and arrays, and the names of the fields that have such contents. The minimum leaves out
+    optional fields, except one of two with opposite conditions. The maximum is None if it is
+    unknown.
 
-    The minimum leaves out every optional field. ``inside`` names the layouts around this one, which end a
-    recursion.
-
-    The fewest are those of a value without any field that may be left out. ``inside`` names the layouts that are
-    being worked out already.
+    ``inside`` names the layouts around this one, which end a recursion.
     """
     inside |= {layout.name}
     least = 0
@@ -117,8 +116,9 @@ def _normalize(node: Node) -> object:
 def _field_bounds(
     plan: Plan, layout: LayoutPlan, fp: FieldPlan, inside: frozenset[str]
 ) -> tuple[int, int | None, bool]:
-    """Return the minimum size, the maximum size (None if unknown) and whether contents add to the size of a
-    field.
+    """Return the minimum size in bytes, the maximum (None if unknown, as for layouts named in
+    ``inside``), and whether contents add to the size of a field. Bytes, texts and arrays count
+    their prefix only.
     """
     match fp.field.type:
         case ScalarType(name) | BitsType(name):

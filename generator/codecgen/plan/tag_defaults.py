@@ -14,7 +14,9 @@ from codecgen.schema.types import BitsType, BytesType, ScalarType
 
 
 def default_number(fp: FieldPlan) -> int | None:
-    """Return the default of a whole number or a word of bits, or None for fields of other types."""
+    """Return the default of an integer or bit field (0 if it states none), or None for fields of
+    other types. ``absent``, if given, is the default of any field.
+    """
     f = fp.field
     if f.absent is not None:
         return f.absent
@@ -30,7 +32,9 @@ def default_number(fp: FieldPlan) -> int | None:
 
 
 def default_data(fp: FieldPlan) -> bytes | None:
-    """Return the default of a field of bytes or text as bytes, or None if it is null."""
+    """Return the default of a bytes or text field as bytes, text in UTF-8, or None if it is null.
+    Without a stated default return zero bytes of the fixed length, or ``b""``.
+    """
     found = None if fp.default is None else fold(fp.default)
     if isinstance(found, nodes.NullValue):
         return None
@@ -45,8 +49,9 @@ def default_data(fp: FieldPlan) -> bytes | None:
 
 
 def holds_default(fp: FieldPlan, value: object) -> bool:
-    """Return whether ``value`` is the default of a tagged field. Bits are given as their word, enum values as
-    numbers.
+    """Return whether ``value`` is the default of a tagged field. Bit fields are given as their
+    number and enum values as numbers. None equals a null default, and the default of optional
+    structs. Arrays and lists of tags default to ``[]``.
     """
     type_ = fp.field.type
     found = None if fp.default is None else fold(fp.default)
@@ -66,7 +71,10 @@ def holds_default(fp: FieldPlan, value: object) -> bool:
 
 
 def default_bytes(fp: FieldPlan) -> bytes:
-    """Return the encoded default of a tagged field."""
+    """Return the encoded default of a tagged field: numbers in the field's byte order, bytes of
+    fixed length or with their length prefix, and for arrays and structs the prefix that means
+    empty, or null if that is the default.
+    """
     f = fp.field
     little = f.endian == "little"
     match f.type:
@@ -106,7 +114,10 @@ def _default_int(found: nodes.Value | None) -> int:
 
 
 def encode_number(name: str, value: int, little: bool) -> bytes:
-    """Return a whole number in the encoding of the scalar type ``name``."""
+    """Return an integer in the encoding of the scalar type ``name``: varints in 7-bit groups
+    (zigzag if signed), others in fixed size, little-endian if ``little``. Raise OverflowError if it
+    does not fit a fixed size.
+    """
     scalar = SCALARS[name]
     if scalar.kind == "integer":
         return value.to_bytes(scalar.width, "little" if little else "big", signed=scalar.signed)

@@ -66,7 +66,10 @@ def value_scopes(text: Text, path: str, model: Model) -> tuple[Scope, Scope]:
 
 
 def _as_fields(text: Text, line: str | None) -> tuple[Field, ...]:
-    """Return the values of a text, or of its repeated lines ``line``, as the fields of a layout."""
+    """Return the values of a text as fields of a layout: for properties all as optional, for lines
+    in order with repeated lines as arrays. If ``line`` is given, return the values of these
+    repeated lines instead.
+    """
     if line is not None:
         each = next(x for x in text.lines if isinstance(x, EachLine) and x.name == line)
         return tuple(_as_field(value) for value in each.values)
@@ -81,7 +84,9 @@ def _as_fields(text: Text, line: str | None) -> tuple[Field, ...]:
 
 
 def _as_field(value: TextValue) -> Field:
-    """Return a value of a text as a field of a layout."""
+    """Return a value of a text as a field of a layout: decimals with their integer type, strings as
+    text, or uuids. Its ``since`` is kept; its rules and default are not.
+    """
     types: Mapping[str, FieldType] = {
         "decimal": ScalarType(value.of),
         "string": BytesType("rest", text=True),

@@ -38,7 +38,9 @@ def format_number(value: int) -> str:
 
 
 def format_byte_count(n: int) -> str:
-    """Return a number of bytes in words: ``1 byte``, ``61 bytes``, ``268 435 456 bytes (256 MiB)``."""
+    """Return a number of bytes in words: ``1 byte``, ``61 bytes``, ``268 435 456 bytes (256 MiB)``.
+    The unit in parentheses is added only if the number is a multiple of KiB, MiB or GiB.
+    """
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if n >= size and n % size == 0:
             return f"{format_number(n)} bytes ({n // size} {unit})"
@@ -60,7 +62,9 @@ def scalar_name(name: str) -> str:
 
 
 def scalar_words(name: str) -> str:
-    """Return a scalar type in words: ``int64``, ``varint (zigzag, at most 5 bytes)``."""
+    """Return a scalar type in words: ``int64``, ``varint (zigzag, at most 5 bytes)``; compact
+    lengths as unsigned varints of one more.
+    """
     words = scalar_name(name)
     if name == COMPACT.name:
         return f"{words} (unsigned varint of one more)"
@@ -76,7 +80,9 @@ def type_words(type_: FieldType) -> str:
 
 
 def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
-    """Yield the words of a type, with layouts and choices as references."""
+    """Yield the words of a type in order, to be joined without separators; layouts and choices come
+    as references for links. Example: ``array of ``, reference, `` with int32 count``.
+    """
     match type_:
         case ScalarType(name):
             yield scalar_words(name)
@@ -124,7 +130,9 @@ _FEW = 3
 
 
 def _choice_pieces(type_: ChoiceType) -> Iterator[str | Reference]:
-    """Yield the words of a choice: its layouts, its discriminator, its length prefix and its null."""
+    """Yield the words of a choice: its name, its layouts if they are few, its discriminator,
+    version, length prefix, null, and whether unknown cases are bytes. References stand for names.
+    """
     yield "one of "
     yield Reference(type_.choice, None, type_.span)
     if len(type_.layouts) <= _FEW:
@@ -152,7 +160,9 @@ def _version_words(type_: StructType | ChoiceType) -> Iterator[str]:
 
 
 def _bytes_words(type_: BytesType) -> str:
-    """Return the words of a type of bytes or text."""
+    """Return a bytes or text type in words with its length and null: ``bytes with int32 length,
+    null as -1``, ``text (UTF-8) up to a zero byte``, ``16 bytes``.
+    """
     what = "text (UTF-8)" if type_.text else "bytes"
     match type_.length:
         case int(length):
@@ -175,8 +185,8 @@ def _bytes_words(type_: BytesType) -> str:
 
 
 def element_words(element: Element) -> str:
-    """Return the type of an element in words: ``int32``, ``text (UTF-8) with int16 length``, a layout, or ``one
-    of`` a choice.
+    """Return the type of an array element in words: ``int32``, ``text (UTF-8) with int16 length``,
+    the name of a layout, or ``one of`` with the name of a choice.
     """
     if isinstance(element, BytesType):
         return _bytes_words(element)
@@ -191,7 +201,9 @@ def range_words(low: int, high: int | None) -> str:
 
 
 def size_words(fp: FieldPlan) -> str:
-    """Return the size of a field in words: ``8``, ``1 to 5``, ``4, + length``."""
+    """Return the size of a field in bytes in words: ``8``, ``1 to 5``, ``4, + length`` for a prefix
+    before contents, ``the rest``, or ``varies`` for structs and choices without prefix.
+    """
     if fp.size is not None:
         return str(fp.size)
     match fp.field.type:

@@ -20,7 +20,9 @@ def bits_range(bits: int) -> Range:
 
 
 def column_range(type_: str) -> Range:
-    """Return the range of a column type. Types other than integers and booleans count as int64."""
+    """Return the smallest and largest number, both included, of a column type. Booleans have 0 to
+    1; types other than integers and booleans count as int64.
+    """
     if type_ in _UNSIGNED:
         return 0, (1 << _UNSIGNED[type_]) - 1
     bits = _COLUMNS.get(type_, 64)
@@ -28,7 +30,10 @@ def column_range(type_: str) -> Range:
 
 
 def exact_range(value: Value) -> Range:
-    """Return the range of a value before wrapping. Null is ignored."""
+    """Return the smallest and largest number, both included, that a value can have before a sum
+    wraps around. Null branches are ignored; null alone gives (0, 0), and values without a range
+    that of int64.
+    """
     match value:
         case nodes.Literal(number) | nodes.Word(value=number):
             return number, number
@@ -65,7 +70,9 @@ def exact_range(value: Value) -> Range:
 
 
 def _type_range(type_: FieldType) -> Range:
-    """Return the range of a field type: (0, 1) for booleans, int64 for types without a range."""
+    """Return the range of a field type, both ends included: that of its integer or bit base, (0, 1)
+    for other scalars such as booleans and floats, and that of int64 for all other types.
+    """
     match type_:
         case ScalarType(name) | BitsType(name):
             return integer_range(name) or (0, 1)

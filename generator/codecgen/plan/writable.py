@@ -21,7 +21,9 @@ class WriteError(Exception):
 
 
 def require_null(fp: FieldPlan, type_: BytesType) -> None:
-    """Raise WriteError unless a field of bytes without a column is written as null."""
+    """Raise WriteError unless a bytes or text field that no column fills can be null and its
+    default, if any, is null.
+    """
     if type_.null is None:
         raise WriteError("without a value to write, and cannot be null", fp.field)
     if fp.default is not None and not isinstance(fold(fp.default), nodes.NullValue):
@@ -43,7 +45,9 @@ def require_writable_bytes(type_: BytesType, f: Field) -> None:
 
 
 def require_writable_rows(array: ArrayType, f: Field) -> None:
-    """Raise WriteError unless an array can hold any number of rows from one on."""
+    """Raise WriteError unless an array can hold any number of rows from one on: it has no end
+    condition ``until``, no fixed or minimum count above 1, and no null that is also a count.
+    """
     require_no_end_condition(array, f)
     if array.fixed is not None or array.at_least > 1:
         raise WriteError("an array of rows that says how many rows there are", f)
@@ -74,8 +78,9 @@ def require_untagged(case: CasePlan) -> None:
 
 
 def require_writable(f: Field) -> None:
-    """Raise WriteError if kernels cannot write a field: tagged fields, self-counting lengths, special
-    checksums.
+    """Raise WriteError if kernels cannot write a field: a tagged field, a length whose range begins
+    with itself, or a checksum with several ranges, zeroed fields, a mask, or an algorithm that
+    kernels lack.
     """
     if f.tag is not None:
         raise WriteError(TAGGED, f)

@@ -32,8 +32,9 @@ class Limits:
 
 
 def needed_limits(found: Range, room: Range, allowed: tuple[int, ...] | None = None) -> Limits:
-    """Return the checks that numbers in the range ``found`` need to fit the range ``room`` or the numbers
-    ``allowed``.
+    """Return the checks that a number in the range ``found`` needs: against a lower or upper end of
+    ``room`` only if it can pass that end. With ``allowed``, check against these numbers, as a range
+    if they have no gaps. Ends are included.
     """
     if allowed is not None:
         room = (min(allowed), max(allowed))
@@ -150,7 +151,9 @@ WriteOp = Constant | Number | Bits | Bytes | Elements | Length | Count | Checksu
 
 
 def values_of(op: WriteOp) -> Iterator[Value]:
-    """Yield the values that an operation writes."""
+    """Yield the values that an operation computes: of a ``Number``, or of each member of ``Bits``.
+    Yield nothing for other operations.
+    """
     match op:
         case Number(value=value):
             yield value

@@ -81,8 +81,9 @@ class WriteProgram:
         return next((op for op in self.ops_of(owner) if op.field.name == name), None)
 
     def fold_value(self, value: Value, part: str) -> Value:
-        """Return ``value`` folded with what the program writes. ``part`` is ``own`` for the entry, ``item`` for
-        the row.
+        """Return ``value`` folded with what the program writes: fields with constants become
+        literals, omitted ones null. ``part`` says whose fields the value's own fields are: ``item``
+        for the row, ``own`` or ``entry`` for the entry.
         """
 
         def op_of(owner: str, name: str) -> WriteOp | None:
@@ -91,7 +92,9 @@ class WriteProgram:
         return fold(value, lambda value: known_when_written(value, op_of))
 
     def fold_rule(self, value: Value, part: str) -> Value:
-        """Return a rule about written fields, folded with what is written and with the condition of the rows."""
+        """Return a rule folded with what is written and, unless it is about elements of an array
+        (``part`` is ``item``), with the condition of the rows, which holds for every written row.
+        """
         found = self.fold_value(value, part)
         if self.case.when is None or (part == "item" and self.around):
             return found
@@ -100,8 +103,8 @@ class WriteProgram:
 
 
 def is_written(case: CasePlan) -> bool:
-    """Return whether rows of a case can be written: the view says how, and the condition can hold in this
-    version.
+    """Return whether rows of a case can be written: the view has a ``write`` section for them, and
+    their condition is not always false in this version.
     """
     if case.rows.write is None:
         return False
@@ -128,7 +131,11 @@ class _Programmer:
         self.holding = [] if case.when is None else conjuncts(case.when)
 
     def build(self) -> WriteProgram:
-        """Return the write program. Raise WriteError if kernels cannot write a field."""
+        """Return the write program: operations of the entry and of a row in byte order, and both
+        again in an order in which each follows what it depends on. Raise WriteError if kernels
+        cannot write a field, or the condition of the rows depends on a field that changes with the
+        rows.
+        """
         case = self.case
         require_untagged(case)
         if case.array is not None:
@@ -154,7 +161,9 @@ class _Programmer:
         return program
 
     def check_condition(self, program: WriteProgram) -> None:
-        """Raise WriteError if the condition of the rows uses a field that changes from row to row."""
+        """Raise WriteError if the condition of the rows reads a field that changes from row to row.
+        Do nothing if there is no condition.
+        """
         if program.when is None:
             return
         for read in nodes.fields_read(program.when):
@@ -165,8 +174,8 @@ class _Programmer:
     # ------------------------------------------------------------ what is known
 
     def find_op(self, part: str, name: str) -> WriteOp:
-        """Return the operation that writes a field, created on first use. Raise WriteError if it depends on
-        itself.
+        """Return the operation that writes a field, created on first use. Raise WriteError if the
+        field depends on itself or kernels cannot write it.
         """
         key = (part, name)
         if key not in self.made:
@@ -179,7 +188,9 @@ class _Programmer:
         return self.made[key]
 
     def fold_value(self, value: Value, part: str) -> Value:
-        """Return ``value`` folded with what is written for the fields of ``part``."""
+        """Return ``value`` folded with what is written for the fields of ``part``; operations for
+        these fields are created. Raise WriteError if one cannot be written or depends on itself.
+        """
 
         def op_of(owner: str, name: str) -> WriteOp | None:
             where = {"own": part, "entry": self.own}.get(owner, "item")
@@ -190,7 +201,9 @@ class _Programmer:
         return fold(value, lambda value: known_when_written(value, op_of))
 
     def is_running(self, value: Value, part: str) -> bool:
-        """Return whether a value changes from row to row of an entry."""
+        """Return whether a value changes from row to row of an entry: it uses the last, largest or
+        smallest value of a column, or a field whose existing operation does.
+        """
         where = {"own": part, "entry": self.own}
         keys = [(where.get(v.owner, "item"), v.field.name) for v in nodes.fields_read(value)]
         ops = [self.made.get(key) for key in keys]
@@ -200,7 +213,10 @@ class _Programmer:
     # ------------------------------------------------------------ one field
 
     def make_op(self, part: str, fp: FieldPlan) -> WriteOp:
-        """Return a new operation for a field of ``part``. Raise WriteError if kernels cannot write the field."""
+        """Return a new operation for a field of ``part``: ``Absent`` if its condition is false,
+        else by its role and type. Raise WriteError if kernels cannot write the field, for example a
+        struct, choice, float or uuid.
+        """
         f = fp.field
         layout = self.layouts[part]
         require_writable(f)
@@ -237,8 +253,8 @@ class _Programmer:
         raise WriteError("not written by the kernels", f)
 
     def make_constant_op(self, fp: FieldPlan, layout: LayoutPlan) -> Constant | None:
-        """Return the operation that writes a constant or a version field; None for other fields.
-        Raise WriteError if the constant is bytes or text.
+        """Return the operation that writes an integer constant or a version field, or None for
+        other fields. Raise WriteError if the constant is bytes or text, or does not fit the field.
         """
         f = fp.field
         if f.const is not None:
@@ -250,7 +266,9 @@ class _Programmer:
         return None
 
     def make_constant(self, fp: FieldPlan, type_: str, value: int) -> Constant:
-        """Return the operation that writes ``value``. Raise WriteError if the field cannot hold it."""
+        """Return the operation that writes ``value``. Raise WriteError if a scalar field cannot
+        hold it or its enum does not allow it. Bit fields are not checked.
+        """
         scalar = fp.field.type
         if isinstance(scalar, ScalarType):
             room = integer_range(scalar.name) or (0, 1)
@@ -261,8 +279,8 @@ class _Programmer:
         return Constant(fp, type_, value)
 
     def is_present(self, part: str, fp: FieldPlan) -> bool:
-        """Return whether a conditional field exists in these rows. Raise WriteError if the condition is not
-        decided.
+        """Return whether a conditional field exists in these rows. Raise WriteError if neither the
+        written fields nor the condition of the rows decide that.
         """
         assert fp.when is not None
         found = self.fold_value(fp.when, part)
@@ -273,8 +291,9 @@ class _Programmer:
         return as_truth(found)
 
     def make_count(self, part: str, fp: FieldPlan, counted: str) -> Count:
-        """Return the operation for a count of rows or of the elements of a list. Raise WriteError
-        if kernels cannot write the counted field.
+        """Return the operation for a count of the rows, or of the elements of a list column; its
+        column is None if no column fills the array. Raise WriteError if kernels cannot write the
+        counted field.
         """
         array = self.case.array
         rows = part == "entry" and array is not None and counted == array.name
@@ -286,8 +305,9 @@ class _Programmer:
     def make_number(
         self, part: str, fp: FieldPlan, scalar: ScalarType, given: Value | None
     ) -> Constant | Number:
-        """Return the operation for a number, from the view or from the default. Raise WriteError if there is
-        neither.
+        """Return the operation for a number from ``given`` or, without it, from the default:
+        ``Constant`` if only one number is possible, else ``Number``. Raise WriteError if there is
+        neither, the value is null, the default uses elements, or a constant does not fit.
         """
         source = fp.default if given is None else given
         if source is None:
@@ -309,8 +329,9 @@ class _Programmer:
         members: tuple[BitMember, ...],
         given: Mapping[str, Value],
     ) -> Constant | Bits:
-        """Return the operation for a word of bits: a constant if all members are constants. Raise
-        WriteError if a member changes with the rows, or a constant does not fit its bits.
+        """Return the operation for a bit field: ``Constant`` if all members are constants (0
+        without value and default), else ``Bits``. Raise WriteError if a member changes with the
+        rows, is null, or is a constant that does not fit its bits.
         """
         found = []
         for m in members:
@@ -338,7 +359,9 @@ class _Programmer:
         return Constant(fp, base, word)
 
     def require_known(self, value: Value, fp: FieldPlan, given: Value | None) -> None:
-        """Raise WriteError if a value is null, or is a default that uses elements."""
+        """Raise WriteError if a value is null, or if it is a default (``given`` is None) that uses
+        the first, last, largest or smallest element of an array.
+        """
         if isinstance(value, nodes.NullValue):
             raise WriteError("written as null, which it cannot be", fp.field)
         if given is None and any(True for _ in nodes.ends_read(value)):
@@ -349,7 +372,9 @@ class _Programmer:
     def allowed_numbers(
         self, enum: str | None, only: tuple[str, ...] | None
     ) -> tuple[int, ...] | None:
-        """Return the numbers that the enum allows, ascending, or None if every number is allowed."""
+        """Return the numbers of the enum that ``only`` allows (None: all), ascending. Return None,
+        for no limit, if there is no enum or it keeps unknown numbers.
+        """
         if enum is None or self.plan.model.enums[enum].keep_unknown:
             return None
         values = self.plan.model.enums[enum].values
@@ -358,8 +383,8 @@ class _Programmer:
     # ------------------------------------------------------------ bytes and lists
 
     def find_leaf(self, value: Value | None, f: Field) -> Leaf | None:
-        """Return the column that ``value`` copies; None if ``value`` is None. Raise WriteError if
-        the value is computed from columns.
+        """Return the top-level column that ``value`` copies row by row, or None if ``value`` is
+        None. Raise WriteError if the value is anything else.
         """
         if value is None:
             return None
@@ -370,8 +395,9 @@ class _Programmer:
         raise WriteError("written from something else than a column", f)
 
     def make_bytes(self, fp: FieldPlan, type_: BytesType, leaf: Leaf | None) -> Bytes:
-        """Return the operation that writes a column of bytes, or null if ``leaf`` is None. Raise
-        WriteError if the field cannot be null or kernels cannot write its type.
+        """Return the operation that writes a column of bytes or text, or null if ``leaf`` is None.
+        Raise WriteError if ``leaf`` is None and the field cannot be null or has another default, or
+        if kernels cannot write its type.
         """
         if leaf is None:
             require_null(fp, type_)
@@ -382,8 +408,10 @@ class _Programmer:
     def make_elements(
         self, fp: FieldPlan, array: ArrayType, layout: LayoutPlan, leaf: Leaf | None
     ) -> Elements:
-        """Return the operation that writes a column of lists. Raise WriteError if kernels cannot write the
-        array.
+        """Return the operation that writes a column of lists, or an empty array if ``leaf`` is
+        None. Raise WriteError if the array has a length in bytes, ``at_least``, null, a fixed count
+        or an end condition; is compressed, unless it is empty and counted; or, with a column, if
+        that is nullable or the elements are no layouts that kernels write.
         """
         f = fp.field
         if array.length is not None:
@@ -405,9 +433,9 @@ class _Programmer:
     def make_element_op(
         self, fp: FieldPlan, element: LayoutPlan, members: Mapping[str, Leaf]
     ) -> Constant | Bytes:
-        """Return the operation for a field of an element: bytes of a column, or a constant. Raise
-        WriteError if kernels cannot write such a field there, or it has neither a value nor a
-        default.
+        """Return the operation for a field of an element: bytes of a list member, or a constant
+        from the schema or default. Raise WriteError if the field has a condition, role or rule, is
+        an array or another type, or has neither value nor default.
         """
         f = fp.field
         require_writable(f)
@@ -456,10 +484,9 @@ OpOf = Callable[[str, str], WriteOp | None]
 
 
 def known_when_written(value: Value, op_of: OpOf) -> Value | None:
-    """Return what is known about a value from the operation that writes it: a literal, null, or the value as
-    not nullable.
-
-    Returns None if nothing is known.
+    """Return what the operation that writes a field, bit or end of an array says about it: a
+    literal, null, or the value as not nullable. Return None if nothing is known, as for fields
+    inside held layouts.
     """
     match value:
         case nodes.VersionValue(version) if version is not None:
@@ -475,8 +502,9 @@ def known_when_written(value: Value, op_of: OpOf) -> Value | None:
 
 
 def _known_field(value: nodes.FieldValue, op: WriteOp | None) -> Value | None:
-    """Return what the operation says about a field: a literal, null, the field as not nullable, or None if
-    nothing is known.
+    """Return what the operation says about a field: a literal for constants, null for omitted
+    fields, the field as not nullable if it may be null otherwise. Return None without operation,
+    for nullable columns, and if nothing changes.
     """
     match op:
         case None:
@@ -491,8 +519,9 @@ def _known_field(value: nodes.FieldValue, op: WriteOp | None) -> Value | None:
 
 
 def _known_bits(value: nodes.BitValue, m: BitMember, op: WriteOp | None) -> Value | None:
-    """Return what the operation says about bits: a literal, null, the bits as not nullable, or None if nothing
-    is known.
+    """Return what the operation says about bits: a literal for constants and for members that are
+    not written (0), null for omitted fields, else the bits as not nullable. Return None if nothing
+    is known or changes.
     """
     match op:
         case Constant(value=constant):
@@ -510,7 +539,9 @@ def _known_bits(value: nodes.BitValue, m: BitMember, op: WriteOp | None) -> Valu
 
 
 def single_number(value: Value) -> int | None:
-    """Return the only number that a value can be, or None if it can be null or several numbers."""
+    """Return the only number that a value can have by its type and range, or None if it can be null
+    or have several numbers.
+    """
     if value.type.nullable:
         return None
     low, high = range_of(value)

@@ -17,8 +17,8 @@ def is_optional_by_version(key: str) -> bool:
 
 
 def version_ranges(r: Record) -> dict[str, tuple[tuple[Versions, Span], ...]]:
-    """Return the version ranges of each key whose value differs between versions. ``array.`` precedes keys of
-    elements.
+    """Return the version ranges, with places, of each key whose value is given by version
+    (``Ranged``). Keys of array elements begin with ``array.``. Return ``{}`` if there is none.
     """
     return {
         key: tuple((part, span) for part, _, span in ranged.parts)
@@ -29,9 +29,11 @@ def version_ranges(r: Record) -> dict[str, tuple[tuple[Versions, Span], ...]]:
 def types_by_version(
     r: Record, type_of: Callable[[Record], FieldType]
 ) -> tuple[tuple[Versions, FieldType], ...]:
-    """Return the type of a field in each range of versions, or ``()`` if it is equal in all versions.
+    """Return (versions, type) for each range of versions in which every key by version has a value,
+    or ``()`` if no key is given by version. If no such range exists, return the type of the first
+    values for all versions.
 
-    Of overlapping ranges the first one counts. Versions without a range get no type, which a check reports.
+    Of overlapping ranges the first counts. A check reports versions without a range.
     """
     ranged = dict(_iterate_ranged(r))
     if not ranged:
@@ -44,7 +46,9 @@ def types_by_version(
 
 
 def _iterate_ranged(r: Record, before: str = "") -> Iterator[tuple[str, Ranged]]:
-    """Yield the keys of a record, and of its array elements, whose values differ between versions."""
+    """Yield (key, values by version) for each key of a record, and of its array elements
+    (``array.key``), that is given by version.
+    """
     for key, value in r.values.items():
         if isinstance(value.value, Ranged):
             yield before + key, value.value
@@ -53,7 +57,10 @@ def _iterate_ranged(r: Record, before: str = "") -> Iterator[tuple[str, Ranged]]
 
 
 def _iterate_cells(r: Record, ranged: Mapping[str, Ranged]) -> Iterator[tuple[Versions, Record]]:
-    """Yield ranges of versions in which every key has one value, each with the record of these values."""
+    """Yield ranges of versions, ascending and without gaps inside, with the record of the values
+    for that range. Of overlapping ranges the first counts. Ranges in which a key has no value are
+    left out, unless the key may be missing in some versions.
+    """
     every = [part for each in ranged.values() for part, _, _ in each.parts]
     begins = {0} | {part.low for part in every}
     begins |= {part.high + 1 for part in every if part.high is not None}
@@ -70,7 +77,9 @@ def _iterate_cells(r: Record, ranged: Mapping[str, Ranged]) -> Iterator[tuple[Ve
 
 
 def _with_values(r: Record, found: Mapping[str, Value], before: str = "") -> Record:
-    """Return the record with values by version replaced by those in ``found``, or left out."""
+    """Return the record with each value by version replaced by its value in ``found``, or left out
+    if ``found`` has none. ``before`` is the prefix of the keys in ``found``.
+    """
     values: dict[str, Value] = {}
     for key, value in r.values.items():
         if isinstance(value.value, Ranged):

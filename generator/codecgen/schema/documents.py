@@ -57,7 +57,7 @@ from codecgen.schema.uses import Used
 
 
 class ModelBuilder:
-    """Builds a model from documents, one by one. ``reader`` collects the diagnostics."""
+    """Builds a model from YAML documents, one by one. ``reader`` collects the diagnostics."""
 
     def __init__(self, manifest: Manifest) -> None:
         self.manifest = manifest
@@ -77,7 +77,10 @@ class ModelBuilder:
         self.flexible: Flexible | None = None
 
     def build(self, files: Mapping[str, str], used: Used) -> Model:
-        """Return the model of all documents so far, with cases, versions and enum numbers inferred."""
+        """Return the model of all documents added so far, with cases, versions and enum numbers
+        inferred. ``used`` has the declarations of used directories. Names of documents that were
+        invalid and are not declared elsewhere are in ``broken``.
+        """
         found = drop_needless_versions(self.layouts, self.local_names)
         every = Declarations(found, used.layouts)
         enums = Declarations(self.enums, used.enums)
@@ -110,7 +113,10 @@ class ModelBuilder:
     # ------------------------------------------------------------ documents
 
     def add_document(self, node: yaml_tree.Mapping) -> None:
-        """Add the declaration of one document. A document that does not fit is reported and marked as broken."""
+        """Add the layout, text, choice, view or enums of one document. If it has not exactly one of
+        these keys, or does not match its form, report it and add nothing; names of a document that
+        does not match become broken.
+        """
         kinds = [kind for kind in grammar.DOCUMENTS if node.get(kind) is not None]
         if len(kinds) != 1:
             words = ", ".join(grammar.DOCUMENTS)
@@ -131,7 +137,9 @@ class ModelBuilder:
         build[kinds[0]](record)
 
     def declare(self, name: str, span: Span) -> bool:
-        """Record the place of a name. Returns False after a diagnostic if the name is already declared."""
+        """Record the place of a name and return True. If the name is declared already, report it,
+        keep the first place and return False.
+        """
         if name in self.declared:
             first = self.declared[name]
             self.reader.report(
@@ -142,7 +150,9 @@ class ModelBuilder:
         return True
 
     def add_layout(self, r: Record) -> None:
-        """Add a layout, and the layouts that are written inline in its fields."""
+        """Add a layout and its inline layouts. Report a name that is declared already, and then add
+        nothing; report version notes whose key is no number, and leave them out.
+        """
         name = str(r["layout"])
         if not self.declare(name, r.at("layout")):
             return
@@ -192,14 +202,16 @@ class ModelBuilder:
             self.texts[name] = _make_text(r)
 
     def add_choice(self, r: Record) -> None:
-        """Add a choice."""
+        """Add a choice. Report a name that is declared already, and then add nothing."""
         name = str(r["choice"])
         if not self.declare(name, r.at("choice")):
             return
         self.choices[name] = _make_choice(self.reader, r)
 
     def add_view(self, r: Record) -> None:
-        """Add a view. Views have a namespace of their own."""
+        """Add a view. If another view has the name, report it and add nothing; names of layouts and
+        other declarations do not collide with views.
+        """
         name = str(r["view"])
         if name in self.views:
             first = self.views[name].span
@@ -219,7 +231,9 @@ class ModelBuilder:
         )
 
     def add_enums(self, r: Record) -> None:
-        """Add all enums of a document."""
+        """Add all enums of a document. Report each name that is declared already and skip that
+        enum.
+        """
         for name, entry in cast(dict[str, Value], r["enums"]).items():
             key, inner = cast(Any, entry.value)
             if not self.declare(name, key.span):
@@ -250,7 +264,9 @@ class ModelBuilder:
     # ------------------------------------------------------------ fields
 
     def make_fields(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
-        """Return the fields of a layout or of an inline layout."""
+        """Return the fields of a layout or of an inline layout in order, untagged ones only. Each
+        array that a field counts has the name of that field in ``counted_by``.
+        """
         spans = forms.key_spans(r["fields"])
         entries = forms.entries(r["fields"])
         counted = frozenset(v["counts"] for _, v in entries if isinstance(v, Record))
@@ -261,15 +277,17 @@ class ModelBuilder:
         )
 
     def make_tagged_fields(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
-        """Return the tagged fields of a layout, followed by the field for their section."""
+        """Return the tagged fields of a layout in order, followed by the field for their section if
+        a version is flexible.
+        """
         spans = forms.key_spans(r["tagged"])
         entries = forms.entries(r["tagged"])
         fields = [self.make_field(n, value, spans[n], accepts, tagged=True) for n, value in entries]
         return (*fields, *section(self.flexible, r.at("flexible"), accepts))
 
     def make_local_layout(self, r: Record, span: Span, accepts: frozenset[str]) -> Reference:
-        """Add an inline layout and return a reference to it. Its name is the path to the field, joined with
-        ``_``.
+        """Add an inline layout and return a reference to it. Its name is the path to the field,
+        joined with ``_``. If another declaration has that name, report it and add nothing.
         """
         name = "_".join(self.path)
         if self.declared.get(name) is span:
@@ -290,7 +308,10 @@ class ModelBuilder:
         counted: bool = False,
         tagged: bool = False,
     ) -> Field:
-        """Return a field. ``accepts`` are the tolerances of the layout, which its fields inherit."""
+        """Return a field, with the type of the last versions if its type differs by version. Report
+        a tagged field without ``tag``, and a ``tag`` on another field. ``accepts`` are the
+        tolerances of the layout, which the field inherits.
+        """
         around = cast(Any, self.around["endian"] or "big")
         if isinstance(value, str) and value not in FLEXIBLE:
             return Field(name, ScalarType(value), span, around, accepts=accepts)
@@ -344,7 +365,9 @@ class ModelBuilder:
         )
 
     def make_type(self, r: Record, span: Span, accepts: frozenset[str]) -> FieldType:
-        """Return the type of a field, in one version if the type differs between versions."""
+        """Return the type of a field (scalar, bits, bytes, padding, struct, choice or array) from a
+        record without values by version. Inline layouts are added to the model.
+        """
         only = forms.words(r["only"]) if "only" in r else None
         if "type" in r:
             return ScalarType(str(r["type"]), cast(str | None, r["enum"]), only)
@@ -378,7 +401,9 @@ class ModelBuilder:
         )
 
     def make_element(self, r: Record, span: Span, accepts: frozenset[str]) -> Element:
-        """Return the type of the elements of an array."""
+        """Return the type of the elements of an array: a scalar, bytes, a choice or a reference to
+        a layout. An inline layout is added to the model.
+        """
         match r["array"]:
             case str(name):
                 return ScalarType(name)
@@ -394,7 +419,9 @@ class ModelBuilder:
     # ------------------------------------------------------------ beside the fields
 
     def make_derived(self, r: Record) -> list[Derived]:
-        """Return the derived values of a layout and of the elements of its arrays."""
+        """Return the derived values of a layout and of the elements of its arrays, in order. Values
+        that do not match their form are reported and left out.
+        """
         out = []
         for name, node in forms.entries(r["derived"]):
             span = forms.key_spans(r["derived"])[name]
@@ -411,7 +438,10 @@ class ModelBuilder:
 
 
 def _read_presence(r: Record) -> tuple[str | None, int | None, Expression | None]:
-    """Return the type of the number before an optional layout, the number that means null, and its version."""
+    """Return (type of the presence number, number that means null, version expression) of a field
+    that holds a layout; None for each that is not given. The first two are None in versions in
+    which the field cannot be null.
+    """
     version = cast(Expression | None, r["version"])
     if "nullable" in r and "null" not in r:  # not in this version
         return None, None, version
@@ -419,7 +449,10 @@ def _read_presence(r: Record) -> tuple[str | None, int | None, Expression | None
 
 
 def _make_choice(reader: Reader, r: Record) -> Choice:
-    """Return the choice of a document. Invalid cases are reported."""
+    """Return the choice of a document with its cases in order; a case of a number range becomes one
+    per number. Report cases that are no valid range, and leave them out. Once there are more than
+    ``MAX_CASES``, report that and leave out the rest.
+    """
     given = cast(str | None, r["given"])
     cases: list[tuple[int | str, Reference]] = []
     places = r.places()
@@ -447,8 +480,9 @@ def _make_choice(reader: Reader, r: Record) -> Choice:
 
 
 def _case_values(reader: Reader, key: str, span: Span) -> Sequence[int | str]:
-    """Return the discriminators of a case: a word, a number, or all numbers of a range. Empty after a
-    diagnostic.
+    """Return the discriminators of a case: a word, one number, or all numbers of a range such as
+    ``0-3``. Report a range that is invalid, descends or is longer than ``MAX_CASES``, and return
+    ``()``.
     """
     number = parse_integer(key)
     if number is not None or not key[:1].isdecimal():
@@ -464,7 +498,9 @@ _KINDS: tuple[Kind, ...] = ("decimal", "string", "uuid")
 
 
 def _make_text(r: Record) -> Text:
-    """Return the text of a document."""
+    """Return the text of a document, with its lines or properties and examples. Repeated lines get
+    the name of the line that counts them in ``counted_by``, or None.
+    """
     accepts = frozenset(forms.words(r["accepts"]))
     lines = tuple(
         _make_text_line(name, line, span, accepts) for name, line, span in _text_entries(r["lines"])
@@ -504,7 +540,9 @@ def _text_entries(value: object) -> list[tuple[str, Record, Span]]:
 def _make_text_line(
     name: str, r: Record, span: Span, accepts: frozenset[str]
 ) -> TextValue | EachLine:
-    """Return a line of a text: a single value, or repeated lines."""
+    """Return a line of a text: an EachLine for the key ``each`` (repeated lines), else a TextValue.
+    ``accepts`` are the tolerances of the text, which the line inherits.
+    """
     if "each" not in r:
         return _make_text_value(name, r, span, accepts)
     return EachLine(
@@ -521,7 +559,9 @@ def _make_text_line(
 
 
 def _make_text_value(name: str, r: Record, span: Span, accepts: frozenset[str]) -> TextValue:
-    """Return a value of a text."""
+    """Return a value of a text. Its kind is the first of the kind keys (such as ``decimal`` or
+    ``string``) in its record; its property key is ``spelled``, or else its name.
+    """
     kind = next(kind for kind in _KINDS if kind in r)
     return TextValue(
         name=name,
@@ -545,7 +585,9 @@ def _make_text_value(name: str, r: Record, span: Span, accepts: frozenset[str]) 
 
 
 def _make_text_example(r: Record) -> TextExample:
-    """Return an example of a text."""
+    """Return an example of a text with its values as Python objects. ``data`` is the text as UTF-8,
+    or None if the example gives values only.
+    """
     node = cast(Any, r["values"])
     places = {"values": r.at("values"), **dict(forms.value_places(node, "values"))}
     data = cast(str | None, r["text"])

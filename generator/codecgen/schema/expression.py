@@ -182,7 +182,9 @@ class _Parser:
         self.depth = 0
 
     def parse(self) -> Node:
-        """Return the node of the whole text. Raise ExpressionError if text remains."""
+        """Return the node of the whole text. Raise ExpressionError at the first token that does not
+        fit, if text remains after the expression, or if it is nested too deep.
+        """
         node = self.parse_expression()
         if self.at < len(self.tokens):
             token, column = self.tokens[self.at]
@@ -195,7 +197,9 @@ class _Parser:
         return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
 
     def take(self) -> tuple[str, int]:
-        """Consume the next token. Return it with its column. Raise ExpressionError at the end."""
+        """Consume the next token and return it with its column (from 0). Raise ExpressionError if
+        no token is left.
+        """
         if self.at >= len(self.tokens):
             raise ExpressionError("the expression ends too early", max(len(self.text) - 1, 0))
         self.at += 1
@@ -208,8 +212,9 @@ class _Parser:
             raise ExpressionError(f"{wanted!r} is expected, not {token!r}", column, len(token))
 
     def parse_expression(self) -> Node:
-        """Parse ``if .. then .. else ..`` or a disjunction. Raise ExpressionError at the first
-        token that does not fit, or if expressions nest too deep.
+        """Parse ``if .. then .. else ..`` or a disjunction, and return its node. Raise
+        ExpressionError at the first token that does not fit, or if expressions nest more than
+        ``MAX_DEPTH`` deep.
         """
         self.depth += 1
         if self.depth > MAX_DEPTH:
@@ -227,8 +232,8 @@ class _Parser:
             self.depth -= 1
 
     def parse_disjunction(self) -> Node:
-        """Parse operands joined with ``or``. Raise ExpressionError at the first token that does not
-        fit.
+        """Parse one operand, or several joined with ``or`` (left-associative), and return the node.
+        Raise ExpressionError at the first token that does not fit.
         """
         node = self.parse_conjunction()
         while self.peek() == "or":
@@ -237,8 +242,8 @@ class _Parser:
         return node
 
     def parse_conjunction(self) -> Node:
-        """Parse operands joined with ``and``. Raise ExpressionError at the first token that does
-        not fit.
+        """Parse one operand, or several joined with ``and`` (left-associative), and return the
+        node. Raise ExpressionError at the first token that does not fit.
         """
         node = self.parse_negation()
         while self.peek() == "and":
@@ -247,8 +252,9 @@ class _Parser:
         return node
 
     def parse_negation(self) -> Node:
-        """Parse a comparison, after any number of ``not``. Raise ExpressionError at the first token
-        that does not fit, or if there are too many ``not``.
+        """Parse a comparison, after any number of ``not``, and return its node. Raise
+        ExpressionError at the first token that does not fit, or if it nests more than ``MAX_DEPTH``
+        deep.
         """
         if self.peek() != "not":
             return self.parse_comparison()
@@ -261,8 +267,8 @@ class _Parser:
         return node
 
     def parse_comparison(self) -> Node:
-        """Parse a sum, or a comparison of two sums. Raise ExpressionError at the first token that
-        does not fit.
+        """Parse a sum, or one comparison of two sums, and return its node; comparisons do not
+        chain. Raise ExpressionError at the first token that does not fit.
         """
         node = self.parse_sum()
         if self.peek() in _COMPARISONS:
@@ -271,8 +277,8 @@ class _Parser:
         return node
 
     def parse_sum(self) -> Node:
-        """Parse operands joined with ``+`` and ``-``. Raise ExpressionError at the first token that
-        does not fit.
+        """Parse one operand, or several joined with ``+`` and ``-`` (left-associative), and return
+        the node. Raise ExpressionError at the first token that does not fit.
         """
         node = self.parse_atom()
         while self.peek() in ("+", "-"):
@@ -281,8 +287,9 @@ class _Parser:
         return node
 
     def parse_atom(self) -> Node:
-        """Parse a number, a constant, a path, ``first(..)`` and the like, or an expression in
-        parentheses. Raise ExpressionError at the first token that does not fit.
+        """Parse a number (perhaps after ``-``), ``true``, ``false``, ``null``, a path,
+        ``first(..)`` and the like, or an expression in parentheses, and return its node. Raise
+        ExpressionError at the first token that does not fit, or at the end.
         """
         token, column = self.take()
         if token == "(":
@@ -312,8 +319,8 @@ class _Parser:
         return self.parse_path(token, column)
 
     def parse_path(self, token: str, column: int) -> Path:
-        """Parse a path that begins with ``token``, which stands at ``column`` (from 0). Raise
-        ExpressionError if a name is missing after a dot.
+        """Parse a path whose first name is ``token``, at ``column`` (from 0), and return it. Raise
+        ExpressionError if ``token`` or what follows a dot is no name.
         """
         names = [self.require_name(token, column)]
         while self.peek() == ".":
@@ -344,7 +351,9 @@ def source(node: Node) -> str:
 
 
 def pieces(node: Node) -> Iterator[str | Path]:
-    """Yield the text of a node in pieces: field names as paths, everything else as str."""
+    """Yield the text of a node in pieces, in order: field paths as Path, everything else as str.
+    Parentheses are added only where they are needed.
+    """
     match node:
         case Number(value):
             yield str(value)
@@ -378,7 +387,9 @@ def pieces(node: Node) -> Iterator[str | Path]:
 
 
 def _precedence(node: Node) -> int:
-    """Return the precedence of a node. A higher number binds more tightly."""
+    """Return the precedence of a node, from 0 (``if``) over ``or``, ``and``, ``not``, comparisons
+    and sums to 6 for all others. A higher number binds more tightly.
+    """
     match node:
         case If():
             return 0
@@ -407,7 +418,9 @@ def _pieces_in_parentheses(node: Node, least: int) -> Iterator[str | Path]:
 
 
 def _iterate_paths(node: Node) -> Iterator[Path]:
-    """Yield the field paths in a node."""
+    """Yield the field paths in a node from left to right, repeats included. Of ``first(array).x``
+    and the like, only the array.
+    """
     match node:
         case Path():
             yield node

@@ -22,7 +22,9 @@ _OLD = {"string": "i16", "bytes": "i32", "count": "i32"}
 
 @dataclass(frozen=True, slots=True)
 class Flexible:
-    """Which versions of a layout are flexible: those from ``first`` on (None: none is), of all its ``versions``."""
+    """Versions of a layout that are flexible (compact lengths, tagged fields): those from ``first``
+    on, or none if it is None. ``versions`` are all versions of the layout.
+    """
 
     first: int | None
     versions: Versions | None
@@ -30,8 +32,9 @@ class Flexible:
     def split_versions(
         self, own: Versions | None, nullable: Versions | None
     ) -> Iterator[tuple[Versions, bool, bool]]:
-        """Yield the versions of a field in ranges: (versions, whether they are flexible, whether the field can
-        be null).
+        """Yield the versions of a field in ascending ranges as (versions, whether they are
+        flexible, whether the field can be null). ``own`` limits the versions, ``nullable`` are
+        those with null. Yield one range ``0+`` if the layout has no versions.
         """
         around = self.versions or Versions(0, None)
         low = max(around.low, own.low) if own is not None else around.low
@@ -66,8 +69,8 @@ class Flexible:
 
 
 def flexible_of(r: Record) -> Flexible | None:
-    """Return which versions of a layout are flexible; None if its record has no key
-    ``flexible``.
+    """Return which versions of a layout are flexible; none if it says ``never``. Return None if its
+    record has no key ``flexible``.
     """
     said = r["flexible"]
     if said is None:
@@ -77,7 +80,9 @@ def flexible_of(r: Record) -> Flexible | None:
 
 
 def section(flexible: Flexible | None, span: Span, accepts: frozenset[str]) -> tuple[Field, ...]:
-    """Return the field for the section of tagged fields, or ``()`` if no version is flexible."""
+    """Return the hidden field for the section of tagged fields, in the flexible versions only, or
+    ``()`` if the layout has no ``flexible`` or no version is flexible.
+    """
     if flexible is None or not flexible.has_section:
         return ()
     doc = "Tagged fields that this layout does not name."
@@ -102,7 +107,9 @@ def field_record(word: str, span: Span) -> Record:
 def with_lengths(
     reader: Reader, r: Record, name: str, flexible: Flexible | None, *, counted: bool, tagged: bool
 ) -> Record:
-    """Return the record of a field with explicit length types for each version.
+    """Return the record of a field with the length and null types that follow from ``flexible``,
+    for each version. Report ``nullable`` in a layout without ``flexible``, in versions that do not
+    exist, or on a field without such a length; a record without ``flexible`` is returned unchanged.
 
     Args:
         reader: Collects diagnostics about keys that do not fit.
@@ -174,8 +181,9 @@ def _merge_ranges(
     value_of: Callable[[bool, bool], object],
     span: Span,
 ) -> Value:
-    """Return one value if it is equal in all versions, and otherwise a value for each range of versions that
-    has one.
+    """Return one value if ``value_of(flexible, nullable)`` gives the same, and not None, for all
+    ``parts``; otherwise a ``Ranged``, with adjacent equal ranges merged and ranges of None left
+    out.
     """
     found = [(versions, value_of(new, null)) for versions, new, null in parts]
     if all(value == found[0][1] for _, value in found) and found[0][1] is not None:

@@ -55,9 +55,9 @@ def key_spans(value: object) -> dict[str, Span]:
 
 
 def to_python(node: yaml_tree.Node) -> object:
-    """Return the values of an example as Python objects.
-
-    ``{hex: ..}`` becomes bytes if it has valid digits. Text remains str, also for fields of bytes.
+    """Return the values of an example as Python objects: lists, dicts, str, int, bool, None. Quoted
+    text stays str. ``{hex: ..}`` becomes bytes if its digits are valid, else a dict. Unquoted words
+    that are no number stay str.
     """
     if isinstance(node, yaml_tree.Sequence):
         return [to_python(item) for item in node.items]
@@ -78,7 +78,9 @@ def to_python(node: yaml_tree.Node) -> object:
 
 
 def value_places(node: yaml_tree.Node, path: str) -> Iterator[tuple[str, Span]]:
-    """Yield the place of each value of an example, by path: ``is.records[0].key``."""
+    """Yield (path, place) for each value inside an example: ``is.records[0].key``. A mapping value
+    has the place of its key. ``path`` is the prefix; the root itself is not yielded.
+    """
     if isinstance(node, yaml_tree.Mapping):
         for key, child in node.entries:
             yield f"{path}.{key.text}", key.span
@@ -103,7 +105,9 @@ def bytes_type(r: Record) -> BytesType:
 
 
 def choice_type(r: Record) -> ChoiceType:
-    """Return the type of a field or element that is a case of a choice."""
+    """Return the type of a field or array element that is one of the layouts of a choice. Its cases
+    stay empty until they are inferred; ``unknown: bytes`` accepts values without a case.
+    """
     return ChoiceType(
         choice=str(r["choice"]),
         span=r.at("choice"),
@@ -116,7 +120,7 @@ def choice_type(r: Record) -> ChoiceType:
 
 
 def absent_default(r: Record) -> Expression | None:
-    """Return the number under ``absent`` as a default, or None if the key is missing."""
+    """Return the number under ``absent`` as a default expression, or None if the key is missing."""
     if "absent" not in r:
         return None
     span = r.at("absent")
@@ -124,7 +128,10 @@ def absent_default(r: Record) -> Expression | None:
 
 
 def field_range(r: Record, key: str) -> FieldRange | None:
-    """Return the field range under ``key``, or None. An empty first name stands for the field after this one."""
+    """Return the field range under ``key``, or None if the key is missing. For the word ``rest``
+    its first name is empty, which stands for the field after this one, and its end is the end of
+    the layout.
+    """
     value = r[key]
     if value is None:
         return None
@@ -134,7 +141,9 @@ def field_range(r: Record, key: str) -> FieldRange | None:
 
 
 def covered(r: Record) -> tuple[FieldRange, ...]:
-    """Return the ranges that a checksum covers, or ``()``."""
+    """Return the field ranges that a checksum covers, in order, or ``()`` if the field has no
+    ``covers``.
+    """
     value = r["covers"]
     if not isinstance(value, tuple):
         one = field_range(r, "covers")
@@ -154,7 +163,9 @@ def formerly(value: object) -> Formerly | None:
 
 
 def misprint(value: object) -> Misprint | None:
-    """Return what a document says wrongly about a field, or None."""
+    """Return the Misprint in a record: what a document says wrongly about a field, until which
+    release and in which versions. Return None if ``value`` is not a record.
+    """
     if not isinstance(value, Record):
         return None
     until = cast(str | None, value["until"])
@@ -164,7 +175,10 @@ def misprint(value: object) -> Misprint | None:
 
 
 def message(value: object) -> Message | None:
-    """Return what a layout is in a protocol, or None if it is no message."""
+    """Return the Message (role in a request and response protocol) of a record, or None if
+    ``value`` is not a record. A header that is given for all versions has the range ``0+``; without
+    one ``headers`` is ``()``.
+    """
     if not isinstance(value, Record):
         return None
     header = value["header"]
@@ -199,7 +213,9 @@ def sensitive(value: object) -> Sensitive | None:
 
 
 def compression(r: Record) -> Compression:
-    """Return how an array is compressed. The enum of its codec is filled in later."""
+    """Return how an array is compressed: the expression that selects the codec, size limit,
+    excluded codecs, variants. Its enum is ``""`` until it is inferred.
+    """
     variants = tuple(
         (codec, cast(Versions | None, v["versions"]), str(v["write"]), str(v["read"]))
         for codec, v in entries(r["variants"])
@@ -255,7 +271,9 @@ def accepted_breaks(value: object) -> Iterator[AcceptedBreak]:
 
 
 def fills(value: object) -> Iterator[Fill]:
-    """Yield the ``Fill`` of each value that builders write into the elements of arrays."""
+    """Yield a Fill for each value that builders write into the elements of arrays, in order.
+    ``otherwise`` is None for ``index``. Yield nothing if ``value`` is None.
+    """
     for array, fields in entries(value):
         for name, r in entries(fields):
             yield Fill(
@@ -270,7 +288,9 @@ def fills(value: object) -> Iterator[Fill]:
 
 
 def columns(value: object) -> tuple[Column, ...]:
-    """Return the columns of a view, or of a struct or list, in order."""
+    """Return the columns of a view, struct or list of structs, in order. Return ``()`` if ``value``
+    is the name of a type, as for a list of plain values.
+    """
     if isinstance(value, str):
         return ()  # the type of what is in a list
     spans = key_spans(value)
@@ -305,7 +325,9 @@ def _list_element(c: Record) -> Column | None:
 
 
 def rows(r: Record) -> Rows:
-    """Return the rows of a view, made of one layout or of the parts of a payload."""
+    """Return one section of rows of a view. Rows of a layout have ``layout``; rows of payload parts
+    have ``parts``, and an empty layout.
+    """
     return Rows(
         layout="" if isinstance(r["of"], dict) else str(r["of"]),
         each=cast(str | None, r["each"]),
@@ -321,7 +343,9 @@ def rows(r: Record) -> Rows:
 
 
 def _make_write(r: object) -> Write | None:
-    """Return how rows are written, or None if the view does not say. Bits are named ``field.bit``."""
+    """Return how rows are written: expressions for fields of the entry and of the item, with bits
+    named ``field.bit``. Return None if ``r`` is not a record.
+    """
     if not isinstance(r, Record):
         return None
     places: dict[str, Span] = {}
@@ -341,7 +365,9 @@ def _make_write(r: object) -> Write | None:
 
 
 def bit(name: str, r: Record, span: Span) -> BitMember:
-    """Return a member of a word of bits. Reserved members get their positions later."""
+    """Return a bit member with its lowest and highest bit. A member without ``at`` (a reserved one)
+    has 0 for both until its bits are inferred.
+    """
     low, high = cast(tuple[int, int], r["at"] or (0, 0))
     return BitMember(
         name=name,
@@ -402,7 +428,10 @@ _NOTHING = ("", "null", "~")
 
 
 def constant(reader: Reader, r: Record) -> Constant | None:
-    """Return the constant of a field. Returns None if it has none, or after a diagnostic."""
+    """Return the constant of a field: int, bool, text, or bytes (for ``{hex: ..}`` and ASCII text
+    of bytes fields). Return None if the field has none; report null, empty values, lists and bad
+    hex, and return None.
+    """
     node = r["const"]
     if isinstance(node, yaml_tree.Scalar):
         if not node.plain:
@@ -424,8 +453,9 @@ def constant(reader: Reader, r: Record) -> Constant | None:
 
 
 def default(reader: Reader, r: Record) -> Expression | None:
-    """Return the default of a field. Returns None if it has none, if it is an empty list or layout, or after a
-    diagnostic.
+    """Return the default of a field as an expression. Return None if it has none or it is ``[]``
+    for an array or ``{}`` for a tagged layout; report these for other fields, and values that are
+    invalid, and return None.
     """
     node = r["default"]
     if isinstance(node, yaml_tree.Sequence):
@@ -465,7 +495,9 @@ def _encode_text(text: str, r: Record) -> str | bytes:
 
 
 def _literal_bytes(reader: Reader, node: yaml_tree.Mapping) -> bytes | None:
-    """Return the bytes of ``{hex: ..}``. Returns None after a diagnostic."""
+    """Return the bytes of ``{hex: ..}``. Report other keys and bad hexadecimal digits, and return
+    None.
+    """
     child = node.get("hex")
     if len(node.entries) == 1 and isinstance(child, yaml_tree.Scalar):
         data = parse_hex(child.text)

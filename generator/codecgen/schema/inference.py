@@ -35,7 +35,9 @@ def complete_layout(
 
 
 def _with_constants(layout: Layout, enums: Mapping[str, Enum]) -> Layout:
-    """Return the layout with enum constants replaced by their numbers."""
+    """Return the layout with constants that are names of enum values replaced by their numbers.
+    Unknown names stay text.
+    """
     fields = []
     for f in layout.fields:
         if isinstance(f.const, str) and isinstance(f.type, ScalarType):
@@ -52,8 +54,8 @@ def find_enum_number(word: str, enum: str | None, enums: Mapping[str, Enum]) -> 
 
 
 def _with_codecs(layout: Layout) -> Layout:
-    """Return the layout with the enum of each compression filled in: that of the field that names
-    the codec.
+    """Return the layout with the enum of each array compression filled in: that of the field or
+    bits that select the codec, or ``""`` if there is none.
     """
     fields = []
     for f in layout.fields:
@@ -66,9 +68,9 @@ def _with_codecs(layout: Layout) -> Layout:
 
 
 def _with_versions(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
-    """Return the layout with the version of each reference to a layout with a single version.
-
-    A reference stays open if the layout itself has the same versions.
+    """Return the layout with the version filled in for each reference, from a struct or array
+    element, to a layout of a single version. References stay open if the layout has the same single
+    version, or the held one has a version field.
     """
 
     def named(ref: Reference) -> Reference:
@@ -90,7 +92,9 @@ def _with_versions(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
 
 
 def _find_enum(by: Expression, layout: Layout) -> str:
-    """Return the enum of the field or bits that a path names, or ``""`` if there is none."""
+    """Return the enum of the scalar field (``name``) or bit member (``name.bit``) that ``by``
+    names, or ``""`` if it is no such path or has no enum.
+    """
     names = by.node.names if isinstance(by.node, Path) else ()
     field = next((f for f in layout.fields if names and f.name == names[0]), None)
     if field is not None and isinstance(field.type, ScalarType) and len(names) == 1:
@@ -106,7 +110,10 @@ def with_numbers(
     enums: Mapping[str, Enum],
     choices: Mapping[str, Choice],
 ) -> Choice:
-    """Return the choice with enum values as numbers, and with the versions that its cases imply."""
+    """Return the choice with names of enum values in its cases as numbers where they are known, and
+    with the version of each case that has only one or is selected by it. A choice that is not
+    decided by a field is returned unchanged.
+    """
     if choice.by is None:
         return choice
     cases: list[tuple[int | str, Reference]] = []
@@ -133,7 +140,9 @@ def with_numbers(
 
 
 def with_cases(layout: Layout, choices: Mapping[str, Choice], enums: Mapping[str, Enum]) -> Layout:
-    """Return the layout with the cases of the choices in its fields filled in."""
+    """Return the layout with the cases, discriminator and enum of each choice in its fields and
+    array elements filled in. Unknown choices stay without cases.
+    """
 
     def filled(type_: FieldType) -> FieldType:
         if isinstance(type_, ArrayType) and isinstance(type_.element, ChoiceType):
@@ -150,7 +159,9 @@ def with_cases(layout: Layout, choices: Mapping[str, Choice], enums: Mapping[str
 def _fill_choice(
     type_: ChoiceType, choices: Mapping[str, Choice], enums: Mapping[str, Enum]
 ) -> ChoiceType:
-    """Return a choice in a field with its cases by number. Unknown enum values are left out."""
+    """Return a choice in a field with its discriminator, enum and cases by number. Cases whose enum
+    value is unknown are left out. Return ``type_`` unchanged if the choice is unknown.
+    """
     choice = choices.get(type_.choice)
     if choice is None:
         return type_
@@ -165,7 +176,9 @@ def _fill_choice(
 def local_layout(
     name: str, fields: tuple[Field, ...], span: Span, around: Record, accepts: frozenset[str]
 ) -> Layout:
-    """Return a layout for fields that are written inline. It has the byte order and the versions of ``around``."""
+    """Return the Layout of fields that are written inline in a field. It takes byte order,
+    versions, releases and flexible versions from ``around``, the record of the surrounding layout.
+    """
     return Layout(
         name=name,
         doc="",
@@ -184,8 +197,8 @@ def local_layout(
 def drop_needless_versions(
     layouts: Mapping[str, Layout], names: Iterable[str]
 ) -> dict[str, Layout]:
-    """Return the layouts; the layouts in ``names`` lose their versions if they are equal in all of
-    them.
+    """Return a copy of ``layouts`` in which each layout in ``names`` has no versions if no field of
+    it differs between versions.
     """
     out = dict(layouts)
     for name in names:
@@ -195,7 +208,9 @@ def drop_needless_versions(
 
 
 def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
-    """Return whether a field differs between versions of the layout around it."""
+    """Return whether a field differs between versions: it or a bit member has a version range, its
+    type differs, it holds a choice, or it holds a layout whose version the holder determines.
+    """
     refs = (ref for ref in references_of(f) if ref.version is None)
     held = (layouts[ref.layout] for ref in refs if ref.layout in layouts)
     inside = any(one.versions is not None and one.version_is is None for one in held)
@@ -205,8 +220,8 @@ def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
 
 
 def with_counts(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """Return the fields, with the name of the counting field set in each array that a field
-    counts.
+    """Return the fields with ``counted_by``, the name of the counting field, set in each array that
+    a field ``counts``. Other fields are unchanged.
     """
     counted = {f.counts: f.name for f in fields if f.counts}
     return tuple(

@@ -180,7 +180,9 @@ class Form:
 
 
 def kind_words(kind: Kind) -> str:
-    """Return words for a kind of value, for diagnostics."""
+    """Return words for a kind of value, for diagnostics: ``a number``, ``one of a, b``. Return ``a
+    type`` for more than six words, and ``text`` for kinds that are not listed.
+    """
     match kind:
         case OneOf(("rest",)):
             return "a range of fields"
@@ -230,7 +232,9 @@ def is_key(text: str, kind: MapOf) -> bool:
 
 
 def parse_number_range(text: str) -> range | None:
-    """Return the numbers of a range such as ``0-3``, or None if it is not a range, descends, or is too long."""
+    """Return the numbers of a range such as ``0-3``, both ends included. Return None if ``text`` is
+    no range, descends, or has more than ``MAX_CASES`` numbers.
+    """
     found = _NUMBERS.match(text)
     if found is None:
         return None

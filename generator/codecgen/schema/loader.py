@@ -27,11 +27,12 @@ _NOWHERE = Span(MANIFEST, 1, 1, 1)
 
 
 def read_files(directory: Path) -> dict[str, str]:
-    """Return the text of every YAML file below a directory, by its path relative to the directory
-    (with ``/``). Raise OSError if a file cannot be read.
+    """Return the text of every ``.yaml`` and ``.yml`` file below a directory, by relative path
+    (with ``/``), sorted. Skip hidden files and folders. Windows line ends become newlines. Return
+    ``{}`` if the directory does not exist. Raise OSError if a file cannot be read.
 
-    Hidden files are passed over. Bytes that are not UTF-8 become lone surrogates, which :func:`load` reports; of
-    a file that is too large no more is read than it takes to see that.
+    Bytes that are not UTF-8 become lone surrogates, which :func:`load` reports. Of a file that is
+    too large, only as much is read as shows that.
     """
     out = {}
     for path in directory.rglob("*.y*ml"):
@@ -48,10 +49,10 @@ def read_files(directory: Path) -> dict[str, str]:
 def load(
     files: Mapping[str, str], find: Find | None = None
 ) -> tuple[Model | None, list[Diagnostic]]:
-    """Return the model of schema files and all diagnostics.
-
-    The model is None without a usable manifest. Declarations that do not fit their form are left out. ``find``
-    locates used directories.
+    """Return the model of schema files, by name, and all diagnostics. The model is None if the
+    manifest is missing, invalid or in another language version. Declarations that do not match
+    their form and files named ``.yml`` are reported and left out. ``find`` locates used
+    directories.
     """
     if MANIFEST not in files:
         message = f"the schema directory has no {MANIFEST}"
@@ -90,7 +91,9 @@ def load(
 
 
 def _check_language(manifest: yaml_tree.Node) -> Diagnostic | None:
-    """Return a diagnostic if the files are in another language version, or None."""
+    """Return a diagnostic if the manifest states another language version than ``LANGUAGE``. Return
+    None if it is the same, missing, or no number, which is reported elsewhere.
+    """
     node = manifest.get("language") if isinstance(manifest, yaml_tree.Mapping) else None
     if not isinstance(node, yaml_tree.Scalar) or not _DIGITS.fullmatch(node.text):
         return None
@@ -106,7 +109,9 @@ def _check_language(manifest: yaml_tree.Node) -> Diagnostic | None:
 
 
 def _make_manifest(r: Record) -> Manifest:
-    """Return the manifest of a schema directory."""
+    """Return the manifest of a schema directory from its record, with defaults for missing keys:
+    ``snake`` spelling, and empty text, tuples and mappings.
+    """
     documents = r["documents"]
     return Manifest(
         package=str(r["package"]),

@@ -28,7 +28,9 @@ MAX_VERSIONS = 100
 
 
 def integer_range(name: str) -> tuple[int, int] | None:
-    """Return the smallest and largest number of an integer type, or None for other types."""
+    """Return the smallest and largest number, both included, of an integer or varint type, or None
+    for other and unknown types.
+    """
     scalar = find_scalar(name)
     if scalar is None or scalar.python != "int":
         return None
@@ -58,7 +60,9 @@ def members(f: Field) -> tuple[BitMember, ...]:
 
 
 def reference_of(f: Field) -> Reference | None:
-    """Return the layout that a field or its elements hold, or None if there is none or a choice of several."""
+    """Return the reference to the layout that a field or its elements hold, or None if they hold
+    none or a choice of several.
+    """
     if isinstance(f.type, StructType):
         return f.type.layout
     if isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
@@ -84,7 +88,10 @@ def bytes_of(f: Field) -> BytesType | None:
 
 
 def number_types(f: Field) -> list[str]:
-    """Return the scalar types in a field: its own, or those of its lengths, counts and elements."""
+    """Return the scalar types in the encoding of a field: its own or bit base, or those of its
+    count, length prefix, presence number and elements, in this order. Return ``[]`` for types
+    without numbers.
+    """
     match f.type:
         case ScalarType(name) | BitsType(name):
             return [name]
@@ -109,7 +116,10 @@ def index_of(layout: Layout, name: str) -> int | None:
 
 
 def range_bounds(layout: Layout, f: Field, field_range: FieldRange) -> tuple[int, int] | None:
-    """Return the first and last index of a field range, both included, or None if it names an unknown field."""
+    """Return the first and last index of a field range, both included, or None if it names an
+    unknown field. An empty first name stands for the field after ``f``, no last name for the last
+    field. The range can be empty or reversed.
+    """
     first = (
         index_of(layout, field_range.first)
         if field_range.first
@@ -131,8 +141,8 @@ def covered_parts(f: Field) -> Iterator[tuple[str, FieldRange]]:
 
 
 def has_fixed_size(f: Field) -> bool:
-    """Return whether a scalar, bits, bytes or text field has the same size for all values. False for other
-    types.
+    """Return whether a scalar, bits, bytes or text field has the same size for all values. False
+    for varints and for all other types, arrays and structs included.
     """
     match f.type:
         case ScalarType(name):
@@ -150,7 +160,9 @@ def has_byte_order(f: Field) -> bool:
 
 
 def all_versions(layout: Layout) -> tuple[int | None, ...]:
-    """Return the versions of a layout, or ``(None,)`` if it has none, is open, or has more than MAX_VERSIONS."""
+    """Return the versions of a layout in ascending order, or ``(None,)`` if it has none, has no
+    upper end, or has more than ``MAX_VERSIONS``.
+    """
     v = layout.versions
     if v is None or v.high is None or v.high - v.low >= MAX_VERSIONS:
         return (None,)
@@ -168,8 +180,8 @@ def exists_in(f: Field | BitMember, version: int | None) -> bool:
 
 
 def with_reserved_bits(base: str, members: list[BitMember]) -> list[BitMember]:
-    """Return the members with the reserved one placed on the first to the last free bit, or dropped if no bit
-    is free.
+    """Return the members with each reserved one placed from the first to the last bit that no other
+    member takes, or dropped if no bit is free. Bits between may belong to others.
     """
     width = SCALARS[base].bits
     taken = {bit for m in members if not m.reserved for bit in range(m.low, m.high + 1)}
@@ -187,7 +199,10 @@ def with_reserved_bits(base: str, members: list[BitMember]) -> list[BitMember]:
 def enum_uses(
     layout: Layout,
 ) -> Iterator[tuple[Field | BitMember, str, tuple[str, ...] | None]]:
-    """Yield the fields and members with enum values: (field or member, enum, allowed names or None for all)."""
+    """Yield (field or bit member, enum, names under ``only`` or None for all) for each scalar field
+    and bit member with an enum. Enums that a field has in other versions than its last type are not
+    yielded.
+    """
     for f in layout.fields:
         if isinstance(f.type, ScalarType) and f.type.enum is not None:
             yield f, f.type.enum, f.type.only
@@ -204,7 +219,10 @@ def enum_values(enum: Enum, only: tuple[str, ...] | None) -> Iterator[tuple[str,
 
 
 def enum_of(path: Path, layout: Layout, model: Model, item: Layout | None = None) -> str | None:
-    """Return the enum of the values of a path, or None. ``item`` is the layout of the current element."""
+    """Return the enum of the scalar field or bit member that a path names, or None if it names none
+    or has no enum. Paths that begin with ``item`` are looked up in ``item``, the layout of the
+    current element.
+    """
     names = path.names
     if names[0] == "item" and item is not None and len(names) > 1:
         return enum_of(Path(names[1:]), item, model)
@@ -219,7 +237,9 @@ def enum_of(path: Path, layout: Layout, model: Model, item: Layout | None = None
 
 
 def element_layout(layout: Layout, array: str | None, model: Model) -> Layout | None:
-    """Return the layout of the elements of an array, or None if they are not a layout."""
+    """Return the layout of the elements of an array, or None if ``array`` names no array of the
+    layout, or its elements are no known layout.
+    """
     field = next((f for f in layout.fields if f.name == array), None)
     if field is None or not isinstance(field.type, ArrayType):
         return None
@@ -228,8 +248,9 @@ def element_layout(layout: Layout, array: str | None, model: Model) -> Layout | 
 
 
 def null_as_read(type_: ArrayType | BytesType) -> int | None:
-    """Return the length or count that means null, as it is after decoding; None if null is not
-    allowed.
+    """Return the length or count that means null, as it is after decoding: 1 less for compact
+    lengths, which store the length plus 1. Return None if null is not allowed. For arrays only the
+    count is looked at.
     """
     if type_.null is None:
         return None

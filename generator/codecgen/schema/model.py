@@ -105,7 +105,10 @@ class Field:
         return tuple(replace(self, type=type_, types=()) for _, type_ in self.types)
 
     def in_versions(self, versions: Iterable[int | None]) -> Field:
-        """Return the field with the types of some versions. A version of None stands for any version."""
+        """Return the field with the types that it has in ``versions``; ``type`` is the last of
+        them. A version of None stands for any. All types are kept if none matches. A field of one
+        type is returned unchanged.
+        """
         if not self.types:
             return self
         wanted = tuple(versions)
@@ -475,7 +478,9 @@ class Model:
         return layouts or any(text.examples for text in self.texts.values())
 
     def modules(self) -> Mapping[str, tuple[Declared, ...]]:
-        """Return the declarations of each YAML file in its order, by file name."""
+        """Return the declarations (not views) of each YAML file in file order, by file name; names
+        are sorted. Files without declarations are left out.
+        """
         out: dict[str, list[Declared]] = {}
         things: list[Declared] = [*self.enums.values(), *self.layouts.values()]
         things += [*self.texts.values(), *self.choices.values()]

@@ -15,10 +15,9 @@ Cases = tuple[Case, ...]
 
 
 def with_layouts(choices: Mapping[str, Choice], every: Mapping[str, Choice]) -> dict[str, Choice]:
-    """Return the choices with nested choices replaced by their layouts.
-
-    ``every`` also has the choices of other directories. Cases that cannot be decided are left out, which a
-    check reports.
+    """Return the choices, by name, with each case that is a choice replaced by the cases of that
+    choice. Cases whose nested choice cannot be decided are left out; a check reports them.
+    ``every`` also has the choices of used directories.
     """
     known: dict[str, Cases] = {}
     return {
@@ -28,7 +27,9 @@ def with_layouts(choices: Mapping[str, Choice], every: Mapping[str, Choice]) -> 
 
 
 def _resolve_cases(choice: Choice, every: Mapping[str, Choice], known: dict[str, Cases]) -> Cases:
-    """Return the layouts of a choice by discriminator. ``known`` caches results and ends recursions."""
+    """Return the cases of a choice with nested choices replaced by their cases, at most
+    ``MAX_CASES`` + 1. ``known`` caches results; a choice inside itself has no cases there.
+    """
     if choice.name not in known:
         known[choice.name] = ()  # those that it holds itself have no end
         found = islice(_iterate_cases(choice, every, known), MAX_CASES + 1)
@@ -39,7 +40,10 @@ def _resolve_cases(choice: Choice, every: Mapping[str, Choice], known: dict[str,
 def _iterate_cases(
     choice: Choice, every: Mapping[str, Choice], known: dict[str, Cases]
 ) -> Iterator[Case]:
-    """Yield the cases of a choice, with the cases of nested choices in their places."""
+    """Yield the cases of a choice, with the cases of nested choices in their places. With the same
+    discriminator only the inner case of the same key counts; otherwise each inner case gets a Step.
+    Undecidable nested choices are skipped.
+    """
     for key, ref in choice.named:
         inner = every.get(ref.layout)
         if inner is None:
@@ -59,8 +63,8 @@ def _iterate_cases(
 
 
 def list_cases(choice: Choice) -> tuple[tuple[int | str, Reference, str | None], ...]:
-    """Return each case once: its discriminator, its layout, and the nested choice that decides further (or
-    None).
+    """Return each discriminator of a choice once, as (discriminator, its first layout, name of the
+    nested choice that decides further, or None).
     """
     out: dict[int | str, tuple[int | str, Reference, str | None]] = {}
     for key, ref in choice.cases:
@@ -91,7 +95,9 @@ def can_nest(choice: Choice, inner: Choice) -> bool:
 
 
 def first_layout(ref: Reference, choices: Mapping[str, Choice]) -> str:
-    """Return the name of the first layout that a case leads to, or of a choice if they nest without end."""
+    """Return the name of the first layout that a case leads to through nested choices. Return the
+    name of a choice if they nest without end or have no cases.
+    """
     name, seen = ref.layout, set[str]()
     while name in choices and name not in seen and choices[name].named:
         seen.add(name)

@@ -135,7 +135,10 @@ _TERNARY = re.compile(r"\b(?:when|default|valid|refuse|is)\s*:\s[^#]*?\s(\?)\s")
 
 
 def type_help(text: str, known: Collection[str]) -> str:
-    """Return help for a type of another language, or ``""``. ``known`` are the types that are allowed."""
+    """Return help that names our type for a type name of another language: integers such as
+    ``uint32`` if ``known``, the allowed types, has ours, and names of text and bytes types such as
+    ``varchar``. Return ``""`` for all other words.
+    """
     word = text.lower()
     found = _INTEGER.match(word)
     ours = _C_TYPES.get(word) or ((f"{found[1] or 'i'}{found[2]}",) if found else ())
@@ -151,7 +154,9 @@ def type_help(text: str, known: Collection[str]) -> str:
 
 
 def key_help(text: str, known: Collection[str]) -> str:
-    """Return help for a key of another language, or ``""``. ``known`` are the keys that are allowed."""
+    """Return help for a key name of another schema language: our key if it is in ``known``, the
+    allowed keys, or a sentence where we have no such key. Return ``""`` for other names.
+    """
     ours = _KEYS.get(text.lower(), "")
     if ours == _SIZE and "measures" not in known:
         return _WHOLE_SIZE if "fields" in known else ""
@@ -161,7 +166,10 @@ def key_help(text: str, known: Collection[str]) -> str:
 
 
 def word_help(text: str, known: Collection[str]) -> str:
-    """Return help for a word that is not one of ``known``, or ``""``."""
+    """Return help for a word that is not in ``known``: a type of another language, another spelling
+    or letter case of a known word, or a range where only ``rest`` is known. Return ``""`` if
+    nothing fits.
+    """
     if tuple(known) == ("rest",):
         whole = f"or {{from: {text}}} to the end of the layout"
         return f"write {{from: {text}, to: {text}}}, {whole}" if NAME.match(text) else ""
@@ -170,7 +178,9 @@ def word_help(text: str, known: Collection[str]) -> str:
 
 
 def name_help(text: str) -> str:
-    """Return help with the snake_case spelling of a name, or ``""`` if it has none."""
+    """Return help with the snake_case spelling of a name (``write ab_c``), or ``""`` if that is no
+    valid name either, or the name is too long.
+    """
     if len(text) > _LONGEST:
         return ""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[- ]+", "_", text).lower()
@@ -178,7 +188,7 @@ def name_help(text: str) -> str:
 
 
 def versions_help(text: str) -> str:
-    """Return help for a range of versions in another notation, or ``""``."""
+    """Return help for a version range in another notation, or ``""`` if it is none or descends."""
     for pattern, ours in _RANGES:
         found = pattern.match(text)
         if found is not None and int(found[1]) <= int(found[found.lastindex or 1]):
@@ -187,7 +197,9 @@ def versions_help(text: str) -> str:
 
 
 def bits_help(text: str) -> str:
-    """Return help for a range of bits in another notation, or ``""``."""
+    """Return help that writes two bit numbers in another notation as ``low-high``, in ascending
+    order, or ``""`` if ``text`` is no such range.
+    """
     found = _BITS.match(text)
     if found is None:
         return ""
@@ -196,7 +208,9 @@ def bits_help(text: str) -> str:
 
 
 def boolean_help(text: str) -> str:
-    """Return help for another spelling of true or false, or ``""``."""
+    """Return ``write true`` or ``write false`` for another spelling of a boolean (``yes``, ``on``,
+    ``1``, ``True`` and the like), or ``""``.
+    """
     words = {"yes": "true", "on": "true", "1": "true", "no": "false", "off": "false", "0": "false"}
     word = text.lower()
     ours = words.get(word, word)
@@ -209,7 +223,9 @@ def constant_help(text: str) -> str:
 
 
 def find_foreign_operator(text: str, at: int) -> tuple[str, str] | None:
-    """Return the foreign operator at index ``at`` and the help for it, or None if there is none."""
+    """Return the foreign operator or quotation mark at index ``at`` and the help for it, or None if
+    there is none. ``==`` and ``!=`` are our own.
+    """
     if text[at] in _QUOTES:
         return text[at], "values of an enum stand without quotes"
     found = _OPERATOR.match(text, at)
@@ -219,7 +235,10 @@ def find_foreign_operator(text: str, at: int) -> tuple[str, str] | None:
 
 
 def yaml_help(reason: str, line: str) -> tuple[str, int | None]:
-    """Return help for a YAML syntax error, and the column of its cause (from 1) if it differs, or None."""
+    """Return (help, column) for a YAML syntax error in ``line``. The help is ``""`` if no known
+    cause fits; the column (from 1) is None unless the cause, such as ``? :`` or ``!``, lies
+    elsewhere.
+    """
     if "'\\t'" in reason:
         return "indent with blanks, not with tabs", None
     ternary, negation = _TERNARY.search(line[:_WIDEST]), _NEGATION.search(line[:_WIDEST])

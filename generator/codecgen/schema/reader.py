@@ -33,7 +33,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A mapping that matches its form: values by key."""
+    """A YAML mapping that matches its form: values by key."""
 
     form: str
     values: dict[str, Value]
@@ -50,7 +50,9 @@ class Record:
         return self.values[key].span if key in self.values else self.span
 
     def places(self, *keys: str) -> dict[str, Span]:
-        """Return the places of the values of ``keys``, or of all keys if none are named."""
+        """Return the places of the values of ``keys``, or of all keys if none are named, and of the
+        values inside them (``key.inner``, ``key.0``). Missing keys are left out.
+        """
         out: dict[str, Span] = {}
         for key in keys or tuple(self.values):
             if key in self.values:
@@ -64,7 +66,9 @@ class Record:
 
 
 def _add_places(out: dict[str, Span], path: str, value: Value) -> None:
-    """Store in ``out`` the places of a value and of the values inside it, by path."""
+    """Store in ``out`` the place of a value under ``path``, and of the values inside it under
+    ``path.key`` or, for lists, ``path.0``. Values of plain mappings are not entered further.
+    """
     out[path] = value.span
     inner = value.value
     if isinstance(inner, Record):
@@ -86,7 +90,9 @@ class Ranged:
 
 
 class Reader:
-    """Reads nodes by the grammar. Diagnostics collect in ``diagnostics``."""
+    """Reads YAML nodes by the grammar of the schema language. Diagnostics collect in
+    ``diagnostics``.
+    """
 
     def __init__(self, release_line: str | None = None, links: tuple[str, ...] = ()) -> None:
         self.diagnostics: list[Diagnostic] = []
@@ -101,7 +107,10 @@ class Reader:
         self.diagnostics.append(Diagnostic(code, message, span, label, help))
 
     def read_record(self, node: Node, form_name: str) -> Record | None:
-        """Return a mapping by its form, or None after a diagnostic."""
+        """Return a mapping as the record of its form. Return None, with diagnostics, if it is no
+        mapping, has unknown, missing or conflicting keys, or a value that does not fit.
+        ``form_name`` must be a key of ``grammar.FORMS``.
+        """
         form = grammar.FORMS[form_name]
         if not isinstance(node, Mapping):
             self.report("C006", f"{_with_article(form_name)} is a mapping", node.span)
@@ -153,7 +162,10 @@ class Reader:
         return Record(form_name, values, node.span) if good else None
 
     def read_value(self, node: Node, kind: key_types.Kind) -> Value | None:
-        """Return a value of the given kind, or None after a diagnostic."""
+        """Return a value of the given kind with its place: a Record, tuple, dict, Ranged, or Python
+        scalar; the node itself for kinds that are read later. Return None after a diagnostic if it
+        does not fit.
+        """
         match kind:
             case key_types.Anything() | key_types.Constant() | key_types.Default():
                 return Value(node, node.span)
@@ -175,8 +187,8 @@ class Reader:
                 return self.read_scalar(node, kind)
 
     def read_list(self, node: Node, kind: key_types.Kind) -> Value | None:
-        """Return a tuple of values of one kind. A single value counts as a list of one. None after a
-        diagnostic.
+        """Return a ``Value`` that holds a tuple of values of one kind; any node that is not a list
+        counts as a list of one. Return None after diagnostics if an item does not fit.
         """
         nodes = node.items if isinstance(node, Sequence) else (node,)
         values = [self.read_value(item, kind) for item in nodes]
@@ -185,8 +197,9 @@ class Reader:
         return Value(tuple(values), node.span)
 
     def read_map(self, node: Node, kind: key_types.MapOf) -> Value | None:
-        """Return a ``Value`` that holds a dict from each name to a ``Value`` of its (key node, value) pair. Return
-        None after a diagnostic: no mapping, an invalid name, or an invalid value.
+        """Return a ``Value`` that holds a dict from each name to a ``Value`` of its (key node,
+        value) pair. Return None after a diagnostic if ``node`` is no mapping, or a name or value is
+        invalid.
         """
         if not isinstance(node, Mapping):
             help = list_help(node) if isinstance(node, Sequence) else ""
@@ -209,7 +222,10 @@ class Reader:
         return Value(out, node.span) if good else None
 
     def read_by_version(self, node: Node, kind: key_types.Kind) -> Value | None:
-        """Return values by version range, or None after a diagnostic."""
+        """Return a ``Value`` that holds a Ranged: values by version range, as written. Return None
+        after a diagnostic if ``node`` is no mapping or empty, or a range or value is invalid.
+        Overlaps are not checked.
+        """
         if not isinstance(node, Mapping) or not node.entries:
             self.report("C006", "a mapping from versions is expected here", node.span)
             return None
@@ -224,7 +240,10 @@ class Reader:
         return Value(Ranged(tuple(parts)), node.span) if good else None
 
     def read_scalar(self, node: Node, kind: key_types.Kind) -> Value | None:
-        """Return a scalar of the given kind as a Python value, or None after a diagnostic."""
+        """Return a scalar as a Python value of the given kind: str, int, bool, bytes, Versions,
+        bits as a pair, or an Expression. Return None after a diagnostic if it does not fit. Numbers
+        and booleans must not be quoted.
+        """
         if not isinstance(node, Scalar):
             self.report("C006", f"{key_types.kind_words(kind)} is expected here", node.span)
             return None
@@ -284,7 +303,9 @@ class Reader:
         return Value(value, node.span)
 
     def read_code(self, node: Scalar) -> Value | None:
-        """Return a parsed expression, or None after a diagnostic."""
+        """Return a ``Value`` that holds the parsed expression. Return None after a diagnostic C009
+        if it has a syntax error; its place is the wrong token if the text is on one line.
+        """
         span = node.span
         try:
             parsed = expression.parse(node.text, span.file, span.line, span.column)
@@ -300,7 +321,10 @@ class Reader:
         return Value(parsed, span)
 
     def read_since(self, node: Node) -> Since | None:
-        """Return a release with references to documents, or None after a diagnostic."""
+        """Return a Since: a release of the manifest's release line and references to linked
+        documents. Return None after a diagnostic if ``node`` is no mapping, a key is neither, or a
+        value is invalid.
+        """
         if not isinstance(node, Mapping):
             self.report(
                 "C006", "a mapping with a release and documents is expected here", node.span
@@ -346,7 +370,10 @@ def _iterate_items(value: Value) -> Iterator[int]:
 
 
 def _pick_kind(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
-    """Return the alternative that fits the shape of a node, so that diagnostics are about that one."""
+    """Return the alternative in ``options`` that fits the shape of a node, so that diagnostics are
+    about that one. For scalars that fit none exactly, prefer names, expressions and text; otherwise
+    return the first option.
+    """
     maps = key_types.Use | key_types.MapOf | key_types.ByVersion
     for kind in options:
         if isinstance(kind, maps) and isinstance(node, Mapping):
@@ -370,7 +397,9 @@ def _pick_kind(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kin
 
 
 def parse_integer(text: str) -> int | None:
-    """Return the number in decimal or ``0x`` hexadecimal digits, or None if ``text`` is something else."""
+    """Return the number in decimal or ``0x`` hexadecimal digits, perhaps after ``-``. Return None
+    if ``text`` is something else.
+    """
     if not INTEGER.match(text):
         return None
     sign = -1 if text.startswith("-") else 1
@@ -378,7 +407,7 @@ def parse_integer(text: str) -> int | None:
 
 
 def _parse_range(text: str) -> Versions | None:
-    """Return a version range, or None if ``text`` is not one."""
+    """Return a version range (``1``, ``0-2``, ``1+``), or None if ``text`` is not one or descends."""
     found = _RANGE.match(text)
     if not found:
         return None
@@ -388,7 +417,9 @@ def _parse_range(text: str) -> Versions | None:
 
 
 def _parse_bits(text: str) -> tuple[int, int] | None:
-    """Return the lowest and highest bit of a range, or None if ``text`` is not one."""
+    """Return the lowest and highest bit, both included, of ``3`` or ``0-2``, or None if ``text`` is
+    not such a range or descends.
+    """
     found = _BITS.match(text)
     if not found:
         return None
@@ -398,7 +429,9 @@ def _parse_bits(text: str) -> tuple[int, int] | None:
 
 
 def parse_hex(text: str) -> bytes | None:
-    """Return the bytes of hexadecimal digits with optional blanks, or None if ``text`` is something else."""
+    """Return the bytes of hexadecimal digits with optional blanks, or None if there is another
+    character or an odd number of digits. Empty text gives ``b""``.
+    """
     digits = "".join(text.split())
     if len(digits) % 2 or not re.fullmatch(r"[0-9a-fA-F]*", digits):
         return None
@@ -419,9 +452,9 @@ def _with_article(word: str) -> str:
 def find_field_mistake(
     name: str, field: Mapping, fields: Collection[str]
 ) -> tuple[str, str, Node, str] | None:
-    """Return the mistake of a field that states its length or count as another language would, as
-    (diagnostic id, message, node, help); None if there is none. ``fields`` are the names of all
-    fields of the layout.
+    """Return (diagnostic id, message, node, help) for a field that states its length or count as
+    other schema languages do, such as ``length`` naming a field, or None if it does not. ``fields``
+    are the names of all fields of the layout.
     """
     given = {key.text: value for key, value in field.entries}
     fields = set(fields) - {*LENGTHS, "rest", ZERO_TERMINATED}
@@ -473,7 +506,9 @@ def _length_help(name: str, ours: str, length: str, fields: Collection[str]) -> 
 
 
 def list_help(node: Sequence) -> str:
-    """Return the help for a list that must be a mapping by name."""
+    """Return help for a list that must be a mapping by name, with the ``name`` or ``id`` of its
+    first item if it has one.
+    """
     first = node.items[0] if node.items else None
     found = first.get("name") or first.get("id") if isinstance(first, Mapping) else None
     if isinstance(found, Scalar):

@@ -44,7 +44,9 @@ class Scalar:
 
     @property
     def python(self) -> Literal["int", "float", "bool", "UUID"]:
-        """Return the name of the Python type of the values."""
+        """Return the name of the Python type of the values: ``float``, ``bool``, ``UUID``, or
+        ``int`` for all integers and varints.
+        """
         match self.kind:
             case "float":
                 return "float"

@@ -106,7 +106,9 @@ class Text:
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
     def values(self) -> Iterator[tuple[str, TextValue]]:
-        """Yield the path and each value, including values of repeated lines."""
+        """Yield (path, value) for each value, in order; a value of repeated lines has the path
+        ``line.value``.
+        """
         for line in (*self.lines, *self.properties):
             if isinstance(line, EachLine):
                 yield from ((f"{line.name}.{value.name}", value) for value in line.values)

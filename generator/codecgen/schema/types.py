@@ -286,7 +286,9 @@ FieldType = (
 
 
 def held_layouts(type_: FieldType) -> tuple[Reference, ...]:
-    """Return the layouts that a field can hold, directly or as elements."""
+    """Return the references to the layouts that a field can hold, directly, as array elements or as
+    cases of a choice. Return ``()`` if it holds none.
+    """
     found = type_.element if isinstance(type_, ArrayType) else type_
     match found:
         case Reference():
@@ -299,7 +301,9 @@ def held_layouts(type_: FieldType) -> tuple[Reference, ...]:
 
 
 def choosing(type_: FieldType) -> tuple[Expression | None, Expression | None]:
-    """Return the expressions for the case of a choice and for the version of a held layout, or None for each."""
+    """Return (expression for the case of a choice, expression for the version of a held layout) of
+    a field type or its array elements, or None for each that is not given.
+    """
     found = type_.element if isinstance(type_, ArrayType) else type_
     match found:
         case ChoiceType():

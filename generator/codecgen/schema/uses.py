@@ -41,8 +41,9 @@ class Used:
 
 
 def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnostic]]:
-    """Return the directories that a manifest uses, and diagnostics about those that cannot be used.
-    ``find`` locates a directory by its name; without it each is reported as not found.
+    """Return the directories that a manifest uses, and a diagnostic for each that cannot be used:
+    not found, the same as another, or with the package name of another. Without ``find``, which
+    locates a directory, all are reported. Their prefixes are in ``broken``.
     """
     findings = []
     direct: dict[str, UsedDirectory] = {}
@@ -65,8 +66,8 @@ def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnos
 
 
 def _with_inner(direct: Mapping[str, UsedDirectory], package: str) -> dict[str, UsedDirectory]:
-    """Return the directories with those that they use in turn (``kafka.base``), each once. Raise
-    CannotUse if two of them generate a package of the same name.
+    """Return the directories with those that they use in turn (``kafka.base``), each path once.
+    Raise CannotUse if two of them, or one and ``package``, generate a package of the same name.
     """
     out = dict(direct)
     names = list(out)
@@ -89,7 +90,10 @@ def _with_inner(direct: Mapping[str, UsedDirectory], package: str) -> dict[str, 
 
 
 def _join_declarations(directories: Mapping[str, UsedDirectory]) -> Used:
-    """Return the declarations of all directories under qualified names, with places that tell the directory."""
+    """Return the layouts, enums and choices of all directories under qualified names
+    (``kafka.name``), with places that name the directory. Examples, overhead tables and releases
+    are dropped.
+    """
     layouts: dict[str, Layout] = {}
     enums: dict[str, Enum] = {}
     choices: dict[str, Choice] = {}
@@ -108,9 +112,11 @@ def _join_declarations(directories: Mapping[str, UsedDirectory]) -> Used:
 
 
 def within(model: Model, name: str) -> tuple[Model, str]:
-    """Return the model that declares ``name``, and the name in that model.
+    """Return the model that declares ``name``, and the name in that model: ``model`` itself unless
+    the name begins with the prefix of a used directory (the longest one counts). The declaration
+    need not exist.
 
-    Places in the model of a used directory tell the directory.
+    Places in the model of a used directory name the directory.
     """
     before = [used for used in model.uses if name.startswith(f"{used}.")]
     if not before:
@@ -120,7 +126,9 @@ def within(model: Model, name: str) -> tuple[Model, str]:
 
 
 def _qualify_places(directory: UsedDirectory) -> Model:
-    """Return the model of a used directory with places that tell the directory. Names stay unchanged."""
+    """Return the model of a used directory with places (layouts, enums, choices, views, texts,
+    files) that name the directory. Names of declarations stay unchanged.
+    """
     model = directory.model
     move = _Move(directory.place, None, {})
     uses = {
@@ -144,7 +152,9 @@ def file_texts(directory: UsedDirectory) -> dict[str, str]:
 
 
 def _join_places(outer: str, inner: str) -> str:
-    """Return ``inner`` as seen from outside ``outer``: a directory (``../weather/``) or a file in one."""
+    """Return ``inner``, a directory (``../weather/``) or file as seen from ``outer``, as seen from
+    where ``outer`` is named. A place in an installed package (with ``:``) is returned unchanged.
+    """
     if ":" in inner:
         return inner
     package, colon, path = outer.rpartition(":")
@@ -152,7 +162,7 @@ def _join_places(outer: str, inner: str) -> str:
 
 
 class _Move:
-    """Rewrites names and places in a declaration and everything inside it."""
+    """Rewrites the names and file places in a declaration and everything inside it."""
 
     def __init__(self, place: str, prefix: str | None, inside: Mapping[str, str]) -> None:
         self.place = place
@@ -160,7 +170,10 @@ class _Move:
         self.inside = inside
 
     def qualify(self, name: str) -> str:
-        """Return the qualified name of a declaration. Unchanged if the directory has no prefix."""
+        """Return the name of a declaration with the prefix of its directory; a name with a prefix
+        of its own gets the one that stands for that directory here. Unchanged if there is no
+        prefix.
+        """
         if self.prefix is None:
             return name
         directory, dot, own = name.rpartition(".")
@@ -178,7 +191,10 @@ class _Move:
         return Declarations({name: self.move(thing) for name, thing in things.items()}, used)
 
     def rewrite(self, value: object) -> object:
-        """Return a copy of any value inside a declaration with qualified names and places."""
+        """Return ``value`` with qualified names and places, rewritten recursively through tuples,
+        mappings and dataclasses. Releases (Since) become None if names are qualified, because they
+        are of another release line. Other values are returned unchanged.
+        """
         if isinstance(value, tuple):
             return tuple([self.rewrite(item) for item in value])
         if isinstance(value, Mapping):

@@ -54,7 +54,9 @@ Node = Scalar | Sequence | Mapping
 def load(
     file: str, text: str, *, most: int = MAX_BYTES, deepest: int = MAX_DEPTH
 ) -> tuple[list[Mapping], list[Diagnostic]]:
-    """Return the documents of one YAML file and the diagnostics about it.
+    """Return the documents of one YAML file that are mappings, and the diagnostics about it. There
+    are no documents if the file is too large, too deep, not UTF-8, not YAML, or uses anchors,
+    aliases or tags.
 
     Args:
         file: Name that diagnostics show.
@@ -70,7 +72,9 @@ def load(
 def _load_cached(
     file: str, text: str, most: int, deepest: int
 ) -> tuple[list[Mapping], list[Diagnostic]]:
-    """Return the documents and diagnostics. Nodes are frozen, so that unchanged files share a cached result."""
+    """Return the documents and diagnostics of :func:`load`, from a cache for a file name, text and
+    limits that were loaded before. The result is shared and must not be changed.
+    """
     if len(text.encode("utf-8", "surrogateescape")) > most:
         message = f"the file is larger than {most} bytes"
         return [], [Diagnostic("C026", message, Span(file, 1, 1, 2))]
@@ -109,8 +113,8 @@ def _load_cached(
 
 
 def _not_utf8(file: str, text: str) -> Diagnostic | None:
-    """Return a finding for the first line with bytes that are not UTF-8 (lone surrogates in
-    ``text``), or None.
+    """Return a diagnostic for the first bytes that are not UTF-8 (lone surrogates in ``text``), or
+    None if there are none.
     """
     for number, line in enumerate(text.split("\n"), 1):
         try:
@@ -142,7 +146,7 @@ class _Composer(yaml.composer.Composer, yaml.resolver.Resolver):
         return self._events.popleft()
 
     def roots(self) -> list[yaml.Node]:
-        """Return the root node of each document."""
+        """Return the root node of each YAML document, in order."""
         found: list[yaml.Node] = []
         while self.check_node():
             node = self.get_node()
@@ -168,7 +172,9 @@ class _Reader:
         return Span(self.file, start.line + 1, start.column + 1, end_column)
 
     def check(self, event: yaml.Event) -> None:
-        """Record a diagnostic if an event uses a YAML feature that schemas do not use."""
+        """Record a diagnostic if an event nests too deep, or is or has an alias, anchor or tag,
+        which schemas do not use. Collection events also update the depth.
+        """
         span = self.span(event.start_mark, event.end_mark)
         if isinstance(event, yaml.CollectionStartEvent):
             self.depth += 1
@@ -185,7 +191,9 @@ class _Reader:
             self.report("C002", f"tags are not used in schemas: {tag}", span, help)
 
     def convert(self, node: yaml.Node) -> Node:
-        """Return a YAML node as a plain node."""
+        """Return a YAML node as a Scalar, Sequence or Mapping with its place. Report and drop
+        entries whose key is no scalar, is ``<<``, or is given twice (the first one stays).
+        """
         span = self.span(node.start_mark, node.end_mark)
         if isinstance(node, yaml.ScalarNode):
             plain = node.style is None

@@ -27,9 +27,9 @@ class Word(str):
 
 
 def to_plain(value: Any) -> Any:
-    """Return a value as mappings, lists, text, numbers, booleans and None.
-
-    Bytes become text if they are printable UTF-8, and ``{hex: ..}`` otherwise. Enum values become their names.
+    """Return a value as mappings, lists, text, numbers, booleans and None, recursively. Enum values
+    become names, uuids and non-finite floats text, bytes text if they are printable UTF-8 and
+    ``{hex: ..}`` otherwise. Keys that begin with ``_`` are left out.
     """
     if isinstance(value, Enumeration):
         return Word(value.name.lower())
@@ -51,7 +51,9 @@ def to_plain(value: Any) -> Any:
 
 
 def _bytes_to_plain(data: bytes) -> Any:
-    """Return bytes as text if they are printable UTF-8, and as ``{hex: ..}`` otherwise."""
+    """Return bytes as text if they are UTF-8 whose characters are all printable or line feeds, and
+    as ``{hex: ..}`` otherwise.
+    """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -76,7 +78,9 @@ def format_yaml(value: Any) -> str:
 
 
 def _format_block(value: Any) -> Iterator[str]:
-    """Yield the lines of a value in block style."""
+    """Yield the YAML lines of a value in block style, nested ones indented by 2. Empty mappings and
+    lists, and other values, take one line.
+    """
     if isinstance(value, dict) and value:
         for name, item in value.items():
             if _is_inline(item):
@@ -99,7 +103,9 @@ def _is_inline(value: Any) -> bool:
 
 
 def _format_inline(value: Any) -> str:
-    """Return a value for the line of its key."""
+    """Return a value for the line of its key: ``{hex: ..}`` in braces, names of the schema without
+    quotes where YAML allows it, all other values as JSON.
+    """
     if isinstance(value, dict) and value:
         return f"{{hex: {_format_quoted(value['hex'])}}}"
     if isinstance(value, Word) and value not in _NO_WORDS and _WORD.match(value):
@@ -121,8 +127,8 @@ class BuildError(Exception):
 
 
 def build_all(named: NamedCodec, file: str, text: str) -> bytes:
-    """Return the encoded values of all documents of a YAML file, in order. Raise BuildError if the
-    text is not YAML, or the values do not fit the layout.
+    """Return the encoded values of all documents of a YAML file, joined in order. Raise BuildError
+    if the text is too large or not valid YAML, has no document, or values do not fit the layout.
     """
     documents, found = yaml_tree.load(file, text, most=MAX_TEXT_BYTES, deepest=MAX_DEPTH)
     if not documents and not found:
@@ -133,8 +139,9 @@ def build_all(named: NamedCodec, file: str, text: str) -> bytes:
 
 
 def _build_documents(named: NamedCodec, documents: list[yaml_tree.Mapping]) -> Iterator[bytes]:
-    """Yield the bytes of each document. Raise BuildError, which has diagnostics, if values do not
-    fit the layout or break a rule.
+    """Yield the bytes of each document. Raise BuildError, with a diagnostic, at the first document
+    that is no mapping of fields, selects no layout, does not fit it, or does not read back as
+    given.
     """
     for document in documents:
         values = forms.to_python(document)

@@ -21,8 +21,9 @@ _LEAST = 8
 
 
 def dump(plan: Plan, reading: Reading, given: Input, end: int, width: int | None) -> Iterator[str]:
-    """Yield the lines of a parsed input and of its compressed sections. ``end`` is the first byte that is not
-    shown.
+    """Yield the lines of a parsed input: its bytes with paths and values, then each decompressed
+    section below a heading. ``end`` is the first byte that is not shown. ``width`` is that of the
+    terminal; None wraps no text.
     """
     for stream, _, _ in list_streams(plan, reading, given, end):
         if stream.codec:
@@ -34,8 +35,9 @@ def dump(plan: Plan, reading: Reading, given: Input, end: int, width: int | None
 def list_streams(
     plan: Plan, reading: Reading, given: Input, end: int
 ) -> Iterator[tuple[Stream, int, int]]:
-    """Yield the input and each decompressed section with all their bytes, as (stream, first byte,
-    byte after the last).
+    """Yield the input from the start of the reading to ``end``, then each decompressed section
+    whole, as (stream, first byte, byte after the last). Pieces for bytes that no field has say
+    ``not read`` after an error, else ``passed over``.
     """
     left = "not read" if reading.error is not None else "passed over"
     if reading.plan is None:
@@ -48,7 +50,10 @@ def list_streams(
 
 
 def format_heading(reading: Reading, index: int | None, width: int | None) -> list[str]:
-    """Return the lines that say what was parsed and where: ``3: record_batch at byte 310, 97 bytes``."""
+    """Return the lines that say what was parsed and where: ``3: record_batch at byte 310, 97
+    bytes``. The number is left out if ``index`` is None, and the size after an error. Lines are
+    wrapped to ``width`` unless it is None.
+    """
     what = "nothing that is known" if reading.plan is None else format_layout(reading.plan)
     size = "" if reading.error is not None else f", {reading.end - reading.start} bytes"
     number = "" if index is None else f"{index}: "
@@ -56,7 +61,9 @@ def format_heading(reading: Reading, index: int | None, width: int | None) -> li
 
 
 def _fill_gaps(stream: Stream, first: int, last: int, left: str) -> Stream:
-    """Return the stream with additional pieces, labeled ``left``, for bytes that no field has."""
+    """Return the stream with additional pieces, labeled ``left``, for bytes from ``first`` to
+    ``last`` (not included) that no piece covers.
+    """
     pieces: list[Piece] = []
     at = first
     for piece in stream.pieces:
@@ -70,7 +77,9 @@ def _fill_gaps(stream: Stream, first: int, last: int, left: str) -> Stream:
 
 
 def _dump_stream(stream: Stream, width: int | None) -> Iterator[str]:
-    """Yield the lines of all pieces of a stream."""
+    """Yield the lines of all pieces of a stream: 8 bytes a line, or 4 on a narrow terminal, with
+    columns for paths and values fitted to ``width``. None does not limit them.
+    """
     per_line = 8 if width is None or width >= _NARROW else 4
     digits = max([4, *(len(str(piece.end)) for piece in stream.pieces)])
     paths = max((len(piece.path) for piece in stream.pieces), default=0)
@@ -87,7 +96,10 @@ def _dump_stream(stream: Stream, width: int | None) -> Iterator[str]:
 def _dump_piece(
     data: Bytes, piece: Piece, per_line: int, digits: int, paths: int, words: int | None
 ) -> Iterator[str]:
-    """Yield the lines of one piece: its bytes on the left, its path and value on the right."""
+    """Yield the lines of one piece: its first byte and bytes on the left, its path and value on the
+    right. Only the first bytes of a long piece are shown; a last line says how many are left. Long
+    paths are cut at their start.
+    """
     last = min(piece.end, piece.start + (MAX_FIELD_BYTES if piece.path else _LONGEST_LEFT))
     starts = range(piece.start, max(last, piece.start + 1), per_line)
     values = [piece.value]

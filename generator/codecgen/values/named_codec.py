@@ -35,8 +35,9 @@ class NamedCodec:
         return self._plan_of(codec if isinstance(codec, LayoutCodec) else codec.case(source))
 
     def layout_of_values(self, values: Mapping[str, object]) -> tuple[LayoutPlan, LayoutCodec]:
-        """Return the layout of ``values`` and its codec. Raise CodecError if the discriminator is
-        missing or unknown.
+        """Return (plan, codec) of the layout that ``values`` select through the discriminators of
+        the choice; those of the codec itself if it is no choice. Raise CodecError if a
+        discriminator is missing or unknown.
         """
         codec: LayoutCodec | ChoiceCodec | None = self.codec
         while isinstance(codec, ChoiceCodec):
@@ -51,7 +52,9 @@ class NamedCodec:
         return self._plan_of(codec), codec
 
     def _plan_of(self, codec: LayoutCodec) -> LayoutPlan:
-        """Return the plan of a codec. Raise LookupError if there is none."""
+        """Return the plan of a codec: of its layout, version and fields, in this directory or a
+        used one. Raise LookupError if there is none.
+        """
         for plans in (self.plan.versions, used_of(self.plan.versions)):
             for plan in _find_plans(plans, codec):
                 names = [fp.name for fp in plan.fields]
@@ -63,7 +66,9 @@ class NamedCodec:
 def _find_plans(
     plans: Mapping[str, tuple[LayoutPlan, ...]], codec: LayoutCodec
 ) -> Iterator[LayoutPlan]:
-    """Yield the plans of a codec's layout. Its name in this directory can have a prefix."""
+    """Yield the plans, in all versions, of the layouts that have a codec's name, apart from a
+    prefix, and its source file.
+    """
     for name, versions in plans.items():
         file = versions[0].layout.span.file
         if name.rpartition(".")[2] == codec.layout_name and file.endswith(codec.source_file):
@@ -77,9 +82,8 @@ def format_layout(plan: LayoutPlan) -> str:
 
 def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> NamedCodec:
     """Return the codec for ``layout``, ``layout@version`` or a choice. Raise UnknownCodecError if
-    there is no such codec, or the version or ``given`` is missing or wrong.
-
-    ``given`` is the discriminator of a choice whose bytes do not contain it.
+    there is none, a version is unknown or needed, ``given`` (the discriminator that the bytes lack)
+    is unknown or needed, or either stands where it has no meaning.
     """
     name, at, version = text.partition("@")
     model = plan.model
@@ -97,8 +101,9 @@ def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> Name
 
 
 def _find_layout(plan: Plan, codecs: Codecs, layout: Layout, version: str | None) -> NamedCodec:
-    """Return the codec of a layout, of one version or of any. Raise UnknownCodecError if the version is missing
-    or unknown.
+    """Return the codec of a layout: of ``version``, of its only version or, if it has a version
+    field, of any. Raise UnknownCodecError if ``version`` is unknown, or is None although the bytes
+    do not give the version.
     """
     plans = plan.versions[layout.name]
     if version is not None:
@@ -118,8 +123,9 @@ def _find_layout(plan: Plan, codecs: Codecs, layout: Layout, version: str | None
 
 
 def _find_choice(plan: Plan, codecs: Codecs, choice: Choice, given: str | None) -> NamedCodec:
-    """Return the codec of a choice, or of its case for ``given``. Raise UnknownCodecError if ``given`` does not
-    fit.
+    """Return the codec of a choice by a field, or of the case that ``given`` selects. Raise
+    UnknownCodecError if ``given`` is missing or unknown, is given for a choice by a field, or the
+    version of the case is not determined.
     """
     codec = getattr(codecs.module(choice.span.file), symbol(choice.name))
     if choice.by is not None:

@@ -38,8 +38,9 @@ class Reading:
 
 
 def read_one(named: NamedCodec, given: Input, start: int, end: int, *, strict: bool) -> Reading:
-    """Parse one layout from byte ``start`` on. Byte ``end`` is the end of the input for it. Errors are in the
-    result.
+    """Return the result of parsing one layout from byte ``start`` up to byte ``end`` at most (not
+    included). A CodecError is not raised but stored in the result, with the values parsed before
+    it. If ``strict`` is False, tolerated deviations are findings.
     """
     trace: list[tuple[str, int, int, bool]] = []
     begun: dict[str, Any] = {}
@@ -55,8 +56,9 @@ def read_one(named: NamedCodec, given: Input, start: int, end: int, *, strict: b
 
 
 def check_all_read(reading: Reading, given: Input, end: int, *, strict: bool) -> Reading:
-    """Return ``reading`` with an error if bytes follow the layout, or with a finding if lenient readers
-    tolerate them.
+    """Return ``reading`` with a TrailingError if bytes follow the layout before ``end``, as a
+    finding if the reader is lenient and the layout tolerates trailing bytes. Return it unchanged if
+    none follow, or if it has an error or no layout.
     """
     if reading.plan is None or reading.error is not None or reading.end == end:
         return reading
@@ -75,7 +77,9 @@ def has_trailing_bytes_only(reading: Reading) -> bool:
 
 
 def check_progress(reading: Reading, given: Input) -> Reading:
-    """Return ``reading`` with an error if the layout took no bytes, because parsing many would never end."""
+    """Return ``reading`` with a LimitError if the layout took no bytes, because parsing many would
+    never end. Otherwise, or if it has an error, return it unchanged.
+    """
     if reading.error is not None or reading.end > reading.start:
         return reading
     where = Source(given.data, Session(file=given.name)).where(reading.end)
@@ -84,10 +88,8 @@ def check_progress(reading: Reading, given: Input) -> Reading:
 
 
 def assemble_partial(begun: dict[str, Any]) -> Any:
-    """Return the mapping of the values that were parsed before an error, from ``begun``: the values
-    by path.
-
-    ``begun`` has the unfinished layouts and arrays by path; each one is put into its parent.
+    """Return the mapping of the values that were parsed before an error, or an empty one. ``begun``
+    has the unfinished layouts and arrays by path; each is put into its parent, which changes them.
     """
     for path, value in reversed(begun.items()):
         if not path:
@@ -121,11 +123,9 @@ class Input:
 
 
 def open_input(path: str, *, hex_text: bool = False) -> Input:
-    """Return the name and the bytes of a file, memory-mapped if possible, or of standard input
-    (``-``). Raise InputError if the input is too large to read or not hexadecimal text; OSError if
-    the file cannot be read.
-
-    With ``hex_text`` the bytes are those that the hexadecimal text of the input stands for.
+    """Return the name and bytes of a file, memory-mapped if it is a regular file, or of standard
+    input (``-``). Raise InputError if other input has more than ``MAX_BYTES`` or, with
+    ``hex_text``, is no hexadecimal text; OSError if the file cannot be read.
     """
     if path == "-":
         name, data = "standard input", _read(sys.stdin.buffer, "standard input")
@@ -142,7 +142,9 @@ def open_input(path: str, *, hex_text: bool = False) -> Input:
 
 
 def read_input(path: str) -> Input:
-    """Return all bytes of a file or of standard input (``-``). Raise InputError if they are too many."""
+    """Return the name and all bytes of a file or of standard input (``-``). Raise InputError if
+    they are more than ``MAX_BYTES``; OSError if the file cannot be read.
+    """
     if path == "-":
         return Input("standard input", _read(sys.stdin.buffer, "standard input"))
     with Path(path).open("rb") as file:
@@ -150,7 +152,7 @@ def read_input(path: str) -> Input:
 
 
 def _read(file: BinaryIO, name: str) -> bytes:
-    """Return all bytes of a stream. Raise InputError above MAX_BYTES."""
+    """Return all bytes of a stream. Raise InputError if they are more than ``MAX_BYTES``."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise InputError(f"{name} holds more than {MAX_BYTES} bytes; a file of bytes may be larger")
@@ -158,7 +160,9 @@ def _read(file: BinaryIO, name: str) -> bytes:
 
 
 def _from_hex(data: bytes, name: str) -> bytes:
-    """Return the bytes of hexadecimal text. Raise InputError at a character that is not a digit."""
+    """Return the bytes of hexadecimal text; white space is ignored. Raise InputError, with line and
+    column, at a character that is no digit, and for an odd number of digits.
+    """
     text = data.decode("utf-8", "replace")
     bad = _NOT_HEX.search(text)
     if bad is not None:
