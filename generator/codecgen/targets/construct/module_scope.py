@@ -61,7 +61,9 @@ class ModuleScope:
         return PythonExpressions(lambda e: self.refer(e, class_name(e)), this=this, bits=bits)
 
     def function(self, value: Value | None) -> str | None:
-        """Return a lambda that computes a value from the fields of a layout, or None without a value."""
+        """Return the source of a lambda that computes a value from the fields of a layout, or None
+        if ``value`` is None. Note the runtime functions that it calls for the imports.
+        """
         if value is None:
             return None
         expressions = self.expressions()
