@@ -60,8 +60,9 @@ def function_name(verb: str, entry: LayoutPlan) -> str:
 
 
 def integer_of(f: Field) -> tuple[int, bool]:
-    """Return the bytes and the sign of a field that is an integer of fixed size, which kernels can
-    load. Raise Unsupported if it is something else.
+    """Return the size in bytes of a field that is an integer of fixed size, or bits on such an
+    integer, and whether it is signed. Raise Unsupported for other types, and for sizes that kernels
+    cannot load.
     """
     name = str(getattr(f.type, "base", None) or getattr(f.type, "name", ""))
     if not is_integer(name):

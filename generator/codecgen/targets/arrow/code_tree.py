@@ -250,7 +250,10 @@ def variables(value: Expr) -> set[Var]:
 
 
 def replaced(value: Expr, new: dict[Var, Var]) -> Expr:
-    """Return ``value`` with each variable that ``new`` maps replaced."""
+    """Return ``value`` with each variable that ``new`` maps replaced, inside operators, conditional
+    expressions and call arguments. Other expressions, such as attributes, lambdas and tuples, are
+    returned unchanged.
+    """
     match value:
         case Var():
             return new.get(value, value)
@@ -354,7 +357,9 @@ class Function:
 
 
 def reads(statement: Statement) -> Iterator[Var]:
-    """Yield the variables that a statement reads itself, without those that its blocks read."""
+    """Yield the variables that a statement itself reads, with the target of an augmented
+    assignment, without the variables that its nested blocks read.
+    """
     for value in own_values(statement):
         yield from variables(value)
     if isinstance(statement, Add):

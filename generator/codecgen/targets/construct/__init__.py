@@ -32,8 +32,6 @@ def emit(plan: Plan) -> Emitted:
     ``kafka/records/header.py``. Return C023 findings and no files if the runtime has no codec for a
     type or a compression, if two layouts of a file derive a value of the same name, or if modules
     would import each other.
-
-    Return no files, but C023 findings, if the runtime has no codec for a type or modules would import each other.
     """
     refused = refuse_scalars(plan, "construct", _can_express)
     if refused:
@@ -128,8 +126,6 @@ def _init(plan: Plan, names: Mapping[tuple[str, ...], tuple[str, ...]]) -> dict[
     path. ``names`` has the exported names of each module; the package imports a module when one of
     its names is first used. Return only an ``__init__.py`` without exports if no module exports a
     name.
-
-    The names stand in a module that is imported on first use, and in the stub of the package.
     """
     package = plan.manifest.package
     mark = f"{MARK} YAML; do not edit."

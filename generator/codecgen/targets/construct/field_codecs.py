@@ -327,8 +327,6 @@ class FieldCodecs:
         """Return the ``Compressed`` call of an array: the field that names the codec, the codecs by
         enum member, the limit, and the variants of this version. Report C023 for a codec that the
         runtime lacks. Report C023 and return ``"None"`` if the field has no enum.
-
-        Report a codec that the runtime does not have, and a field that names a codec without an enum.
         """
         by = plan.fields[index].codec
         enum = None if by is None else by.type.enum

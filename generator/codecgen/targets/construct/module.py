@@ -393,8 +393,6 @@ def _names_around(value: DerivedValue) -> Code | None:
     """Return a list of the fields of the layout that a value derived for an array element depends
     on, without the array and the fields of the element. Return None if the value does not depend on
     other elements.
-
-    Return None if the value does not depend on other elements of the array.
     """
     array = value.derived.array
     if all(end.array.field.name != array for end in ends_read(value.value)):

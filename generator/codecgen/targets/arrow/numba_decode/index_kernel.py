@@ -54,7 +54,9 @@ class Test:
 
 
 class Index:
-    """Emitter of the functions that find entries of one layout (pass 1)."""
+    """Emits the kernel functions that find the entries of one layout and note them in the index
+    table (pass 1), for pass 2 to decode their rows.
+    """
 
     def __init__(self, kernels: Kernels, entry: LayoutPlan, keys: list[int]) -> None:
         self.kernels = kernels
@@ -123,8 +125,8 @@ class Index:
     def load_tested(
         self, code: Builder, tests: list[Test], start: Expr, variables: Variables
     ) -> None:
-        """Emit loads of the fields that the tests use. Raise Unsupported if a field lies at no
-        fixed place.
+        """Emit loads of the entry's fields that the conditions of ``tests`` use, from the entry at
+        ``start`` into their variables. Raise Unsupported if a field has no fixed offset and size.
         """
         for name in sorted({name for test in tests for name in test.used}):
             fp = self.entry.field(name)
@@ -136,8 +138,9 @@ class Index:
     # ------------------------------------------------------------ one entry
 
     def open(self) -> None:
-        """Emit the function that checks an entry and stores its case and sections in an index row.
-        Raise Unsupported if kernels cannot read a field of the entry.
+        """Emit the function that checks an entry and stores its case, place and sections in an
+        index row. It returns 0 and notes the failed check if the entry is too short, invalid, or of
+        no case. Raise Unsupported if kernels cannot read a field of the entry.
         """
         slots, module = self.kernels.slots, self.module
         p, end, row, most, full_check = map(Var, ("p", "end", "row", "most", "full_check"))
@@ -187,8 +190,9 @@ class Index:
         full_check: Var,
         start: Var,
     ) -> None:
-        """Emit the part of the opening function for one case. Raise Unsupported if kernels cannot
-        read a field of the entry.
+        """Emit the part of the opening function for the case of ``test``: fail if the case needs a
+        full check that was asked for, then read the entry up to its rows if they are array
+        elements. Raise Unsupported if kernels cannot read a field.
         """
         case, module = test.case, self.module
         if test.care is not None:
@@ -207,8 +211,10 @@ class Index:
     # ------------------------------------------------------------ where it ends
 
     def find_end(self) -> None:
-        """Emit the function that returns the end of the entry at an address. Raise Unsupported if
-        kernels cannot check its length.
+        """Emit the function that returns the end address of the entry at an address: 0 if the bytes
+        end before it, 2 for a discriminator of another layout, -1 for an invalid length. Entries of
+        constant size end after it; for entries without a length it returns the end of the bytes.
+        Raise Unsupported if kernels cannot check the length.
         """
         kernels, framing = self.kernels, self.framing
         kind = kind_of(kernels.view)

@@ -39,9 +39,9 @@ from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
 
 
 class RowsKernel:
-    """Emitter of the functions that decode the rows of one case (pass 2).
-
-    Rows count once the state is stored: all rows of an array at once, rows that are entries one by one.
+    """Emits the kernel functions that decode the rows of one case of a view into columns (pass 2).
+    Rows count once the state table is stored: all rows of an array at once, rows that are entries
+    one by one.
     """
 
     def __init__(self, kernels: Kernels, index: Index, case: CasePlan) -> None:
@@ -78,7 +78,9 @@ class RowsKernel:
         self.gives = self.gives_to(self.code)
 
     def slot(self, table: Var, name: str) -> Expr:
-        """Return the address of the slot ``name`` in a table."""
+        """Return the address expression of the slot ``name`` in a table: the state or its
+        capacities (``room``), otherwise an index row. Raise KeyError if the table has no such slot.
+        """
         slots = (
             self.kernels.state if table is self.state or table is self.room else self.kernels.slots
         )
@@ -91,7 +93,9 @@ class RowsKernel:
     # ------------------------------------------------------------ rows
 
     def rows(self) -> None:
-        """Emit the function that decodes the rows of one index row, up to those that fit."""
+        """Emit the function that checks and writes the rows of one index row. It returns 1, or 0 if
+        a row is invalid or an output is full. Raise Unsupported if kernels cannot read a field.
+        """
         code, case = self.code, self.case
         rows_room = Var("rows_room")
         code.assign(self.p, self.loaded(self.row, "SECTION"))
@@ -180,8 +184,9 @@ class RowsKernel:
         code.do("store_64", self.slot(self.state, "NEXT"), self.loaded(self.row, "END"))
 
     def find_ends(self, array: FieldPlan) -> None:
-        """Emit the reads of the first and the last element if columns are relative to them. Raise
-        Unsupported if elements may have no bytes, or kernels cannot read them.
+        """Emit a pass over the array that stores the used fields of its first and last element, if
+        columns are relative to them; otherwise emit nothing. Raise Unsupported if elements may have
+        no bytes, or kernels cannot read them.
         """
         code, case = self.code, self.case
         ends = self.kernels.asked[case.number].ends
@@ -285,7 +290,9 @@ class RowsKernel:
             self.code.assign(self.variables.get(ITEM, name), value)
 
     def commit(self, rows: Expr) -> None:
-        """Emit the stores that make the rows and bytes written so far count, and count the entry."""
+        """Emit stores of ``rows`` as the row count, of one more entry, and of the sizes and null
+        counts of columns. Rows written before count only from then on.
+        """
         code = self.code
         code.do("store_64", self.slot(self.state, "ROWS"), rows)
         entries = self.slot(self.state, "ENTRIES")
@@ -312,7 +319,9 @@ class RowsKernel:
         ]
 
     def varies(self, term: Term) -> bool:
-        """Return True if a value differs between the rows of one index row."""
+        """Return True if a value can differ between the rows of one index row: it reads a field of
+        the row or, where each entry is a row, a place such as the position.
+        """
         own = {v for (part, _), v in self.variables.found.items() if part == ITEM}
         if self.case.array is None:
             own |= {v for (part, _), v in self.variables.found.items() if part == "place"}
@@ -320,7 +329,10 @@ class RowsKernel:
         return bool(own & read)
 
     def has_nulls_in_rows(self, leaf: Leaf) -> bool:
-        """Return True if nulls of a column are written row by row, not for all rows of an index row at once."""
+        """Return True if nulls of a column are written row by row: columns inside structs or lists,
+        columns that copy a field, and numbers whose value varies and may be null. Return False for
+        others, filled for all rows at once.
+        """
         if leaf.inside is not None or leaf.column.type in DIRECT:
             return True
         found = [term for own, term in self.terms() if own is leaf]
@@ -333,7 +345,10 @@ class RowsKernel:
                 self.number(leaf, term)
 
     def number(self, leaf: Leaf, term: Term) -> None:
-        """Emit the write of one number of a row."""
+        """Emit the write of a Term into a column of numbers or bools for one row. A condition
+        becomes 0 or 1 in a number column; a conditional expression is evaluated only if the column
+        is requested.
+        """
         value, truth = term.value, term.value
         if term.truth and leaf.column.type != "bool":
             value = call("int", term.value)
@@ -351,7 +366,9 @@ class RowsKernel:
     # ------------------------------------------------------------ the same in all rows
 
     def same(self) -> None:
-        """Emit the function that fills columns whose value is equal in all rows of one index row."""
+        """Emit the function that fills, for all new rows of one index row, the columns whose value
+        is equal in them: entry fields, and columns without a value (null or empty).
+        """
         self.start()
         code, case = self.code, self.case
         first, count = Var("first"), Var("count")

@@ -119,8 +119,9 @@ class Kernels:
         return RowRules(case, RowFields(self.plan, case.entry, ENTRY, variables, case))
 
     def refused(self, fields: Fields, case: CasePlan) -> list[Expr]:
-        """Return the conditions under which the rows of an entry are refused: requirements on their
-        array. Raise Unsupported if kernels cannot express one.
+        """Return the conditions under which the rows of an entry are rejected: requirements of the
+        schema on their array; ``[]`` if entries are rows themselves. Raise Unsupported if kernels
+        cannot express one.
         """
         if case.array is None:
             return []
@@ -154,8 +155,9 @@ class Kernels:
             raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
     def noted(self, case: CasePlan) -> set[tuple[str, str]]:
-        """Return what the index stores of an entry for its rows: fields, checksum starts and the
-        ends of the array. Raise Unsupported if a rule asks for elements of another array.
+        """Return the part and name of each value that the index stores of an entry for its rows:
+        entry fields, checksums and their starts, and array ends; the empty set if entries are rows
+        themselves. Raise Unsupported if a rule uses elements of another array.
         """
         if case.array is None:
             return set()

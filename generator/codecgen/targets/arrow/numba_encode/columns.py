@@ -17,7 +17,7 @@ LOADS = {
 
 
 class Variables:
-    """Variables of one function, by the fields and columns that they hold."""
+    """Variables of one kernel function, by the fields and columns whose values they hold."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str], Var] = {}
@@ -38,9 +38,9 @@ class Variables:
         return self.parts[key]
 
     def value(self, leaf: Leaf) -> Var:
-        """Return the variable of a leaf's value in the current row or element. For bytes and lists it holds the size.
-
-        Bytes that are null have the size -1.
+        """Return the variable of a column's value in the current row or list element: a number, or
+        for bytes and lists their size, which is -1 for null bytes. Repeated calls return the same
+        variable.
         """
         if leaf.inside is None:
             return self.get("row", leaf.name)
@@ -60,8 +60,9 @@ class Columns:
         self.leaf_variable = variables.leaf_variable
 
     def addresses(self, columns: Var) -> None:
-        """Emit the loads of the buffer addresses of all columns from the table at ``columns`` into
-        variables. Variables that turn out not to be used are not printed.
+        """Emit loads of the buffer addresses and other facts of all columns from the table at the
+        address ``columns`` into variables. Loads that no later code uses are removed when the
+        function is printed.
         """
         for leaf in self.encoders.view.leaves:
             for name in BUFFERS:
@@ -73,7 +74,9 @@ class Columns:
         return row * self.leaf_variable(leaf, "step") if leaf.column.on_request else row
 
     def load(self, leaf: Leaf, row: Expr) -> None:
-        """Emit the loads of a leaf for ``row``: its number, or the start and size of its bytes or elements."""
+        """Emit the loads of a column's value in the row ``row``: its number and null flag, or the
+        start and the size of its bytes or list elements. The size of null bytes is -1.
+        """
         if leaf.column.type in BYTES_LIKE:
             self.bytes(leaf, row)
             self.null_bytes(leaf, row)
@@ -83,7 +86,10 @@ class Columns:
             self.number(leaf, row, "row")
 
     def number(self, leaf: Leaf, row: Expr, kind: str) -> None:
-        """Emit the load of a number at ``row``, and of its null flag if the column is nullable."""
+        """Emit the load of a number or bool at the index ``row`` into the variable ``kind`` of the
+        column, and of its null flag if the column is nullable. A column on request may have one
+        value for all rows.
+        """
         place = self.value_index(leaf, row)
         variable = self.variables.get(kind, leaf.column.name)
         data = self.leaf_variable(leaf, "data")
@@ -104,7 +110,9 @@ class Columns:
         )
 
     def bytes(self, leaf: Leaf, row: Expr) -> None:
-        """Emit the loads of the start and the size of the bytes or elements at ``row``."""
+        """Emit the loads of the start and the size of the bytes or list elements at the index
+        ``row``, from two neighboring Arrow offsets. Nulls are not considered.
+        """
         at = self.leaf_variable(leaf, "at")
         first = self.leaf_variable(leaf, "offsets") + Num(4) * self.value_index(leaf, row)
         self.code.assign(at, call("load_i32_le", first))

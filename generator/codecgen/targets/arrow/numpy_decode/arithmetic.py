@@ -9,7 +9,10 @@ from codecgen.targets.arrow.code_tree import FALSE, NEGATED, TRUE, Expr, Op, Pre
 
 
 def opposite(condition: Expr) -> Expr:
-    """Return the elementwise negation of ``condition``."""
+    """Return the elementwise negation of a mask expression: comparisons are reversed, ``~`` is
+    removed or added, and constants are exchanged. An expression without variables becomes a call of
+    ``np.logical_not``.
+    """
     match condition:
         case Prefix("~", operand):
             return operand
@@ -74,7 +77,9 @@ class NumpyArithmetic(Arithmetic):
         return term.value if term.truth else term.value.ne(0)
 
     def member(self, value: Expr, allowed: tuple[int, ...]) -> Expr:
-        """Return the mask of values that are in ``allowed``, which is sorted."""
+        """Return the mask of values that are in ``allowed``, which is sorted: a comparison with
+        both limits if the numbers have no gaps, otherwise with each number.
+        """
         low, high = allowed[0], allowed[-1]
         if len(allowed) == high - low + 1:
             return both([value >= low, value <= high])
@@ -87,8 +92,8 @@ class NumpyArithmetic(Arithmetic):
         return term.value
 
     def broken(self, value: Value) -> Expr:
-        """Return the mask of elements for which the condition ``value`` is false. Raise Refused if
-        it cannot be expressed.
+        """Return the mask of elements for which the condition ``value`` is false; membership
+        becomes direct comparisons. Raise Refused if NumPy readers cannot express the condition.
         """
         if isinstance(value, nodes.Membership):
             number, allowed = self.term(value.value).value, value.allowed
