@@ -87,7 +87,9 @@ def emit(plan: Plan) -> Emitted:
 
 
 def _payload_kernels(plan: Plan, view: View) -> dict[str, str]:
-    """Return the kernel module of a payload view by its path. Raise :class:`Unsupported` if no kernel can read the view."""
+    """Return the kernel module of a payload view, which asks for kernels, as a dict of path and
+    text. Raise Unsupported if kernels cannot read the view.
+    """
     payloads = plan_payloads(plan, view)
     module = payload_kernels_module(plan, view)
     assert module is not None
@@ -114,7 +116,9 @@ def _doc(view: ViewPlan) -> tuple[str, str]:
 
 
 def _numpy(view: ViewPlan, text: str) -> str:
-    """Return the text of a view's NumPy module, which reads without compiled kernels: its header, then ``text``."""
+    """Return the text of the module that reads a view with NumPy, without compiled kernels: a
+    docstring, the ``__future__`` import, and ``text``, the rest of the module.
+    """
     files = sorted({case.entry.layout.span.file for case in view.cases})
     doc = docstring(
         f"Readers of the view {view.view.name}, for where there is no compiler. {MARK} {view.view.span.file}; do not edit.",
@@ -164,7 +168,10 @@ def _without_kernels(view: ViewPlan) -> str:
 
 
 def _module(view: ViewPlan, names: Sequence[str], kernels: Code, **rest: Code | None) -> str:
-    """Return the module that describes a view: its columns, ``kernels``, and the ``rest``, which uses ``names``."""
+    """Return the text of the module that describes a view: a ``View`` call with its name,
+    ``kernels``, its columns, and the arguments ``rest`` (None: omitted). ``names`` are what the
+    module imports for them.
+    """
     code = call(
         "View", name=string(view.view.name), kernels=kernels, columns=columns_of(view), **rest
     )

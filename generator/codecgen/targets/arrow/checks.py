@@ -79,8 +79,8 @@ def loading(name: str, order: str, f: Field) -> str:
 
 
 def primitive(function: str, what: str, f: Field) -> str:
-    """Return ``function`` if a primitive has this name. Raise Unsupported otherwise, with ``what``, the type, and
-    the place of the field ``f`` in the message.
+    """Return ``function`` if the runtime has a primitive of this name. Otherwise raise Unsupported
+    for the field ``f``; the message names the type ``what``.
     """
     if function not in NAMES:
         is_number = isinstance(f.type, ScalarType | BitsType)

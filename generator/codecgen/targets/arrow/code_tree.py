@@ -216,7 +216,9 @@ def invert(condition: Expr) -> Expr:
 
 
 def subexpressions(value: Expr) -> tuple[Expr, ...]:
-    """Return the direct subexpressions of ``value``, in order; ``()`` for names and numbers."""
+    """Return the direct subexpressions of ``value``, in order, as a tuple; ``()`` for variables,
+    names, numbers and strings. Parameters of lambdas and keys of dict displays are not included.
+    """
     match value:
         case Op(_, left, right):
             return (left, right)
@@ -367,7 +369,10 @@ def reads(statement: Statement) -> Iterator[Var]:
 
 
 def own_values(statement: Statement) -> Iterator[Expr]:
-    """Yield the expressions at the top of a statement, without those in its blocks."""
+    """Yield the expressions of a statement itself: assigned or returned values, calls, conditions
+    and loop bounds, without those in its nested blocks. Yield nothing for ``break``, ``continue``
+    and a bare ``return``.
+    """
     match statement:
         case Assign(_, value) | Add(_, value):
             yield value
@@ -400,7 +405,9 @@ def is_pure(value: Expr) -> bool:
 
 
 def all_values(body: list[Statement]) -> Iterator[Expr]:
-    """Yield the expressions of statements and of their nested blocks, at the top of each tree."""
+    """Yield the expressions of statements and of their nested blocks, in order; each as a whole,
+    without its subexpressions.
+    """
     for statement in body:
         yield from own_values(statement)
         for block in blocks(statement):

@@ -129,7 +129,9 @@ class Builder:
 
     @contextmanager
     def _open_block(self, block: list[Statement]) -> Iterator[None]:
-        """Make ``block`` the open block until the context ends."""
+        """Direct added statements to ``block`` for the duration of the context, then again to the
+        block that was open before, also after an exception.
+        """
         outer, self.body = self.body, block
         try:
             yield

@@ -191,7 +191,10 @@ class Printer:
             self.statement(statement, depth)
 
     def statement(self, statement: Statement, depth: int) -> None:
-        """Append the lines of one statement at an indentation depth."""
+        """Append the lines of one statement, indented by 4 spaces for each ``depth``: an
+        assignment, call, ``return``, ``break`` or ``continue``, or a compound statement with its
+        blocks. Statements longer than 100 characters are broken.
+        """
         match statement:
             case Assign(targets, value, remark):
                 names = ", ".join(self.name(target) for target in targets)

@@ -142,8 +142,9 @@ class FieldCodecs:
     def length_codec(
         self, name: str, endian: str, accepts: frozenset[str]
     ) -> tuple[Code, str | None]:
-        """Return the codec of a length or a count, and the number to subtract from it: ``"1"`` if it is compact, else
-        None.
+        """Return the code of the codec of a length or count of the type ``name``, and the code of
+        the number to subtract from what it reads: ``"1"`` for a compact length (read as an unsigned
+        varint), None for others.
         """
         if name == "compact":
             return self.scalar_codec("uvarint", endian, accepts), "1"

@@ -368,8 +368,8 @@ class Module:
 
 
 def _field_range(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:
-    """Return a range of fields as a tuple of their names, the last as None if the range goes to the end; None for no
-    range.
+    """Return the code of a tuple of the first and the last field of a range; the last is ``None``
+    if the range goes to the end of the layout. Return None if ``field_range`` is None.
     """
     if field_range is None:
         return None

@@ -158,7 +158,9 @@ class PayloadModule:
         return self._function(f"row_{column.name}", [doc, *scope.column_body(column, value)])
 
     def _condition(self, case: PayloadCase, text: str) -> str:
-        """Return the condition of a case as a lambda, or as the name of a function if it is too long for one line."""
+        """Return the condition ``text`` of a case as a lambda, or, if that is too long for one
+        line, the name of a function that is added to the module.
+        """
         function = f"lambda {self.parameters}: {text}"
         if len(function) <= WIDTH - len("            when=,"):
             return function

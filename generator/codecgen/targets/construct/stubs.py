@@ -47,7 +47,9 @@ class Stub:
         return "\n\n".join(parts) + "\n"
 
     def add(self, thing: Declared) -> None:
-        """Add the types of an enum, layout, text or choice to the parts of the stub."""
+        """Add the types of a declaration (an enum, layout, text or choice) to the parts of the
+        stub: its classes, codec and functions.
+        """
         if isinstance(thing, Enum):
             self.add_enum(thing)
         elif isinstance(thing, Layout):

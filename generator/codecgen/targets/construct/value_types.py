@@ -73,8 +73,9 @@ class ValueTypes:
         return self.refer(name, self.names[name, version])
 
     def inner_class(self, name: str, field: str) -> str:
-        """Return a unique name for the class of the value of ``field`` in the class ``name``; the
-        class is declared in this stub only.
+        """Return a unique name for the class of the value of ``field`` in the class ``name``, such
+        as ``ReadingFlags``; the class exists in this stub only. Repeated calls return the same
+        name.
         """
         key = (name, field)
         if key not in self.inside:
@@ -218,8 +219,9 @@ class ValueTypes:
     def element_derived(
         self, plan: LayoutPlan, array: str, element: LayoutPlan
     ) -> list[tuple[str, str]]:
-        """Return the names and types of the values that a layout derives for elements of an array and that the
-        elements lack.
+        """Return the names and types (``int``, perhaps with ``None``) of the values that a layout
+        derives for elements of ``array``. Values with the name of a field or derived value of the
+        element are left out.
         """
         known = {fp.name for fp in element.fields}
         known |= {v.derived.name for v in element.derived if v.derived.array is None}

@@ -64,8 +64,8 @@ def base_type(f: Field) -> str:
 
 
 def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
-    """Return a condition of a view as a test on the entry; None for None. Raise Unsupported, which
-    names ``f``, if kernels cannot express it.
+    """Return a condition of a view as a test on fields of the entry, with constants folded; None if
+    ``value`` is None. Raise Unsupported, which names ``f``, if kernels cannot express it.
     """
     if value is None:
         return None

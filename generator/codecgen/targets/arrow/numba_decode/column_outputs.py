@@ -104,7 +104,9 @@ class ColumnOutputs:
             self.named = {(ITEM, name): leaf for name, leaf in sources.fields.items()}
 
     def target_of(self, leaf: Leaf) -> Target:
-        """Return the variables of a column; repeated calls return the same ones."""
+        """Return the Target (the kernel's variables for addresses, totals and room) of a column.
+        Repeated calls return the same Target.
+        """
         if leaf.index not in self.targets:
             words = ("data", "validity", "offsets", "at", "room", "nulls")
             made = (Var(f"{leaf.name}_{word}") for word in words)
@@ -156,7 +158,9 @@ class ColumnOutputs:
                 self.code.assign(variable, call("load_i64_le", table + slot))
 
     def write_null(self, target: Target) -> None:
-        """Emit code that marks the value as null and counts it. Emits nothing for a column that is not nullable."""
+        """Emit code that marks the value at the current position as null and adds 1 to the column's
+        null count. Emit nothing for a column that is not nullable.
+        """
         if target.leaf.column.nullable:
             self.code.add(target.nulls, 1)
             with self.code.when(target.validity):

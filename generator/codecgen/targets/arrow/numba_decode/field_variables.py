@@ -74,7 +74,9 @@ class Variables:
     found: dict[tuple[str, str], Var] = field(default_factory=dict)
 
     def get(self, part: str, name: str) -> Var:
-        """Return the variable of a field, or of a named property of it; repeated calls return the same one."""
+        """Return the variable of a field, or of a named property of it, in ``part`` (the entry, a
+        row, or a nested layout). Repeated calls return the same variable.
+        """
         key = (part, name)
         if key not in self.found:
             self.found[key] = Var(f"{'part' if '/' in part else part}_{name}")

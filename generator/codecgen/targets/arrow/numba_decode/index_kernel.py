@@ -75,8 +75,9 @@ class Index:
         }
 
     def see_framing(self) -> None:
-        """Raise Unsupported if entries have no length and cannot be found without one: several
-        layouts, an entry without bytes, rows in an array, or rows with a condition.
+        """Raise Unsupported if the end of an entry is known only after its fields are read, and the
+        view is of a choice, an entry may have no bytes, rows are elements of an array, or rows have
+        a condition. Do nothing if entries have a length or constant size.
         """
         if not self.framing.open:
             return
@@ -270,8 +271,9 @@ class Index:
         return [measured < 0, refused]
 
     def row_test(self, case: CasePlan) -> None:
-        """Emit the function that tests whether an entry is itself a row of ``case``. Raise
-        Unsupported if kernels cannot express the condition of the case.
+        """Emit the function that returns whether an entry is itself a row of ``case``: False if it
+        is too short, fails the case's condition, or needs a full check that was asked for. Raise
+        Unsupported if kernels cannot express the condition.
         """
         p, after, full_check = map(Var, ("p", "after", "full_check"))
         code, variables = Builder(), Variables()
@@ -296,8 +298,9 @@ class Index:
     # ------------------------------------------------------------ many entries
 
     def find(self) -> str:
-        """Emit the function that finds entries and fills the index table with their places. Return
-        its name.
+        """Emit the function that finds entries and fills the index table, and return its name. The
+        function returns the number of entries, the address where it stopped, why (a full table, the
+        end of the bytes, another kind, an invalid entry), and the number of rows, -1 if unknown.
         """
         slots, code = self.kernels.slots, Builder()
         table, capacity, p, end, most, full_check = map(

@@ -177,7 +177,9 @@ class LayoutReader:
         return False
 
     def skip_to_end(self, layout: LayoutPlan) -> Expr:
-        """Emit the step to the end of the outermost window of ``layout``. Return the end of the bytes around it."""
+        """Emit the jump to the end of the outermost window of ``layout``, and the check that it is
+        not beyond the bytes around the window. Return the end of these bytes.
+        """
         inner = self.windows[0]
         end = self.ends[inner.length][0]
         self.code.assign(self.p, end)
@@ -194,8 +196,9 @@ class LayoutReader:
         end: Expr,
         wanted: set[str],
     ) -> Expr:
-        """Emit the code of ``op``, the operation at index ``i`` of ``ops``. Return the end of the
-        bytes that may be read afterwards. Raise Unsupported if kernels cannot express it.
+        """Emit the code of ``op``, the operation at index ``i`` of ``ops``, and return the end of
+        the bytes that may be read afterwards, which windows change. Requirements emit nothing in
+        mode ``hop``. Raise Unsupported if kernels cannot express the operation.
         """
         match op:
             case read_ops.Open():
@@ -219,8 +222,8 @@ class LayoutReader:
         return end
 
     def print_field_op(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit one operation of a field that may be absent: a requirement, or what reads the field.
-        Raise Unsupported if kernels cannot express it.
+        """Emit one operation inside a conditional or tagged field: a requirement, or the read of
+        the field up to ``end``. Raise Unsupported if kernels cannot express it.
         """
         if isinstance(op, read_ops.Require):
             self.print_op(op, (op,), 0, fields, end, wanted)
@@ -256,8 +259,9 @@ class LayoutReader:
     def read_number_field(
         self, f: Field, name: str, fields: Fields, end: Expr, wanted: set[str]
     ) -> None:
-        """Emit code that reads a number. It is stored in a variable only if the field is in
-        ``wanted`` or a column shows it. Raise Unsupported if kernels cannot read its type.
+        """Emit the read of a number field into its column, if it has one, and into its variable if
+        it has a column or is in ``wanted``; otherwise it is only checked and skipped. Raise
+        Unsupported if kernels cannot read its type.
         """
         target = self.gives.find_target(fields.part, f.name)
         variable = self.variables.get(fields.part, f.name)
@@ -267,14 +271,18 @@ class LayoutReader:
         )
 
     def check_requirement(self, f: Field, condition: Value, fields: Fields) -> None:
-        """Emit code by which the kernel fails at ``f`` unless ``condition`` holds. Raise Unsupported if it cannot be computed."""
+        """Emit code by which the kernel fails at ``f`` unless ``condition`` holds. Raise
+        Unsupported if kernels cannot express the condition.
+        """
         try:
             self.values.fail_if(negated_condition(fields.arithmetic(), condition), f)
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
     def condition_of(self, value: Value, fields: Fields, f: Field) -> Expr:
-        """Return ``value`` as a condition. Raise Unsupported, with the field ``f``, if it cannot be computed."""
+        """Return ``value`` as a condition of kernel code. Raise Unsupported, which names the field
+        ``f``, if kernels cannot express it.
+        """
         try:
             return fields.arithmetic().condition(value)
         except Refused as error:
@@ -357,9 +365,9 @@ class LayoutReader:
         return inner
 
     def close_window(self, op: read_ops.Close, layout: LayoutPlan, end: Expr) -> Expr:
-        """Close the innermost window and return the end of the bytes around it. Emit the check that the
-        window is used up, or, without checks and for a window to the end of the layout, a jump to
-        its end ``end``.
+        """Close the innermost window and return the end of the bytes around it. Emit code by which
+        the kernel fails unless the window was read to its end ``end``; in mode ``hop``, for a
+        window to the end of the layout, jump to its end instead.
         """
         window = self.windows.pop()
         f = op.at.field
@@ -387,7 +395,9 @@ class LayoutReader:
             self.code.assign(self.place_variable(fields.part, name), self.p)
 
     def place_variable(self, part: str, name: str) -> Var:
-        """Return the variable for ``name``, such as ``start of crc``, in a part. It is always the same one."""
+        """Return the variable of a property of a part, such as ``start of crc``. Repeated calls
+        return the same variable.
+        """
         key = (part, name)
         if key not in self.variables.found:
             where = "part" if "/" in part else part

@@ -21,8 +21,9 @@ left to the reference codecs; nothing knows it."""
 
 
 def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
-    """Return the text of the kernel module of a payload view. Raise Unsupported if no kernel can
-    read the view.
+    """Return the source of the kernel module of a payload view: a row function for each combination
+    of part layouts, and the loop over payloads. Raise Unsupported if kernels cannot read a layout,
+    condition or column.
 
     Args:
         plan: Plan of the schemas.

@@ -220,8 +220,9 @@ class PayloadReader(LayoutReader):
     def list_case_tests(
         self, op: read_ops.Choose, fields: Fields, wanted: set[str]
     ) -> Iterator[tuple[LayoutPlan | None, Expr]]:
-        """Yield the layout and the condition of each wanted case, in each version, then conditions
-        of the other cases with None. Raise Unsupported if kernels cannot tell the cases apart.
+        """Yield each version of the ``wanted`` case layouts with its condition, then None with a
+        condition for the other cases. Raise Unsupported if cases are choices, if only the content
+        tells versions apart, or if kernels cannot express the discriminator or version.
         """
         if any(op.steps):
             raise Unsupported("a choice whose cases are choices", op.field.field)

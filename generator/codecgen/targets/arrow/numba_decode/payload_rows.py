@@ -426,8 +426,9 @@ class PayloadRowsKernel:
                 reader.read_field(find_operation(self.kernels, layout, f), fields, end, {f.name})
 
     def write_unread(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
-        """Emit the value that a column gets if its field was not read: the default of a tagged
-        field, otherwise null or empty. Raise Unsupported for a default that is not empty.
+        """Emit the value that a column gets if its field was not read: for a tagged field its empty
+        default (null if the default is null), otherwise null or empty. Raise Unsupported for a
+        scalar default that is not zero.
         """
         chosen = self.cases.find_case(part)
         if chosen is None:

@@ -60,7 +60,7 @@ class RowsKernel:
         self.gives = self.gives_to(self.code)
 
     def gives_to(self, code: Builder) -> ColumnOutputs:
-        """Return the column outputs that write to the code of ``code``."""
+        """Return ColumnOutputs for the columns of this case that emit into ``code``."""
         return ColumnOutputs(
             code,
             self.sources,
@@ -122,15 +122,18 @@ class RowsKernel:
         )
 
     def noted(self, part: str, name: str) -> Var:
-        """Return the variable of a value that the index stored; repeated calls return the same one."""
+        """Return the variable of a value that pass 1 stored in the index, such as an entry field or
+        ``start of crc``. Repeated calls return the same variable.
+        """
         key = (part, name)
         if key not in self.variables.found:
             self.variables.found[key] = Var(f"{part}_{name.replace(' ', '_')}")
         return self.variables.found[key]
 
     def rows_of_array(self, array: FieldPlan, rows_room: Var) -> None:
-        """Emit the decoding of rows that are elements of an array in the entry. Raise Unsupported
-        if kernels cannot read a field of an element.
+        """Emit the checks, decoding and commit of all rows that are elements of the entry's array;
+        the kernel returns 0 if one is invalid or they do not fit. Raise Unsupported if kernels
+        cannot read a field of an element, or if the element layout has rules.
         """
         code, case = self.code, self.case
         type_ = array.field.type
@@ -229,9 +232,9 @@ class RowsKernel:
             code.do("store_64", self.row + slots[which, name], variable)
 
     def rows_that_are_entries(self, rows_room: Var) -> None:
-        """Emit the decoding of rows that are entries themselves, one after the other. Raise
-        Unsupported if entries without a length are read by their headers only, or kernels cannot
-        read a field.
+        """Emit the loop that decodes and commits entries that are rows, until another kind or the
+        end (the kernel returns 1), or until one is invalid or does not fit (0). Raise Unsupported
+        if kernels cannot read a field, or for header-only rows of entries without a length.
         """
         code, case = self.code, self.case
         full_check, after, start = Var("full_check"), Var("after"), Var("start")
@@ -276,8 +279,9 @@ class RowsKernel:
             code.do("store_64", self.slot(self.state, "NEXT"), self.p)
 
     def head_fields(self) -> None:
-        """Emit loads of the header fields that columns need. Raise Unsupported if a field is
-        optional or lies at no fixed place.
+        """Emit loads of the header fields that columns use, from their fixed offsets, for a
+        header-only case. Raise Unsupported if a field is optional, has no fixed offset, or is no
+        integer that kernels load.
         """
         entry = self.case.entry
         for name in sorted(self.kernels.item_fields(self.case)):
@@ -309,8 +313,8 @@ class RowsKernel:
     # ------------------------------------------------------------ numbers
 
     def terms(self) -> list[tuple[Leaf, Term]]:
-        """Return the numeric columns of the row, each with the term of its value. Raise Unsupported
-        if kernels cannot express a value.
+        """Return the columns whose value is computed as a number or bool, each with the Term of its
+        value. Raise Unsupported if kernels cannot express a value.
         """
         fields = self.kernels.fields(self.case, self.variables)
         numbers = self.sources.numbers
@@ -357,7 +361,9 @@ class RowsKernel:
         self.gives.write_number(leaf, value, term.null, truth)
 
     def branches(self, value: Pick, leaf: Leaf) -> Expr:
-        """Emit the evaluation of a conditional value, only if its column is selected. Return its variable."""
+        """Emit the evaluation of a conditional expression into a new variable, only where the
+        column is requested, and return the variable.
+        """
         made = Var("value")
         with self.code.when(self.gives.target_of(leaf).data):
             self.code.choose(made, value)

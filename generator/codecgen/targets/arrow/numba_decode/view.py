@@ -47,8 +47,8 @@ def deferred(entry: LayoutPlan) -> list[FieldPlan]:
 
 
 def column_slots(module: KernelModule, leaves: Sequence[Leaf]) -> dict[int, Slots]:
-    """Return the constants for the positions of each column in the tables ``out``, ``state`` and
-    ``room``, by the index of its leaf.
+    """Add constants for the byte positions of each column's addresses and totals in the tables
+    ``out``, ``state`` and ``room`` to the module. Return them by the index of the column.
     """
     out = {}
     for leaf in leaves:
@@ -102,8 +102,9 @@ class Kernels:
         return Fields(self.plan, case.entry, part, variables, case)
 
     def ask(self, case: CasePlan) -> Fields:
-        """Return the fields that the columns and row rules of ``case`` use. Raise Unsupported if
-        kernels cannot express a column or a rule.
+        """Return a Fields object that has collected the fields, array ends and places that the
+        columns and row rules of ``case`` use. Raise Unsupported if kernels cannot express a column
+        or rule.
         """
         fields = self.fields(case, Variables())
         for leaf, value in self.sources[case.number].numbers:
@@ -132,8 +133,8 @@ class Kernels:
         ]
 
     def condition(self, fields: Fields, value: nodes.Value, f: Field) -> Expr:
-        """Return ``value`` as a condition. Raise Unsupported, which names ``f``, if kernels cannot
-        express it.
+        """Return ``value``, with constants folded, as a condition of kernel code. Raise
+        Unsupported, which names ``f``, if kernels cannot express it.
         """
         try:
             return fields.arithmetic().condition(fields.folded(value))
@@ -141,8 +142,9 @@ class Kernels:
             raise Unsupported(error.reason, f) from None
 
     def term(self, fields: Fields, case: CasePlan, value: nodes.Value, leaf: Leaf) -> Term:
-        """Return the value of a numeric column as a term of fields. Raise Unsupported if kernels
-        cannot express the value.
+        """Return the value of the numeric column ``leaf`` as a Term; a ``u64`` or float field gives
+        its raw bits if the column has the matching type. Raise Unsupported if kernels cannot
+        express the value.
         """
         plain = fields.folded(value)
         try:

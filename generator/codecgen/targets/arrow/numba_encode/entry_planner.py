@@ -119,8 +119,9 @@ class EntryPlanner:
         return [value for op in ops for value in columns_of(op)]
 
     def first_row(self) -> None:
-        """Emit what the first row of an entry determines: initial column values, extremes and fixed
-        fields. Raise Unsupported if kernels cannot express a value.
+        """Emit, before the loop over rows, what the first row determines: initial column values and
+        extremes, fixed fields of the entry, and the check of the case's condition. Raise
+        Unsupported if kernels cannot express a value or no row can meet the condition.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         used = {(value.which, value.column.name) for value in self.used()}
@@ -163,8 +164,9 @@ class EntryPlanner:
     # ------------------------------------------------------------ one row
 
     def one_row(self) -> None:
-        """Emit the loop body for one row: its values, checks, size and the comparison with what
-        readers return. Raise Unsupported if kernels cannot express a value or a check.
+        """Emit the loop body for one row: load its columns, check values, rules and sizes, and
+        compare what readers would return. A failed check ends the entry before the row. Raise
+        Unsupported if kernels cannot express a value or check.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         for now, before in self.back.moving().items():

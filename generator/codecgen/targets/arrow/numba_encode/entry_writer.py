@@ -289,8 +289,9 @@ class EntryWriter:
         code.add(self.p, n)
 
     def elements(self, op: Elements) -> None:
-        """Emit code that writes the count of a list, if declared, and its elements. A list without
-        a column is written empty.
+        """Emit the write of a list's count, if it is declared, and of its elements. A list without
+        a column, or whose elements have no layout, writes only the count. Raise Unsupported if
+        kernels cannot write a field.
         """
         f, leaf, variables = op.field.field, op.column, self.frame.variables
         many: Expr = Num(0) if leaf is None else variables.value(leaf)

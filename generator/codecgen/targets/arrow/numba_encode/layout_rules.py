@@ -98,7 +98,8 @@ class LayoutRules:
         self.ends = self.values.ends
 
     def check_of(self, rule: RulePlan) -> RuleCheck | None:
-        """Return the check of a rule; None if what is written always meets it. Raise Unsupported if
+        """Return the RuleCheck of a rule: the condition that the rows break it, and whether that
+        changes with each row. Return None if what is written always meets it. Raise Unsupported if
         kernels cannot express the rule.
         """
         try:

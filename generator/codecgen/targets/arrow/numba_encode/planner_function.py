@@ -39,8 +39,9 @@ class PlannerFunction:
     # ------------------------------------------------------------ values
 
     def written_term(self, value: Value, op: WriteOp, part: str) -> Term:
-        """Return ``value`` of a write operation as a term. Raise Unsupported, which names the field
-        of ``op``, if kernels cannot express it.
+        """Return the Term of ``value`` as written into a field of ``part`` (entry or item); sums
+        wrap in 64 bits. Raise Unsupported, which names the field of ``op``, if kernels cannot
+        express it.
         """
         try:
             return self.values.written_term(value, part)
@@ -48,8 +49,8 @@ class PlannerFunction:
             raise Unsupported(error.reason, op.field.field) from None
 
     def condition(self, value: Value, part: str, f: Field) -> Expr:
-        """Return a condition on written fields as a test. Raise Unsupported, which names ``f``, if
-        kernels cannot express it.
+        """Return a condition on written fields of ``part`` (entry or item) as a test. Raise
+        Unsupported, which names ``f``, if kernels cannot express it.
         """
         try:
             return self.values.read(part).condition(value)

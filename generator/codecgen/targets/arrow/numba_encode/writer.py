@@ -15,8 +15,8 @@ from codecgen.targets.python_source import Code, assign, call, docstring, mappin
 
 
 def emit(plan: Plan, view: ViewPlan) -> dict[str, str]:
-    """Return the texts of a view's writer modules by path; ``{}`` if no rows are written. Raise
-    Unsupported if kernels cannot write the view.
+    """Return the two modules that write a view, its description and its kernels, by path; ``{}`` if
+    no rows of the view declare ``write``. Raise Unsupported if kernels cannot write the view.
     """
     if all(rows.write is None for rows in view.view.rows):
         return {}
@@ -115,8 +115,8 @@ def _description(plan: Plan, view: ViewPlan, encoders: Encoders) -> str:
 
 
 def _case(case: CasePlan, encoders: Encoders, codecs: Code) -> Code:
-    """Return the ``WriteCase`` of a case as code: its name, ``codecs``, and the sizes and maximum number of rows of
-    its write program.
+    """Return the ``WriteCase`` call of a case: its name, ``codecs``, the maximum bytes around its
+    rows and of its rows, and the maximum number of rows.
     """
     program = encoders.programs[case.number]
     return call(

@@ -37,8 +37,8 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 def kind_of(name: str, f: Field) -> str:
-    """Return the NumPy dtype string of a fixed-size integer type, in the byte order of ``f``. Raise
-    Unsupported for any other type.
+    """Return the NumPy type code of the integer type ``name``, such as ``">i4"``, in the byte order
+    of ``f``. Raise Unsupported unless its size is 1, 2, 4 or 8 bytes.
     """
     size = SCALARS[name].width
     if size not in _WIDTHS:
@@ -78,8 +78,8 @@ class NumpyLayoutReader:
             self.code.do_call(self.method("refuse", condition))
 
     def condition(self, value: Value, f: Field) -> Expr:
-        """Return ``value`` as a mask. Raise Unsupported, which names ``f``, if NumPy readers cannot
-        express it.
+        """Return ``value`` as a mask, one bool for each structure. Raise Unsupported, which names
+        ``f``, if NumPy readers cannot express it.
         """
         try:
             return self.fields.arithmetic().condition(value)
@@ -87,8 +87,8 @@ class NumpyLayoutReader:
             raise Unsupported(error.reason, f) from None
 
     def broken(self, value: Value, f: Field) -> Expr:
-        """Return the mask of rows for which a condition is false. Raise Unsupported, which names
-        ``f``, if NumPy readers cannot express it.
+        """Return the mask of structures in which the condition ``value`` is false. Raise
+        Unsupported, which names ``f``, if NumPy readers cannot express it.
         """
         try:
             return self.fields.arithmetic().broken(value)

@@ -97,8 +97,9 @@ class Readers(ElementReader):
         self.refused = {case.number: self.refused_of(case) for case in view.cases}
 
     def refused_of(self, case: CasePlan) -> Expr | None:
-        """Return the mask of entries whose rows are refused by requirements on their array; None if
-        it has none. Raise Unsupported if NumPy readers cannot express one.
+        """Return the mask of entries whose rows are rejected by the schema's requirements on their
+        array. Return None if there are none, or if entries are rows themselves. Raise Unsupported
+        if NumPy readers cannot express one.
         """
         if case.array is None:
             return None
@@ -141,8 +142,8 @@ class Readers(ElementReader):
         return out
 
     def term(self, fields: NumpyFields, case: CasePlan, value: Value) -> Term:
-        """Return the value of a numeric column as a term. Raise Unsupported if NumPy readers cannot
-        express it.
+        """Return the value of a numeric column as a Term of NumPy vectors, with constants folded.
+        Raise Unsupported if NumPy readers cannot express it.
         """
         try:
             return fields.arithmetic().term(fields.folded(value))
@@ -298,8 +299,8 @@ class Readers(ElementReader):
         return "prefix", self.prefix(entry, framing.length) or NONE
 
     def condition(self, fields: NumpyFields, value: Value, f: Field) -> Expr:
-        """Return ``value`` as a mask. Raise Unsupported, which names ``f``, if NumPy readers cannot
-        express it.
+        """Return ``value``, with constants folded, as a mask of NumPy vectors. Raise Unsupported,
+        which names ``f``, if NumPy readers cannot express it.
         """
         try:
             return fields.arithmetic().condition(fields.folded(value))
@@ -434,8 +435,9 @@ class Readers(ElementReader):
         return name
 
     def head(self, case: CasePlan) -> str:
-        """Emit a reader for rows that are headers of entries, and return its name. Raise
-        Unsupported if a field is optional or at no fixed offset.
+        """Emit the reader function of a header-only case, which loads the used header fields and
+        returns them as ``Fields``, and return its name. Raise Unsupported if a field is optional or
+        has no fixed offset.
         """
         code, walk_ = Builder(), Var("walk")
         local = Locals()
