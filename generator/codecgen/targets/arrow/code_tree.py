@@ -192,7 +192,9 @@ def all_of(conditions: Iterable[Expr]) -> Expr:
 
 
 def _join_operands(operator: str, items: Sequence[Expr], empty: Expr) -> Expr:
-    """Join ``items`` with a binary operator, grouped from the left. Return ``empty`` if there are none."""
+    """Return ``items`` joined with a binary operator, grouped from the left; a single item as it
+    is; ``empty`` if there are none.
+    """
     if not items:
         return empty
     out = items[0]
@@ -202,7 +204,9 @@ def _join_operands(operator: str, items: Sequence[Expr], empty: Expr) -> Expr:
 
 
 def invert(condition: Expr) -> Expr:
-    """Return the negation of ``condition``, simplified for comparisons, ``not`` and constants."""
+    """Return the negation of ``condition``: the opposite comparison, the operand of ``not``, the
+    other constant for True and False, otherwise ``not condition``.
+    """
     match condition:
         case Op(operator, left, right) if operator in NEGATED:
             return Op(NEGATED[operator], left, right)
@@ -390,7 +394,9 @@ def own_values(statement: Statement) -> Iterator[Expr]:
 
 
 def blocks(statement: Statement) -> list[list[Statement]]:
-    """Return the blocks that a statement contains: arms of a branch, body of a loop, else none."""
+    """Return the blocks that a statement contains, as lists of statements: one for each arm of a
+    branch, one for a loop, ``[]`` for other statements.
+    """
     match statement:
         case Branch(arms):
             return [body for _, body in arms]

@@ -86,7 +86,9 @@ def pruned(body: list[Statement]) -> list[Statement]:
 
 
 def _all_reads(body: list[Statement]) -> Iterable[Var]:
-    """Yield the variables that statements and their blocks read; ``x += y`` alone does not read ``x``."""
+    """Yield the variables that statements and their nested blocks read, with repetitions. An
+    augmented assignment reads only its value, not its target.
+    """
     for statement in body:
         if not isinstance(statement, Add):
             yield from reads(statement)
@@ -358,8 +360,9 @@ class Printer:
         return text if binds >= least else f"({text})"
 
     def _text(self, value: Expr) -> tuple[str, int]:
-        """Return the Python text of an expression and its precedence, 12 for the strongest. Raise
-        TypeError for an unknown kind of expression.
+        """Return the Python text of an expression and its precedence: 12 for the strongest, -1 for
+        a tuple without parentheses. Raise TypeError for an unknown kind of expression, such as a
+        dict display.
         """
         match value:
             case Var():

@@ -44,7 +44,9 @@ class ModuleScope:
         return name
 
     def refer(self, thing: str, name: str) -> str:
-        """Return the name by which this module knows ``name`` of the declaration ``thing``; import it if it is elsewhere."""
+        """Return the name by which this module knows ``name`` of the declaration ``thing``: itself,
+        or an alias if another directory declares it. Import it unless this module defines it.
+        """
         home = self.homes[thing]
         alias = self._aliases.name(thing, name)
         if home != self.home:

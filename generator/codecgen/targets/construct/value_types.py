@@ -60,7 +60,9 @@ class ValueTypes:
         return self.use("builtins", name) if name in self.given else name
 
     def refer(self, thing: str, name: str) -> str:
-        """Return the name by which the stub knows ``name`` of the declaration ``thing``; import it if it is elsewhere."""
+        """Return the name by which the stub knows ``name`` of the declaration ``thing``: itself, or
+        an alias if another directory declares it. Import it unless this module defines it.
+        """
         alias = self.aliases.name(thing, name)
         home = self.homes[thing]
         if home != self.home:

@@ -95,8 +95,8 @@ class Index:
                 raise Unsupported("of rows with a condition, without a length", self.framing.blamed)
 
     def emit(self) -> str:
-        """Emit the functions of the index pass and return the name of the one that finds entries.
-        Raise Unsupported if kernels cannot find or check the entries.
+        """Emit the functions that open an entry, find its end, test for rows and find entries;
+        return the name of the last. Raise Unsupported if kernels cannot find or check the entries.
         """
         self.open()
         self.find_end()
@@ -111,8 +111,9 @@ class Index:
         return load(base_type(fp.field), place, fp.field)
 
     def tests(self, variables: Variables) -> list[Test]:
-        """Return one test per case: that an entry has rows of it, and that it needs the full check.
-        Raise Unsupported if kernels cannot express the condition of a case.
+        """Return a Test for each case of the layout: the conditions that an entry has rows of the
+        case and that it needs the full check, and the fields that they read. Raise Unsupported if
+        kernels cannot express a condition.
         """
         first = self.entry.fields[0].field
         out = []
@@ -256,8 +257,9 @@ class Index:
         )
 
     def refused(self, measured: Var, variables: Variables) -> list[Expr]:
-        """Return the conditions under which a length is invalid: negative, or refused by the
-        schema. Raise Unsupported if the schema's condition reads another field.
+        """Return the conditions under which the length ``measured`` is invalid: negative, or
+        rejected by the ``refuse`` condition of its field, if it has one. Raise Unsupported if
+        kernels cannot express that condition, or if it reads another field.
         """
         length = self.framing.length
         assert length is not None

@@ -297,8 +297,9 @@ class LayoutReader:
         end: Expr,
         wanted: set[str],
     ) -> None:
-        """Emit code that reads a field if ``condition`` holds, and otherwise sets it to absent.
-        Raise Unsupported if kernels cannot express the condition or the field.
+        """Emit code that reads and checks a field if ``condition`` holds, and otherwise sets it to
+        absent. A compressed array makes the kernel fail. Raise Unsupported if kernels cannot
+        express the condition or the field.
         """
         test = self.condition_of(condition, fields, fp.field)
         self.values.covered = 0

@@ -24,14 +24,18 @@ class Variables:
         self.parts: dict[tuple[int, str], Var] = {}
 
     def get(self, kind: str, name: str) -> Var:
-        """Return the variable of a field or column, or of a property of it; repeated calls return the same one."""
+        """Return the variable of a field or column; ``kind`` says which value, such as ``row``,
+        ``entry`` or ``null row``. Repeated calls return the same variable.
+        """
         key = (kind, name)
         if key not in self.found:
             self.found[key] = Var(f"{kind.replace(' ', '_')}_{name}")
         return self.found[key]
 
     def leaf_variable(self, leaf: Leaf, part: str) -> Var:
-        """Return the variable of a property of a column, such as its address; repeated calls return the same one."""
+        """Return the variable of a property of a column, such as ``data``, its buffer address.
+        Repeated calls return the same variable.
+        """
         key = (leaf.index, part)
         if key not in self.parts:
             self.parts[key] = Var(f"{leaf.name}_{part}")

@@ -38,7 +38,9 @@ def either(conditions: list[Expr]) -> Expr:
 
 
 def _join_conditions(operator: str, conditions: list[Expr], empty: Expr) -> Expr:
-    """Join ``conditions`` with an operator, without those equal to ``empty``. Return ``empty`` if none is left."""
+    """Return ``conditions`` joined with an operator, grouped from the left, without those equal to
+    ``empty``, the neutral constant. Return ``empty`` if none is left.
+    """
     out: Expr | None = None
     for condition in conditions:
         if condition == empty:
