@@ -188,6 +188,8 @@ class Renderer:
 
 
 class _Loader(BaseLoader):
+    """Loads templates by name from a mapping in memory."""
+
     def __init__(self, templates: Mapping[str, str]) -> None:
         self.templates = templates
 
@@ -203,7 +205,9 @@ class _Loader(BaseLoader):
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja2's sandbox with rounds counted, and concatenated values limited and escaped."""
+    """Jinja2's sandbox, with limits on rounds of loops and macros and on characters of values, and
+    with escaped concatenation.
+    """
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
@@ -327,7 +331,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
 
 class _Guards(NodeTransformer):
-    """Inserts calls of the sandbox into templates: one at the start of each round, and one for each concatenation."""
+    """Inserts calls of the sandbox into a parsed template: one at the start of each loop round and
+    macro, and one in place of each concatenation.
+    """
 
     def visit_For(self, node: tree.For) -> tree.Node:
         """Return a loop that counts its rounds."""

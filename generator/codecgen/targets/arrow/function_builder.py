@@ -25,7 +25,8 @@ from codecgen.targets.arrow.code_tree import (
 
 
 class Builder:
-    """Builds the body of a function, statement by statement.
+    """Builds the body of a generated function as a tree, statement by statement. Methods append to
+    the innermost open block.
 
     Attributes:
         body: Statements of the innermost block that is open.

@@ -50,7 +50,7 @@ _BITS = ("|", "&", "<<", ">>")
 
 
 class Names:
-    """Allocator of names that differ from each other and from those in ``taken``."""
+    """Allocates names for generated code that differ from each other and from those in ``taken``."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.taken = set(taken)
@@ -156,7 +156,9 @@ def function_text(function: Function, taken: Iterable[str]) -> str:
 
 
 class Printer:
-    """Printer of the source of one function."""
+    """Prints one generated function as Python source, in lines of at most 100 characters where
+    possible.
+    """
 
     def __init__(self, names: Names) -> None:
         self.names = names

@@ -16,7 +16,9 @@ _MODULE = ("Any", "KERNELS", "JIT", "annotations")
 
 
 class KernelModule:
-    """Collects the constants and functions of a kernel module, and gives them distinct names."""
+    """Collects the constants and functions of a generated module of kernels (numba functions), and
+    gives them distinct names.
+    """
 
     def __init__(self) -> None:
         self.names = Names({*NAMES, *_MODULE})

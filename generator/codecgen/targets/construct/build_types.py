@@ -24,7 +24,9 @@ from codecgen.targets.construct.value_types import ValueTypes
 
 
 class BuildTypes:
-    """Types of the values that builders take for fields. Builders take parsed values too."""
+    """Type annotations, as text for a stub, of the values that builders take for fields: TypedDicts
+    and other Python types. Builders take parsed values too.
+    """
 
     def __init__(self, types: ValueTypes) -> None:
         self.types = types

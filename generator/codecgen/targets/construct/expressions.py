@@ -10,7 +10,7 @@ from codecgen.targets.python_source import Code, Condition, call, flat, literal,
 
 
 class PythonExpressions:
-    """Prints values of the plan as Python expressions.
+    """Prints values of schema expressions as Python expressions.
 
     ``symbol`` returns the Python name of an enum, ``this`` is the variable that holds the fields. ``helpers``
     collects the functions of the runtime that the expressions call. With ``bits``, sums wrap like two's complement

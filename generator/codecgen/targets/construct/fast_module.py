@@ -35,7 +35,9 @@ def full_name(layout: LayoutPlan) -> str:
 
 
 class FastModule:
-    """Imports and constants of one module of fast parsers, which its functions share."""
+    """Imports, constants and tables of one generated module of fast parsers, which its functions
+    share. A fast parser reads regular bytes of one layout version.
+    """
 
     def __init__(self, modules: FastModules, scope: ModuleScope) -> None:
         self.modules = modules

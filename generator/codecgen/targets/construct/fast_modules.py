@@ -20,7 +20,9 @@ from codecgen.targets.python_source import string
 
 
 class FastModules:
-    """Names of the modules and functions of fast parsers, and the layouts that have one."""
+    """Determines which layouts of a schema directory have a fast parser, a function for regular
+    bytes of one layout version, and emits the modules of these functions.
+    """
 
     def __init__(self, plan: Plan, homes: Mapping[str, Home], classes: Classes) -> None:
         self.plan = plan

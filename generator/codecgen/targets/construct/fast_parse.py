@@ -478,9 +478,9 @@ class LayoutFunction(FunctionPrinter):
 
     def choose(self, op: Choose) -> None:
         """Print the reading of the layout that a discriminator selects from a table of fast
-        parsers. The table lacks cases without a fast parser. Raise Unsupported if the discriminator
-        is inside the layout, if choices are nested, if a key is ambiguous or missing, or if the
-        table is empty.
+        parsers. The table lacks cases without a fast parser. Raise Unsupported if the field is no
+        choice, if the discriminator is inside the cases, if cases are choices, if a key is missing
+        or ambiguous, or if the table is empty.
         """
         fp, type_ = op.field, op.type
         if not isinstance(type_, ChoiceType) or fp.given is None or any(op.steps):

@@ -45,7 +45,9 @@ _RESERVED = frozenset(
 
 
 class LocalExpressions(PythonExpressions):
-    """Prints values of the plan from the local variables of a fast parser."""
+    """Prints values of schema expressions as Python expressions on the local variables of a fast
+    parser.
+    """
 
     def __init__(
         self, function: FunctionPrinter, *, bits: int | None, full: str | None, item: str

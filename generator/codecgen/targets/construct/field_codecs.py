@@ -36,7 +36,7 @@ _FREEDOMS = {"bytes_after_none", "truncated_tail", "mixed_versions", "negative_n
 
 
 class FieldCodecs:
-    """Prints the codecs of fields for one generated module."""
+    """Prints, for one generated module, the Python code that creates the codecs of fields."""
 
     def __init__(self, scope: ModuleScope) -> None:
         self.scope = scope

@@ -57,7 +57,9 @@ def homes_of(model: Model) -> Mapping[str, Home]:
 
 
 class Aliases:
-    """Unique names for what a module imports from other packages, such as ``WEATHER_READING``."""
+    """Allocates unique names for what a module imports from packages of other schema directories,
+    such as ``WEATHER_READING``.
+    """
 
     def __init__(self, model: Model, taken: Collection[str] = ()) -> None:
         self._taken = {*construct.__all__, *symbols(model), *taken}

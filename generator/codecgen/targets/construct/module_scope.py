@@ -17,7 +17,8 @@ RUNTIME = "codecgen.runtime.construct"
 
 
 class ModuleScope:
-    """Imports and findings of one generated module, which its writers share.
+    """Imports, names and C023 findings of one generated module, shared by the classes that print
+    its parts.
 
     ``homes`` has the module of each declaration, ``classes`` the names of the classes of parsed values. ``exported`` has
     the names that the module defines for others, ``defined`` the layouts that it has defined so far.

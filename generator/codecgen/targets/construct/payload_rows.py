@@ -49,7 +49,9 @@ def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
 
 
 class PayloadModule:
-    """Writes the module of one view of payloads."""
+    """Prints the generated module that makes the rows of one view of payloads (a table over values
+    of records) from parsed payloads.
+    """
 
     def __init__(self, plan: Plan, view: PayloadPlan, homes: Mapping[str, Home]) -> None:
         self.plan = plan

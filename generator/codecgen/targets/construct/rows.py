@@ -49,7 +49,9 @@ def package_module(plan: Plan, mark: str) -> dict[str, str]:
 
 
 class RowModule:
-    """Writes the module of one view of entries."""
+    """Prints the generated module that makes the rows of one view of entries (a table over record
+    batches and the like) from parsed entries.
+    """
 
     def __init__(self, plan: Plan, view: ViewPlan, homes: Mapping[str, Home]) -> None:
         self.view = view

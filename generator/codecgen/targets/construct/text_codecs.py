@@ -10,7 +10,7 @@ from codecgen.targets.python_source import Call, Code, call, listing, string
 
 
 class TextCodecs:
-    """Prints the codecs of texts for one generated module."""
+    """Prints, for one generated module, the Python code that creates the codecs of text files."""
 
     def __init__(self, scope: ModuleScope) -> None:
         self.scope = scope

@@ -31,7 +31,7 @@ STANDARD = ("builtins", "collections.abc", "typing", "uuid")
 
 
 class ValueTypes:
-    """Types of parsed fields, for one stub.
+    """Type annotations of parsed fields, as text for one stub, and the imports that they need.
 
     ``names`` has the names of the classes. Imports get an alias if the directory declares a thing or a field of
     that name.

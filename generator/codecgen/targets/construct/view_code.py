@@ -27,7 +27,7 @@ _RESERVED = {"item", "Any", "Case", "bits_of", "case_of", "end_of", "wrap", "boo
 
 
 class ViewModule:
-    """Imports, names and functions of the generated module of one view.
+    """Imports, names and functions of the generated module that makes the rows of one view.
 
     ``homes`` has the module of each layout, enum and choice. ``reserved`` has names that the module uses itself, besides
     those that every such module uses.
@@ -121,7 +121,9 @@ class Owners(Protocol):
 
 
 class ViewExpressions(PythonExpressions):
-    """Prints the values of one case of a view: also derived values, places, and the bits of a field as one number."""
+    """Prints column values and conditions of one case of a view as Python expressions: also derived
+    values, places (such as the position of an entry), and fields of bits as one number.
+    """
 
     def __init__(self, module: ViewModule, owners: Owners) -> None:
         super().__init__(lambda enum: module.refer(enum, class_name(enum)), this="entry", bits=64)
@@ -239,7 +241,9 @@ class ViewExpressions(PythonExpressions):
 
 
 class NestedColumns:
-    """Prints the values of columns of structs, lists, uuids and bytes: as tuples, and as bytes."""
+    """Prints the values of struct, list, uuid and binary columns as Python expressions: structs and
+    lists become tuples, uuids and text bytes.
+    """
 
     def __init__(self, module: ViewModule) -> None:
         self.module = module

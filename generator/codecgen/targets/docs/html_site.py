@@ -54,7 +54,9 @@ class NavFolder:
 
 
 class HtmlPages:
-    """Writes the sites of a plan: the current one first, then those as of old releases."""
+    """Renders the HTML sites of a plan: the current site, and the sites as of old releases, newest
+    first.
+    """
 
     def __init__(self, templates: Mapping[str, str], sites: Sequence[Site]) -> None:
         known = package_templates("codecgen.targets.docs", FOLDER)
@@ -137,7 +139,8 @@ class HtmlPages:
 
     def _editions(self, site: Site, path: str) -> Iterator[Edition]:
         """Yield an Edition (a link for the switch between releases) for each site, oldest release
-        first: to the page ``path`` of that site, or to its index if it lacks the page.
+        first, the current site last: to the page ``path`` of that site, or to its index if it lacks
+        the page.
         """
         file = path.removeprefix(f"{site.root}/")
         for other in reversed(self._sites):

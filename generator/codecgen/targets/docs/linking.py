@@ -54,7 +54,9 @@ def link_fields(site: Site, pages: Iterable[Page]) -> tuple[tuple[Page, ...], Us
 
 @dataclass(frozen=True, slots=True)
 class _Linker:
-    """Links the names in the description of a layout; ``array``: of the elements of an array of it."""
+    """Replaces field names in the section of a layout by links, and notes which row uses which
+    field. ``array``: ``item`` means an element of this array.
+    """
 
     site: Site
     page: str

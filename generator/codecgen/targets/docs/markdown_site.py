@@ -18,7 +18,9 @@ _GAP = re.compile(r"\n{3,}")
 
 
 class MarkdownPages:
-    """Writes the pages of a site. ``pictures`` is the folder of the pictures, None for pages without pictures."""
+    """Renders the Markdown pages of a site from templates. ``pictures`` is the folder of the
+    pictures, None for pages without pictures.
+    """
 
     def __init__(self, templates: Mapping[str, str], pictures: str | None) -> None:
         self._pictures = pictures

@@ -24,7 +24,9 @@ _WIDEST = 200
 
 
 class Writer:
-    """Writes the files of a set of templates. ``warnings`` has what templates say that they leave out."""
+    """Renders the files of a set of user templates. ``warnings`` has what templates say that they
+    leave out.
+    """
 
     def __init__(self, root: Root, templates: Mapping[str, str]) -> None:
         self._templates = templates

@@ -69,7 +69,9 @@ def load(name: str, place: Expr, f: Field) -> Expr:
 
 @dataclass(slots=True)
 class Variables:
-    """The variables of one function."""
+    """Variables of one generated function, by part (the entry, a row, or a nested layout) and
+    field.
+    """
 
     found: dict[tuple[str, str], Var] = field(default_factory=dict)
 

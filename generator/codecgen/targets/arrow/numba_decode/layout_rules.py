@@ -144,7 +144,9 @@ def check_fields(values: ValueReader, fields: Fields, apply: Expr) -> None:
 
 @dataclass(slots=True)
 class RowFields(Fields):
-    """Fields of an entry and aggregates of its rows, such as the largest value so far."""
+    """Resolves values in rules to the variables of a kernel: fields of an entry, and of its rows
+    the first, last, largest and smallest number so far.
+    """
 
     extremes: dict[tuple[str, str], Var] = field(default_factory=dict)
 
@@ -165,7 +167,9 @@ class RowFields(Fields):
 
 
 class RowRules:
-    """Emitter of the rules about elements, before, in and after the loop over the rows."""
+    """Emits the checks of rules that use the elements of an entry's array of rows: before, in and
+    after the kernel's loop over the rows.
+    """
 
     def __init__(self, case: CasePlan, fields: RowFields) -> None:
         self.rules = rules_of_rows(case)

@@ -43,7 +43,8 @@ class Case:
 
 @dataclass(slots=True)
 class Cases:
-    """The cases that columns or conditions ask for.
+    """Cases of choices (layouts that a discriminator selects) whose fields columns or conditions
+    use, so that the kernel reads them.
 
     Attributes:
         found: Cases by the part and the name of the choice, then by the name of the layout.

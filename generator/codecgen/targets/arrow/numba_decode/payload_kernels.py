@@ -45,7 +45,9 @@ def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
 
 
 class PayloadLoop:
-    """Emits the loop over payloads, which finds out what each one is and calls the function for its rows."""
+    """Emits the kernel function that loops over payloads (values of records), determines the
+    layouts of each payload's parts, and calls the function that writes its rows.
+    """
 
     def __init__(self, kernels: PayloadKernels, rows: list[PayloadRowsKernel]) -> None:
         self.kernels = kernels

@@ -303,7 +303,9 @@ class PayloadReader(LayoutReader):
 
 @dataclass(slots=True)
 class PayloadFields(Fields):
-    """Meaning of values in the rows of a payload: fields of parts, of the element at hand, and of cases."""
+    """Resolves values in the rows of a payload to the variables of a kernel: fields of its parts,
+    of the current array element, and of cases of choices.
+    """
 
     layouts: dict[str, LayoutPlan] = field(default_factory=dict)
     element: LayoutPlan | None = None

@@ -21,7 +21,9 @@ MAX_LOOSE = 40
 
 
 class ValueReader:
-    """Emits bounds-checked reads of single values at the place ``p``, and gives the values to columns.
+    """Emits kernel code that reads single values at the address ``p``, checks their bounds,
+    advances ``p``, and writes the values to columns. A kernel that fails notes the check and the
+    address, and returns.
 
     Attributes:
         loose: Bytes by which ``p`` may be beyond the end of what may be read. A check is due before they exceed MAX_LOOSE.

@@ -65,7 +65,9 @@ def column_slots(module: KernelModule, leaves: Sequence[Leaf]) -> dict[int, Slot
 
 
 class Kernels:
-    """Kernels that decode one view, with the module that they are emitted to."""
+    """Generated numba functions that decode the entries of one view (a table over entries such as
+    record batches) into Arrow buffers, with the module that they are emitted to.
+    """
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
         self.plan = plan

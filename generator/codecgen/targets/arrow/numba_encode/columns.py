@@ -55,7 +55,7 @@ class Variables:
 
 
 class Columns:
-    """Emitter of the code that loads columns into variables."""
+    """Emits kernel code that loads values of Arrow columns into variables."""
 
     def __init__(self, encoders: Encoders, code: Builder, variables: Variables) -> None:
         self.encoders = encoders

@@ -72,8 +72,8 @@ def largest(name: str) -> int:
 
 def sizes_of(op: WriteOp, variables: Variables) -> tuple[int, list[Expr]]:
     """Return what a write operation of a row takes, as a fixed number of bytes and a list of
-    expressions to add. Absent fields and the rows themselves take none; lengths and checksums take
-    the fixed size of their field, 0 if it varies.
+    expressions to add. Absent fields and the rows themselves take none; bits, lengths and checksums
+    take the fixed size of their field, 0 if it varies.
     """
     match op:
         case Constant(type=name, value=value):

@@ -28,8 +28,8 @@ Key = tuple[str, str]
 
 
 class Encoders:
-    """Kernels that write one view, with the module that they are emitted to, its tables, and the
-    write program of each case.
+    """Generated numba functions that write the rows of one view as entries, with the module that
+    they are emitted to, its tables, and the write program of each case.
 
     ``varying`` collects the columns that readers compute from each row, not from the entry alone.
     """

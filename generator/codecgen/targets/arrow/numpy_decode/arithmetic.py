@@ -50,7 +50,9 @@ def _join_conditions(operator: str, conditions: list[Expr], empty: Expr) -> Expr
 
 
 class NumpyArithmetic(Arithmetic):
-    """Arithmetic on NumPy vectors; 64-bit sums wrap by themselves."""
+    """Turns values of schema expressions into expressions on NumPy vectors; conditions become
+    masks. 64-bit sums wrap by themselves.
+    """
 
     def opposite(self, condition: Expr) -> Expr:
         """Return the negation of a mask."""

@@ -42,7 +42,9 @@ class RuleFields(NumpyFields):
 
 
 class CaseRules:
-    """Rules for the entries of one case. The fields that they use are added to ``fields.used``."""
+    """Rules of the layout of entries, as masks for the entries of one case of a view. The fields
+    that they use are added to ``fields.used``.
+    """
 
     def __init__(self, case: CasePlan, fields: RuleFields) -> None:
         self.case = case
