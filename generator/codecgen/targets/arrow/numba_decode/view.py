@@ -160,8 +160,9 @@ class Kernels:
 
     def noted(self, case: CasePlan) -> set[tuple[str, str]]:
         """Return the part and name of each value that the index stores of an entry for its rows:
-        entry fields, checksums and their starts, and array ends; the empty set if entries are rows
-        themselves. Raise Unsupported if a rule uses elements of another array.
+        entry fields, checksums and their starts, array ends, and whether rules apply. Return the
+        empty set if entries are rows themselves. Raise Unsupported if a rule uses elements of
+        another array.
         """
         if case.array is None:
             return set()

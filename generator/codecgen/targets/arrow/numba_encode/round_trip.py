@@ -44,9 +44,9 @@ class RoundTrip:
         ]
 
     def ends(self) -> list[tuple[str, str]]:
-        """Return the fields of the first and last array element that readers use, as sorted pairs
-        such as ``("last", "offset")``. Raise Unsupported if kernels cannot express what a reader
-        computes for a column.
+        """Return the fields of the first and last array element that readers or rules use, as
+        sorted pairs such as ``("last", "offset")``. Raise Unsupported if kernels cannot express
+        what a reader computes for a column or requires of the array.
         """
         for value in self.numbers:
             self.frame.read(value)
