@@ -24,8 +24,9 @@ def printable(text: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Return text as Markdown that reads as written. Addresses become code, so that renderers do not make links of
-    them.
+    """Return text as Markdown that reads as written: marks of Markdown and HTML are escaped, also
+    at the start of a line, and control characters replaced. Addresses become code, so that
+    renderers do not make links of them.
     """
     text = printable(text)
     out = []
@@ -50,7 +51,10 @@ def _marks_escaped(text: str) -> str:
 
 
 def markdown_code(text: object) -> str:
-    """Return text as a code span that is also valid inside a table."""
+    """Return ``text`` as a Markdown code span that is also valid inside a table. Text that is
+    empty, begins or ends with blanks, or contains a backquote or ``|`` becomes a ``<code>`` element
+    with entities.
+    """
     word = printable(str(text))
     if word and word == word.strip() and not re.search(r"[`|]", word):
         return f"`{word}`"
@@ -79,8 +83,9 @@ _COMMENT_MARKS = re.compile(
 
 
 def comment_text(text: str, prefix: str, width: int) -> str:
-    """Return text as wrapped comment lines that begin with ``prefix``. The text cannot end or begin a comment, or join
-    lines.
+    """Return text as comment lines that begin with ``prefix``, wrapped to ``width``, but to at
+    least 20 characters of text. Empty text gives one line. Characters that end or begin a comment
+    in common languages are separated by spaces.
     """
     apart = _COMMENT_MARKS.sub(" ", printable(" ".join(text.split())))
     lines = textwrap.wrap(apart, max(20, width - len(prefix)), break_on_hyphens=False)

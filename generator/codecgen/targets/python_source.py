@@ -56,7 +56,9 @@ def listing(items: list[Code]) -> Call:
 
 
 def string(text: str) -> str:
-    """Return a Python literal for any text; no character of it can end the literal."""
+    """Return a Python literal for any text: in double quotes if the text has none, otherwise as
+    ``repr`` quotes it. No character of the text can end the literal.
+    """
     body = repr(text)
     if body.startswith("'") and '"' not in text:
         inner = body[1:-1].replace("\\'", "'")
@@ -65,7 +67,9 @@ def string(text: str) -> str:
 
 
 def literal(value: int | str | bytes) -> str:
-    """Return a Python literal for a number, a bool, text or bytes."""
+    """Return a Python literal for a number, a bool, text or bytes. In bytes, quotes, backslashes
+    and all that is not printable ASCII become hexadecimal escapes.
+    """
     if isinstance(value, str):
         return string(value)
     if isinstance(value, int):
@@ -75,7 +79,10 @@ def literal(value: int | str | bytes) -> str:
 
 
 def sensitive_code(head: str, found: Sensitive) -> Call:
-    """Return the call that makes a `Sensitive`; `head` is the name of its class."""
+    """Return the call that creates a ``Sensitive``; ``head`` is the name of its class. It has no
+    arguments for a value that is always secret, otherwise the field that decides and the endings of
+    its value.
+    """
     if found.named_by is None:
         return call(head)
     endings = tuple(("", string(ending)) for ending in found.endings)
@@ -83,7 +90,7 @@ def sensitive_code(head: str, found: Sensitive) -> Call:
 
 
 def flat(code: Code) -> str:
-    """Return the code on one line."""
+    """Return the code on one line, whatever its length. A tuple display of one item gets its comma."""
     if isinstance(code, str):
         return code
     if isinstance(code, Condition):
@@ -96,9 +103,9 @@ def flat(code: Code) -> str:
 
 
 def render(code: Code, indent: int = 0, before: int = 0, after: int = 0) -> str:
-    """Return the code, broken into lines of at most :data:`WIDTH` characters if possible.
-
-    ``before`` and ``after`` count the characters on the same line before and after it.
+    """Return the code on one line if it fits in 100 characters with the ``before`` and ``after``
+    characters beside it. Otherwise break a call into one argument per line, recursively, and a
+    condition at its operators. Text, empty calls and single conditions are never broken.
     """
     line = flat(code)
     if isinstance(code, str) or before + len(line) + after <= WIDTH:
@@ -122,7 +129,10 @@ def render(code: Code, indent: int = 0, before: int = 0, after: int = 0) -> str:
 
 
 def return_statement(code: Code, indent: int) -> list[str]:
-    """Return the lines of a return statement. A call that is too long gets its arguments on one line, or one a line."""
+    """Return the lines of ``return code``, indented by ``indent`` spaces. If one line exceeds 100
+    characters, the arguments of a call go on one line of their own, or on one line each; other code
+    stays on one line, with ``# fmt: skip``.
+    """
     pad = " " * indent
     one = f"{pad}return {flat(code)}"
     if len(one) <= WIDTH:
@@ -143,7 +153,9 @@ def assign(target: str, code: Code) -> str:
 
 
 def docstring(*paragraphs: str, indent: int = 0) -> str:
-    """Return a docstring of wrapped paragraphs, with quotes and backslashes escaped."""
+    """Return a docstring of the paragraphs that are not blank, wrapped to 100 characters, with
+    backslashes escaped and triple quotes replaced. A single line keeps its quotes on that line.
+    """
     pad = " " * indent
     safe = [p.replace("\\", "\\\\").replace('"""', "'''").strip() for p in paragraphs if p.strip()]
     wrapped = [

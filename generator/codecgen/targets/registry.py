@@ -53,7 +53,9 @@ class Target:
 
 
 def _with_versions(emitted: Emitted) -> Emitted:
-    """Return ``emitted`` with ``__made_for__`` appended to each Python module."""
+    """Return ``emitted`` with a line ``__made_for__`` (versions of the language, runtime and
+    release) appended to each ``.py`` file. Other files, such as stubs, stay unchanged.
+    """
     line = f"\n\n__made_for__ = {flat(mapping(VERSIONS))}\n"
     files = {
         path: text + line if path.endswith(".py") else text for path, text in emitted.files.items()

@@ -142,7 +142,8 @@ class Renderer:
 
     def render(self, name: str, **values: object) -> str:
         """Return the text that the template ``name`` makes of ``values``. Raise RenderError if the
-        template is wrong, asks for an unknown value, or exceeds a limit.
+        template is missing or wrong, asks for an unknown value, includes itself, or exceeds a
+        limit.
         """
         self._environment.rounds = self._environment.made = 0
         parts = []
@@ -166,9 +167,11 @@ class Renderer:
         return "".join(parts)
 
     def _error(self, error: Exception, name: str, reason: str) -> RenderError:
-        """Return a RenderError with the innermost template line of an exception.
+        """Return a RenderError for an exception, with the innermost template and line that its
+        traceback or a syntax error names; the first line of ``name`` if there is none. For endless
+        recursion, take the line that calls.
 
-        For endless recursion it is the innermost line that calls: the last frame is only where the stack was full.
+        In endless recursion, the last frame is only where the stack was full.
         """
         places = [(name, 1)]
         at = error.__traceback__
@@ -185,20 +188,26 @@ class Renderer:
 
 
 class _Loader(BaseLoader):
+    """Loads templates by name from a mapping in memory."""
+
     def __init__(self, templates: Mapping[str, str]) -> None:
         self.templates = templates
 
     def get_source(
         self, environment: Environment, template: str
     ) -> tuple[str, str | None, Callable[[], bool]]:
-        """Return a template that is held in memory; raise TemplateNotFound for an unknown name."""
+        """Return the text of a template that is held in memory, its name, and a function that says
+        it is current. Raise TemplateNotFound for an unknown name.
+        """
         if template not in self.templates:
             raise TemplateNotFound(template)
         return self.templates[template], template, lambda: True
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja2's sandbox with rounds counted, and concatenated values limited and escaped."""
+    """Jinja2's sandbox, with limits on rounds of loops and macros and on characters of values, and
+    with escaped concatenation.
+    """
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
@@ -229,8 +238,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
             raise TemplateRuntimeError(f"more than {self.limits.rounds} rounds of loops and macros")
 
     def concatenate(self, *parts: object) -> str:
-        """Return the operands of ``~`` as text. Unless all are text or numbers, each is finalized
-        as if printed alone. Raise SecurityError if the result is too long.
+        """Return the operands of the template operator ``~`` as text. If all are text, integers or
+        bools, the result is plain text; otherwise each operand is escaped as if printed alone, and
+        the result is Markup. Raise SecurityError if it is too long.
         """
         plain = all(type(part) in (str, int, bool) for part in parts)
         finalize = str if plain else self.finalize or str
@@ -244,8 +254,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return "".join(out) if plain else Markup("".join(out))
 
     def join(self, values: Iterable[object], between: object = "") -> str:
-        """Return ``values`` joined by ``between``, as the operator ``~`` concatenates them (the
-        filter ``join``). Raise SecurityError if the result is too long.
+        """Return ``values`` joined by ``between`` (the filter ``join``): plain text if all are
+        text, integers or bools, otherwise escaped Markup. Raise SecurityError if the result is too
+        long.
         """
         parts: list[object] = []
         size = 0
@@ -256,8 +267,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return self.concatenate(*parts)
 
     def replace(self, text: object, old: str, new: str) -> str:
-        """Return ``text`` with ``old`` replaced by ``new`` (the filter ``replace``). Raise
-        TypeError unless all are plain text; SecurityError if the result is too long.
+        """Return ``text`` with every ``old`` replaced by ``new`` (the filter ``replace``). Raise
+        TypeError unless all three are plain ``str``, not Markup; SecurityError if the result is too
+        long.
         """
         if type(text) is not str or type(old) is not str or type(new) is not str:
             raise TypeError("replace is for plain text")
@@ -267,15 +279,18 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return found
 
     def check_size(self, size: int) -> None:
-        """Raise SecurityError if ``size`` more characters exceed the limit of one value or of all values."""
+        """Raise SecurityError if ``size`` exceeds the limit of characters of one value, or if
+        ``size`` more characters exceed the limit of all values of a file.
+        """
         if size > self.limits.characters:
             raise SecurityError(f"a value of more than {self.limits.characters} characters")
         if self.made + size > WASTE * self.limits.characters:
             raise SecurityError(f"values of more than {WASTE * self.limits.characters} characters")
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Return the result of an operator on numbers, or of ``+`` on lists; raise SecurityError for others or a huge
-        result.
+        """Return the result of an operator on integers, or of ``+`` on lists. Raise SecurityError
+        for text, for ``**``, for other operators on other values, for integers above 256 bits, and
+        for lists above the size limit.
         """
         numbers = isinstance(left, int) and isinstance(right, int)
         if operator == "**" or not (numbers or operator == "+"):
@@ -291,7 +306,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return value
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Return whether a template may use an attribute: of text and numbers only harmless methods."""
+        """Return whether a template may use an attribute. Of text only methods whose result cannot
+        grow are allowed, of bytes and numbers none; for other values Jinja2's sandbox decides.
+        """
         for kind, allowed in _METHODS.items():
             if isinstance(obj, kind):
                 return attr in allowed
@@ -304,7 +321,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return None
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> tree.Template:
-        """Return the parsed template with the sandbox's own functions inserted."""
+        """Return the parsed template, with calls inserted that count rounds of loops and macros and
+        that replace the operator ``~``. Raise TemplateSyntaxError if it is invalid.
+        """
         parsed = super()._parse(source, name, filename)
         _Guards().visit(parsed)
         parsed.set_environment(self)
@@ -312,7 +331,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
 
 class _Guards(NodeTransformer):
-    """Inserts calls of the sandbox into templates: one at the start of each round, and one for each concatenation."""
+    """Inserts calls of the sandbox into a parsed template: one at the start of each loop round and
+    macro, and one in place of each concatenation.
+    """
 
     def visit_For(self, node: tree.For) -> tree.Node:
         """Return a loop that counts its rounds."""
@@ -328,7 +349,9 @@ class _Guards(NodeTransformer):
         return _call(node, "concatenate", node.nodes)
 
     def _with_round_count(self, node: tree.For | tree.Macro) -> tree.Node:
-        """Return the node with a call of ``count_round`` as the first statement of its body."""
+        """Return the loop or macro with a call of ``count_round`` as the first statement of its
+        body; the argument is the number of characters of template text in it.
+        """
         size = sum(len(text.data) for text in node.find_all(tree.TemplateData))
         self.generic_visit(node)
         count = _call(node, "count_round", [tree.Const(size, lineno=node.lineno)])
@@ -348,7 +371,9 @@ def package_templates(package: str, folder: str) -> dict[str, str]:
 
 
 def _read(folder: Traversable, prefix: str) -> Iterable[tuple[str, str]]:
-    """Yield the path and the text of each ``.j2`` file below a folder, in order."""
+    """Yield the path below the top folder and the text of each ``.j2`` file in a folder and its
+    subfolders, sorted by name. ``prefix`` is the path of the folder.
+    """
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
             yield from _read(entry, f"{prefix}{entry.name}/")

@@ -24,7 +24,10 @@ RUNTIME = "codecgen.runtime.arrow.view"
 
 
 def emit(plan: Plan, mark: str) -> dict[str, str]:
-    """Return a module for each view, by path: the reference codecs need it to make a table of the view's rows."""
+    """Return a module with the columns of each view, and the ``__init__.py`` of their package, by
+    path; ``{}`` if there are no views. Skip views whose layouts the plan lacks. ``__init__.py``
+    lists the views of payloads with their parts.
+    """
     package = f"{plan.manifest.package}/columns"
     files: dict[str, str] = {}
     of_payloads: list[tuple[str, Code]] = []
@@ -57,7 +60,9 @@ def payload_kernels_module(plan: Plan, view: View) -> str | None:
 
 
 def _payload_view(plan: Plan, view: PayloadPlan) -> Call:
-    """Return the call that describes a payload view: its parts, columns, row functions and kernels."""
+    """Return the ``PayloadView`` call for a view of payloads: its parts, columns, the module of its
+    row functions and, if the view asks for them, of its kernels.
+    """
     kernels = payload_kernels_module(plan, view.view)
     return call(
         "PayloadView",
@@ -70,7 +75,10 @@ def _payload_view(plan: Plan, view: PayloadPlan) -> Call:
 
 
 def module_of(view: ViewPlan | PayloadPlan, code: Call, mark: str, *names: str) -> str:
-    """Return the module that holds the description of a view; ``code`` calls its class, and uses other ``names`` of the runtime."""
+    """Return the text of the module that assigns the description ``code`` of a view to the view's
+    upper-case name. It imports the class of ``code``, ``Column`` and ``names`` from the runtime,
+    and ``Sensitive`` if a column may be secret.
+    """
     of: View = view.view
     lines = [
         docstring(of.doc or f"The view {of.name}.", f"{mark} {of.span.file}; do not edit."),
@@ -89,7 +97,9 @@ def columns_of(view: ViewPlan | PayloadPlan) -> Call:
 
 
 def _column(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Call:
-    """Return the call that describes a column and the columns inside it."""
+    """Return the ``Column`` call for a column: name, type, index, members or element, and whether
+    it is nullable, on request or secret, each if it applies.
+    """
     column = leaf.column
     inside: list[Code] = [_column(view, inner) for inner in view.inside(leaf)]
     element = column.element is not None

@@ -55,11 +55,12 @@ Leaf = Callable[[Value], Term]
 
 
 class Arithmetic:
-    """Emits values as trees. ``leaf`` gives what the names stand for.
+    """Turns values of schema expressions into expressions of generated kernels. ``leaf`` returns
+    the Term of a field, column or place. Sums wrap in ``bits`` bits; without ``bits``, in 64, and
+    sums that are compared are exact.
 
-    Sums wrap in ``bits``, as a whole: that is the same as wrapping each step. Without ``bits`` values wrap in 64, and
-    sums that are compared are exact. What null means is said here, for all targets; how conditions are joined, and how one of
-    two values is picked, is the target's.
+    A sum wraps as a whole, which is the same as wrapping each step. Subclasses decide how conditions are joined and how one of
+    two values is picked.
     """
 
     def __init__(self, leaf: Leaf, bits: int | None = None) -> None:
@@ -103,7 +104,10 @@ class Arithmetic:
     # ------------------------------------------------------------ values
 
     def term(self, value: Value) -> Term:
-        """Return ``value`` as a term. Raise Refused if kernels cannot express it."""
+        """Return ``value`` as a Term. Sums wrap as a whole, and are null if an operand is;
+        conditions get ``truth``; null becomes 0, always null; names come from ``leaf``. Raise
+        Refused for bytes or text, or if ``leaf`` refuses a name.
+        """
         match value:
             case nodes.Literal(number) | nodes.Word(value=number):
                 return Term(Num(number))
@@ -129,8 +133,9 @@ class Arithmetic:
         return call("int", term.value) if term.truth and term.constant is None else term.value
 
     def sum(self, value: Value, nulls: list[Expr]) -> Expr:
-        """Return a sum as an expression, and append the null conditions of its operands to
-        ``nulls``. Raise Refused if kernels cannot express an operand.
+        """Return a sum, or its single operand, as an expression that does not wrap. Append the null
+        condition of each operand that may be null to ``nulls``. Raise Refused if kernels cannot
+        express an operand.
         """
         if isinstance(value, nodes.Sum):
             left, right = self.sum(value.left, nulls), self.sum(value.right, nulls)
@@ -141,8 +146,8 @@ class Arithmetic:
         return self.addend(term)
 
     def conditional(self, condition: Value, then: Value, otherwise: Value) -> Term:
-        """Return ``then if condition else otherwise`` as a term. Raise Refused if kernels cannot
-        express a part of it.
+        """Return ``then if condition else otherwise`` as a Term. It is null if the selected side is
+        null, and has ``truth`` if both sides have. Raise Refused if kernels cannot express a part.
         """
         test = self.condition(condition)
         one, other = self.term(then), self.term(otherwise)
@@ -161,8 +166,9 @@ class Arithmetic:
     # ------------------------------------------------------------ conditions
 
     def condition(self, value: Value) -> Expr:
-        """Return ``value`` as a condition; bits and boolean columns are true unless they are 0.
-        Raise Refused if kernels cannot express it.
+        """Return ``value`` as a condition. A number is true unless it is 0, and false if it is
+        null. Raise Refused if kernels cannot express the value, or an exact sum in a comparison may
+        exceed 64 bits.
         """
         match value:
             case nodes.Literal(number):
@@ -183,8 +189,9 @@ class Arithmetic:
         return self.both([self.opposite(term.null), self.as_condition(term)])
 
     def comparison(self, value: nodes.Comparison) -> Expr:
-        """Return a comparison as a condition that is false if a side is null. Raise Refused if
-        kernels cannot express a side, or an exact sum may exceed 64 bits.
+        """Return a comparison as a condition. An order comparison is false if a side is null;
+        ``==`` and ``!=`` treat null as a value of its own. Raise Refused if kernels cannot express
+        a side, or, without ``bits``, if a side may exceed 64 bits.
         """
         operator = value.operator
         if isinstance(value.right, nodes.NullValue):
@@ -222,7 +229,10 @@ def is_member(value: Expr, allowed: tuple[int, ...], *, unsigned: bool = False) 
 def invert_member(
     value: Expr, allowed: tuple[int, ...], *, inside: bool = False, unsigned: bool = False
 ) -> Expr:
-    """Return the test that ``value`` is not in ``allowed`` (sorted), or with ``inside`` that it is."""
+    """Return the test that ``value`` is not in the sorted numbers ``allowed``, or with ``inside``
+    that it is. Numbers without gaps become a comparison with both limits; with ``unsigned``, a
+    lower limit of 0 is not compared.
+    """
     low, high = allowed[0], allowed[-1]
     if len(allowed) == high - low + 1:
         tests = [value < low] if low or not unsigned else []
@@ -236,8 +246,8 @@ def invert_member(
 
 
 def negated_condition(arithmetic: Arithmetic, value: Value) -> Expr:
-    """Return the test that the condition ``value`` is false. Raise Refused if kernels cannot
-    express it.
+    """Return the test that the condition ``value`` is false; membership in a list becomes
+    comparisons instead of ``not``. Raise Refused if kernels cannot express the condition.
     """
     match value:
         case nodes.Membership(of, allowed):

@@ -60,8 +60,9 @@ def function_name(verb: str, entry: LayoutPlan) -> str:
 
 
 def integer_of(f: Field) -> tuple[int, bool]:
-    """Return the bytes and the sign of a field that is an integer of fixed size, which kernels can
-    load. Raise Unsupported if it is something else.
+    """Return the size in bytes of a field that is an integer of fixed size, or bits on such an
+    integer, and whether it is signed. Raise Unsupported for other types, and for sizes that kernels
+    cannot load.
     """
     name = str(getattr(f.type, "base", None) or getattr(f.type, "name", ""))
     if not is_integer(name):
@@ -78,8 +79,8 @@ def loading(name: str, order: str, f: Field) -> str:
 
 
 def primitive(function: str, what: str, f: Field) -> str:
-    """Return ``function`` if a primitive has this name. Raise Unsupported otherwise, with ``what``, the type, and
-    the place of the field ``f`` in the message.
+    """Return ``function`` if the runtime has a primitive of this name. Otherwise raise Unsupported
+    for the field ``f``; the message names the type ``what``.
     """
     if function not in NAMES:
         is_number = isinstance(f.type, ScalarType | BitsType)

@@ -192,7 +192,9 @@ def all_of(conditions: Iterable[Expr]) -> Expr:
 
 
 def _join_operands(operator: str, items: Sequence[Expr], empty: Expr) -> Expr:
-    """Join ``items`` with a binary operator, grouped from the left. Return ``empty`` if there are none."""
+    """Return ``items`` joined with a binary operator, grouped from the left; a single item as it
+    is; ``empty`` if there are none.
+    """
     if not items:
         return empty
     out = items[0]
@@ -202,7 +204,9 @@ def _join_operands(operator: str, items: Sequence[Expr], empty: Expr) -> Expr:
 
 
 def invert(condition: Expr) -> Expr:
-    """Return the negation of ``condition``, simplified for comparisons, ``not`` and constants."""
+    """Return the negation of ``condition``: the opposite comparison, the operand of ``not``, the
+    other constant for True and False, otherwise ``not condition``.
+    """
     match condition:
         case Op(operator, left, right) if operator in NEGATED:
             return Op(NEGATED[operator], left, right)
@@ -216,7 +220,9 @@ def invert(condition: Expr) -> Expr:
 
 
 def subexpressions(value: Expr) -> tuple[Expr, ...]:
-    """Return the direct subexpressions of ``value``, in order; ``()`` for names and numbers."""
+    """Return the direct subexpressions of ``value``, in order, as a tuple; ``()`` for variables,
+    names, numbers and strings. Parameters of lambdas and keys of dict displays are not included.
+    """
     match value:
         case Op(_, left, right):
             return (left, right)
@@ -250,7 +256,10 @@ def variables(value: Expr) -> set[Var]:
 
 
 def replaced(value: Expr, new: dict[Var, Var]) -> Expr:
-    """Return ``value`` with each variable that ``new`` maps replaced."""
+    """Return ``value`` with each variable that ``new`` maps replaced, inside operators, conditional
+    expressions and call arguments. Other expressions, such as attributes, lambdas and tuples, are
+    returned unchanged.
+    """
     match value:
         case Var():
             return new.get(value, value)
@@ -354,7 +363,9 @@ class Function:
 
 
 def reads(statement: Statement) -> Iterator[Var]:
-    """Yield the variables that a statement reads itself, without those that its blocks read."""
+    """Yield the variables that a statement itself reads, with the target of an augmented
+    assignment, without the variables that its nested blocks read.
+    """
     for value in own_values(statement):
         yield from variables(value)
     if isinstance(statement, Add):
@@ -362,7 +373,10 @@ def reads(statement: Statement) -> Iterator[Var]:
 
 
 def own_values(statement: Statement) -> Iterator[Expr]:
-    """Yield the expressions at the top of a statement, without those in its blocks."""
+    """Yield the expressions of a statement itself: assigned or returned values, calls, conditions
+    and loop bounds, without those in its nested blocks. Yield nothing for ``break``, ``continue``
+    and a bare ``return``.
+    """
     match statement:
         case Assign(_, value) | Add(_, value):
             yield value
@@ -380,7 +394,9 @@ def own_values(statement: Statement) -> Iterator[Expr]:
 
 
 def blocks(statement: Statement) -> list[list[Statement]]:
-    """Return the blocks that a statement contains: arms of a branch, body of a loop, else none."""
+    """Return the blocks that a statement contains, as lists of statements: one for each arm of a
+    branch, one for a loop, ``[]`` for other statements.
+    """
     match statement:
         case Branch(arms):
             return [body for _, body in arms]
@@ -395,7 +411,9 @@ def is_pure(value: Expr) -> bool:
 
 
 def all_values(body: list[Statement]) -> Iterator[Expr]:
-    """Yield the expressions of statements and of their nested blocks, at the top of each tree."""
+    """Yield the expressions of statements and of their nested blocks, in order; each as a whole,
+    without its subexpressions.
+    """
     for statement in body:
         yield from own_values(statement)
         for block in blocks(statement):

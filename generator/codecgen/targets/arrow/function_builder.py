@@ -25,7 +25,8 @@ from codecgen.targets.arrow.code_tree import (
 
 
 class Builder:
-    """Builds the body of a function, statement by statement.
+    """Builds the body of a generated function as a tree, statement by statement. Methods append to
+    the innermost open block.
 
     Attributes:
         body: Statements of the innermost block that is open.
@@ -39,7 +40,10 @@ class Builder:
         self.body.append(Assign((target,), expr(value), remark))
 
     def choose(self, target: Var, value: Expr, remark: str = "") -> None:
-        """Add ``target = value``, with branches for a conditional value."""
+        """Add ``target = value``. If ``value`` is a conditional expression, add ``if``, ``elif``
+        and ``else`` with an assignment each. ``remark`` becomes a comment of a single assignment
+        only.
+        """
         if not isinstance(value, Pick):
             self.assign(target, value, remark)
             return
@@ -83,7 +87,9 @@ class Builder:
 
     @contextmanager
     def when(self, condition: Expr) -> Iterator[None]:
-        """Open the block of ``if condition:``. :meth:`otherwise` adds further arms."""
+        """Open the block of ``if condition:`` for the duration of the context; statements added in
+        it go to that block. :meth:`otherwise` adds further arms.
+        """
         block: list[Statement] = []
         with self._open_block(block):
             yield
@@ -91,7 +97,10 @@ class Builder:
 
     @contextmanager
     def otherwise(self, condition: Expr | None = None) -> Iterator[None]:
-        """Open the block of ``elif condition:``, or without a condition of ``else:``, of the branch before."""
+        """Open the block of ``elif condition:``, or of ``else:`` without a condition, for the
+        duration of the context. The last statement of the open block must be a branch; otherwise
+        raise AssertionError.
+        """
         branch = self.body[-1]
         assert isinstance(branch, Branch)
         block: list[Statement] = []
@@ -101,7 +110,9 @@ class Builder:
 
     @contextmanager
     def loop(self, condition: Expr) -> Iterator[None]:
-        """Open the block of ``while condition:``."""
+        """Open the block of ``while condition:`` for the duration of the context; statements added
+        in it go to that block.
+        """
         block: list[Statement] = []
         with self._open_block(block):
             yield
@@ -109,7 +120,9 @@ class Builder:
 
     @contextmanager
     def count(self, variable: Var | None, *bounds: Expr | int) -> Iterator[None]:
-        """Open the block of ``for variable in range(bounds):``."""
+        """Open the block of ``for variable in range(*bounds):`` for the duration of the context.
+        The loop variable is ``_`` if ``variable`` is None.
+        """
         block: list[Statement] = []
         with self._open_block(block):
             yield
@@ -117,7 +130,9 @@ class Builder:
 
     @contextmanager
     def _open_block(self, block: list[Statement]) -> Iterator[None]:
-        """Make ``block`` the open block until the context ends."""
+        """Direct added statements to ``block`` for the duration of the context, then again to the
+        block that was open before, also after an exception.
+        """
         outer, self.body = self.body, block
         try:
             yield

@@ -50,13 +50,15 @@ _BITS = ("|", "&", "<<", ">>")
 
 
 class Names:
-    """Allocator of names that differ from each other and from those in ``taken``."""
+    """Allocates names for generated code that differ from each other and from those in ``taken``."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.taken = set(taken)
 
     def new(self, wanted: str) -> str:
-        """Reserve and return ``wanted``, with a number appended if the name is taken, a built-in or a keyword."""
+        """Reserve and return ``wanted``; if it is taken, a built-in or a keyword, append the first
+        free number from ``_2`` on.
+        """
         name, number = wanted, 1
         while name in self.taken or name in _BUILTINS or keyword.iskeyword(name):
             number += 1
@@ -71,7 +73,10 @@ Arms = list[tuple[Expr | None, list[Statement]]]
 
 
 def pruned(body: list[Statement]) -> list[Statement]:
-    """Return ``body`` without assignments to unread variables and without blocks that are then empty."""
+    """Return ``body`` without assignments to variables that nothing reads, and without branches
+    that are then empty. Assignments whose value has side effects stay. Repeat until nothing
+    changes.
+    """
     while True:
         used = set(_all_reads(body))
         kept = _prune_once(body, used)
@@ -81,7 +86,9 @@ def pruned(body: list[Statement]) -> list[Statement]:
 
 
 def _all_reads(body: list[Statement]) -> Iterable[Var]:
-    """Yield the variables that statements and their blocks read; ``x += y`` alone does not read ``x``."""
+    """Yield the variables that statements and their nested blocks read, with repetitions. An
+    augmented assignment reads only its value, not its target.
+    """
     for statement in body:
         if not isinstance(statement, Add):
             yield from reads(statement)
@@ -97,7 +104,9 @@ def _vars(value: Expr) -> Iterable[Var]:
 
 
 def _merge_arms(arms: Arms) -> Arms:
-    """Return the arms of a branch; one branch instead of two if the only arm has only a branch with one arm."""
+    """Return the arms of a branch. If the only arm holds only another branch with one condition,
+    return one arm that joins both conditions by ``and``.
+    """
     match arms:
         case [(Expr() as outer, [Branch([(Expr() as inner, block)])])]:
             return [(all_of([outer, inner]), block)]
@@ -105,7 +114,10 @@ def _merge_arms(arms: Arms) -> Arms:
 
 
 def _prune_once(body: list[Statement], used: set[Var]) -> list[Statement]:
-    """Return ``body`` without pure assignments to variables outside ``used`` and without empty branches: one pass."""
+    """Return ``body``, in one pass, without assignments to variables outside ``used`` whose value
+    has no side effects, without empty arms at the end of a branch, and without branches that have
+    no arm left.
+    """
     out: list[Statement] = []
     for statement in body:
         match statement:
@@ -144,7 +156,9 @@ def function_text(function: Function, taken: Iterable[str]) -> str:
 
 
 class Printer:
-    """Printer of the source of one function."""
+    """Prints one generated function as Python source, in lines of at most 100 characters where
+    possible.
+    """
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -158,7 +172,9 @@ class Printer:
         return self.given[variable]
 
     def function(self, function: Function) -> str:
-        """Return the source of a function, with its decorator and docstring."""
+        """Return the source of a function with its decorator (if any), signature and docstring. An
+        empty body becomes ``return``.
+        """
         parameters = [f"{self.name(v)}: {type_}" for v, type_ in function.parameters]
         if function.decorator:
             self.lines.append(f"@{function.decorator}")
@@ -179,7 +195,10 @@ class Printer:
             self.statement(statement, depth)
 
     def statement(self, statement: Statement, depth: int) -> None:
-        """Append the lines of one statement at an indentation depth."""
+        """Append the lines of one statement, indented by 4 spaces for each ``depth``: an
+        assignment, call, ``return``, ``break`` or ``continue``, or a compound statement with its
+        blocks. Statements longer than 100 characters are broken.
+        """
         match statement:
             case Assign(targets, value, remark):
                 names = ", ".join(self.name(target) for target in targets)
@@ -220,7 +239,10 @@ class Printer:
             self.lines.append("    " * (depth + 1) + "pass")
 
     def line(self, depth: int, head: str, value: Expr, tail: str, remark: str = "") -> None:
-        """Append the statement ``head value tail``, on several lines if it is longer than WIDTH."""
+        """Append the statement ``head value tail`` with ``remark`` as a comment. If it exceeds 100
+        characters, break it at the arguments of a call, at the operators of a chain, or at a
+        comparison; a conditional expression stays on one line with ``# fmt: skip``.
+        """
         indent = "    " * depth
         comment = f"  # {remark}" if remark else ""
         text = self.text(value, -1 if head else 12)
@@ -261,9 +283,9 @@ class Printer:
     def broken(
         self, depth: int, head: str, items: list[str], tail: str, alone: list[str] | None = None
     ) -> None:
-        """Append bracketed ``items``: on the line of the brackets, on a line of their own, or on one line each.
-
-        ``alone`` holds the items as printed if each has a line of its own.
+        """Append ``head``, comma-separated ``items`` and ``tail``: on one line if it fits in 100
+        characters, otherwise with the items on a line of their own, otherwise with one item per
+        line. ``alone`` has the text of the items for the last form.
         """
         indent = "    " * depth
         one = f"{indent}{head}{', '.join(items)}{tail}"
@@ -276,14 +298,20 @@ class Printer:
         self.lines += [f"{indent}{head}", *rows, f"{indent}{tail}"]
 
     def chain(self, value: Expr, operator: str, room: int) -> list[str]:
-        """Return the operands of a chain of ``operator``, one per line of ``room``; all but the first start with it."""
+        """Return the operands of a chain of ``operator``, such as ``and``, as lines; all but the
+        first begin with the operator. A comparison longer than ``room`` characters takes several
+        lines. Without such a chain, return the value as one operand.
+        """
         if not isinstance(value, Op) or value.operator != operator:
             return self.comparison(value, "", _BINDS[operator] + 1, room)
         left = self.chain(value.left, operator, room)
         return [*left, *self.comparison(value.right, f"{operator} ", _BINDS[operator] + 1, room)]
 
     def comparison(self, value: Expr, head: str, least: int, room: int) -> list[str]:
-        """Return an operand as one line with ``head`` in front; a comparison that does not fit is split."""
+        """Return ``head`` and an operand as a list of lines: one line if it fits in ``room``
+        characters or is no comparison, otherwise split before the comparison operator. An operand
+        of lower precedence than ``least`` gets parentheses.
+        """
         one = head + self.text(value, least)
         if len(one) <= room or not isinstance(value, Op) or _BINDS[value.operator] != _BINDS["=="]:
             return [one]
@@ -295,7 +323,9 @@ class Printer:
         return [head + left, *self.sum(value.right, f"{value.operator} ", room)]
 
     def sum(self, value: Expr, head: str, room: int) -> list[str]:
-        """Return ``head`` and ``value`` as one line. A sum longer than ``room`` gets one line per summand."""
+        """Return ``head`` and ``value`` as a list of lines: one line if it fits in ``room``
+        characters or is no sum or difference, otherwise one line per operand.
+        """
         one = head + self.text(value)
         if len(one) <= room or not isinstance(value, Op) or value.operator not in ("+", "-"):
             return [one]
@@ -305,7 +335,9 @@ class Printer:
     # ------------------------------------------------------------ expressions
 
     def code(self, value: Expr) -> Code:
-        """Return ``value`` as a tree that the printer can break between arguments."""
+        """Return ``value`` as a tree that :func:`render` can break between arguments: calls,
+        lambdas, dict and tuple displays. Return the text of other expressions.
+        """
         match value:
             case Call(function, arguments, named):
                 items = [("", self.code(argument)) for argument in arguments]
@@ -330,8 +362,9 @@ class Printer:
         return text if binds >= least else f"({text})"
 
     def _text(self, value: Expr) -> tuple[str, int]:
-        """Return the Python text of an expression and its precedence, 12 for the strongest. Raise
-        TypeError for an unknown kind of expression.
+        """Return the Python text of an expression and its precedence: 12 for the strongest, -1 for
+        a tuple without parentheses. Raise TypeError for an unknown kind of expression, such as a
+        dict display.
         """
         match value:
             case Var():
@@ -372,7 +405,10 @@ class Printer:
         raise TypeError(type(value).__name__)
 
     def operand(self, own: int, value: Expr, right: int, operator: str) -> str:
-        """Return one operand's text. Bit operations in sums or comparisons get parentheses for readability."""
+        """Return the text of an operand of ``operator``, in parentheses if its precedence requires
+        them. ``own`` is the precedence of the operator; ``right`` is 1 for the right side. Bit
+        operations in sums or comparisons, and ``and`` inside ``or``, also get parentheses.
+        """
         least = own + (right or own == _BINDS["=="])
         inner = value.operator if isinstance(value, Op) else ""
         mixed = inner in _BITS and operator not in _BITS and operator not in ("and", "or")

@@ -16,7 +16,9 @@ _MODULE = ("Any", "KERNELS", "JIT", "annotations")
 
 
 class KernelModule:
-    """Collects the constants and functions of a kernel module, and gives them distinct names."""
+    """Collects the constants and functions of a generated module of kernels (numba functions), and
+    gives them distinct names.
+    """
 
     def __init__(self) -> None:
         self.names = Names({*NAMES, *_MODULE})
@@ -43,8 +45,9 @@ class KernelModule:
         return Num(self.checks.number(Check(name or f.name, place or f.span)) + 1)
 
     def text(self, kernels: list[str], doc: str, *docs: str) -> str:
-        """Return the text of the module. Raise LookupError if a function uses a name that nothing
-        defines.
+        """Return the source of the module: imports, constants, functions and ``kernels``, the lines
+        of the table of entry points. Statements without effect and unused constants are removed.
+        Raise LookupError if a function uses a name that nothing defines.
 
         Args:
             kernels: Lines of the table of entry points.

@@ -49,7 +49,10 @@ def imports(used: set[str]) -> str:
 
 
 def _import(module: str, names: list[str]) -> str:
-    """Return the import of some names of a module, in parentheses if the line is too long."""
+    """Return the statement that imports ``names`` from a module of primitives, sorted with
+    upper-case names first and numbers by value. It has one name per line in parentheses if one line
+    exceeds 100 characters.
+    """
     found = sorted(names, key=lambda name: (not name.isupper(), _natural(name)))
     line = f"from {_PACKAGE}.{module} import {', '.join(found)}"
     if len(line) <= WIDTH:

@@ -19,7 +19,10 @@ def refuse_unsupported_view(plan: Plan, view: ViewPlan) -> None:
 
 
 def refuse_unsupported_layout(plan: Plan, entry: LayoutPlan) -> None:
-    """Raise Unsupported for the first field that a layout, or a layout inside of it, cannot have."""
+    """Raise Unsupported for the first field, in a layout or in layouts inside of it, that kernels
+    and NumPy readers lack: padding, ``until`` arrays, zero-terminated or zero-padded bytes, some
+    lengths and checksums. Cases of a field that is a choice are not examined.
+    """
     for layout in _layouts(plan, entry):
         for fp in layout.fields:
             reason = _unsupported_feature(fp)
@@ -28,7 +31,9 @@ def refuse_unsupported_layout(plan: Plan, entry: LayoutPlan) -> None:
 
 
 def find_choice(plan: Plan, entry: LayoutPlan) -> Field | None:
-    """Return the first field that is a choice in a layout or in the layouts inside of it, None if there is none."""
+    """Return the first field that is a choice, or an array of a choice, in a layout or in the
+    layouts inside of it; None if there is none.
+    """
     for layout in _layouts(plan, entry):
         for fp in layout.fields:
             if choice_of(fp.field) is not None:
@@ -37,7 +42,9 @@ def find_choice(plan: Plan, entry: LayoutPlan) -> Field | None:
 
 
 def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
-    """Yield a layout and all layouts inside of it, each once. Cases of choices are left out."""
+    """Yield a layout, then all layouts inside of it, each version once. Cases of choices are left
+    out, and arrays of choices are followed.
+    """
     todo, seen = [entry], {(entry.name, entry.version)}
     while todo:
         layout = todo.pop()
@@ -52,7 +59,10 @@ def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
 
 
 def _unsupported_feature(fp: FieldPlan) -> str:
-    """Return the unsupported feature that a field uses, in words for a message, ``""`` if it uses none."""
+    """Return the feature of a field that kernels and NumPy readers lack, in words for a message;
+    ``""`` if there is none. Features: padding, ``until`` arrays, zero-terminated or zero-padded
+    bytes, and some lengths and checksums.
+    """
     f = fp.field
     if isinstance(f.type, PaddingType):
         return "padding"

@@ -24,21 +24,27 @@ from codecgen.targets.construct.value_types import ValueTypes
 
 
 class BuildTypes:
-    """Types of the values that builders take for fields. Builders take parsed values too."""
+    """Type annotations, as text for a stub, of the values that builders take for fields: TypedDicts
+    and other Python types. Builders take parsed values too.
+    """
 
     def __init__(self, types: ValueTypes) -> None:
         self.types = types
         self.plan = types.plan
 
     def values_of(self, keys: Iterable[Key]) -> str:
-        """Return the union of the types that builders take for layouts in some versions.
+        """Return the union (``A | B``) of the names of the TypedDicts that builders take for
+        ``keys``, pairs of a layout and a version.
 
         The union gets no name of its own: the name would be missing when a program runs.
         """
         return " | ".join(self.types.refer(key[0], self.types.names.values(key)) for key in keys)
 
     def built_fields(self, plan: LayoutPlan) -> list[tuple[str, str]]:
-        """Return the names and types of the fields that a caller gives."""
+        """Return the names and types of the fields that a caller may give to the builder of a
+        layout, in layout order, without padding. A field that the builder needs from the caller has
+        the type ``Required[...]``, unless an outer layout fills it in.
+        """
         out = []
         filled = self.filled_by_others(plan)
         for fp in plan.fields:
@@ -51,7 +57,9 @@ class BuildTypes:
         return out
 
     def filled_by_others(self, plan: LayoutPlan) -> set[str]:
-        """Return the fields of a layout that another layout fills in when it holds this one as an element."""
+        """Return the names of the fields of a layout that an outer layout fills in when it holds
+        this layout as an element of an array; the empty set if there are none.
+        """
         return {
             fill.target
             for plans in self.plan.versions.values()
@@ -65,7 +73,11 @@ class BuildTypes:
         }
 
     def is_needed(self, fp: FieldPlan) -> bool:
-        """Return whether a builder refuses values without the field."""
+        """Return whether a builder refuses values without the field. Return False for lengths,
+        counts and checksums, for fields with a constant, default or tag, for the version, and for
+        fields that are conditional, nullable, bits, arrays, padding or the section of tagged
+        fields.
+        """
         f = fp.field
         worked_out = f.measures is not None or f.counts is not None or f.checksum is not None
         settled = f.const is not None or f.is_version or f.default is not None or f.tag is not None
@@ -81,7 +93,11 @@ class BuildTypes:
         )
 
     def accepted_type(self, plan: LayoutPlan, fp: FieldPlan, type_: FieldType) -> str:
-        """Return the type of the values of a field that are not null."""
+        """Return the type of the non-null values that a builder takes for a field of the type
+        ``type_``. Enums also allow ``int`` and ``str``, bits and layouts a TypedDict or the parsed
+        class; arrays and tagged fields are a ``Sequence``. Bytes, padding and arrays of bytes have
+        the type of parsed values.
+        """
         match type_:
             case ScalarType():
                 return self.accepted_scalar(type_)
@@ -114,7 +130,9 @@ class BuildTypes:
         return self.accepted_enum(type_.enum)
 
     def accepted_enum(self, enum: str) -> str:
-        """Return the type of the values that builders take for an enum: members, ``int`` or ``str``."""
+        """Return the union of the types that builders take for an enum: its class, ``int`` and
+        ``str``, each once.
+        """
         members = self.types.enum_type(enum).split(" | ")
         return " | ".join(
             dict.fromkeys([*members, self.types.builtin("int"), self.types.builtin("str")])
@@ -131,7 +149,11 @@ class BuildTypes:
         )
 
     def accepted_layouts(self, plan: LayoutPlan, fp: FieldPlan) -> str:
-        """Return the type of the layouts that a field or its elements may hold: built or parsed values."""
+        """Return the union of types that builders take for the layouts that a field, or an element
+        of it, may hold: TypedDicts and parsed classes. If the outer layout fills fields of the
+        elements, and they are of one layout, the TypedDict is one with the names that a caller
+        gives instead.
+        """
         type_ = fp.field.type
         inner = type_.element if isinstance(type_, ArrayType) else type_
         held = self.types.held_layouts(plan, type_)

@@ -92,7 +92,9 @@ def cases(plan: Plan, choice: Choice) -> list[Key]:
 
 
 def merge_versions(plan: Plan, keys: Sequence[Key]) -> list[Key]:
-    """Return ``keys`` with all versions of a layout replaced by the union of its versions, if every version is there."""
+    """Return ``keys`` (layouts with versions) in order, each once. If every version of a layout is
+    in ``keys``, one key with the version None replaces them.
+    """
     out: dict[Key, None] = {}
     for name, version in keys:
         every = all((one.name, one.version) in keys for one in plan.versions[name])
@@ -101,8 +103,8 @@ def merge_versions(plan: Plan, keys: Sequence[Key]) -> list[Key]:
 
 
 def union_alias(name: str, types: Sequence[str]) -> str:
-    """Return the assignment of a union of types to a name: on one line, or in parentheses if it is too long, where the
-    types stand on one line if they fit, else one on each line.
+    """Return the assignment ``name = A | B``: on one line, or in parentheses if it exceeds 100
+    characters. In parentheses, the types share one line if they fit; otherwise each has its own.
     """
     one = f"{name} = {' | '.join(types)}"
     if len(one) <= WIDTH:

@@ -10,7 +10,7 @@ from codecgen.targets.python_source import Code, Condition, call, flat, literal,
 
 
 class PythonExpressions:
-    """Prints values of the plan as Python expressions.
+    """Prints values of schema expressions as Python expressions.
 
     ``symbol`` returns the Python name of an enum, ``this`` is the variable that holds the fields. ``helpers``
     collects the functions of the runtime that the expressions call. With ``bits``, sums wrap like two's complement
@@ -26,15 +26,19 @@ class PythonExpressions:
         self.helpers: set[str] = set()
 
     def function(self, value: Value) -> str:
-        """Return a lambda that computes a value from the fields; its parameter is ``_`` if the value needs no field."""
+        """Return the source of a lambda that computes a value from the fields. Its parameter is
+        ``_`` if the value needs no field and no version. Raise TypeError if ``text`` does not
+        support a part of the value.
+        """
         needs = any(True for _ in nodes.fields_read(value)) or any(
             isinstance(node, nodes.VersionValue) for node in nodes.iterate_nodes(value)
         )
         return f"lambda {self.this if needs else '_'}: {self.text(value)}"
 
     def condition(self, value: Value) -> Code:
-        """Return a lambda that tests a condition. The operands of an outer ``and`` or ``or`` may get lines of their
-        own.
+        """Return a lambda that tests a condition: a Condition, whose operands can be printed one
+        per line, for ``and`` and ``or``; the source text for others. Raise TypeError if ``text``
+        does not support a part of the condition.
         """
         if not isinstance(value, nodes.Logical):
             return self.function(value)
@@ -47,7 +51,9 @@ class PythonExpressions:
         return [self.logical_operand(operator, value)]
 
     def body(self, value: Value) -> list[str]:
-        """Return the lines of a function body that returns a value; if/else chains become statements."""
+        """Return the lines of a function body, indented by 4 spaces, that returns a value. A chain
+        of if/else expressions becomes ``if`` statements; a long call is broken into lines.
+        """
         lines: list[str] = []
         while isinstance(value, nodes.Conditional):
             lines.append(f"    if {self.text(value.condition)}:")
@@ -56,7 +62,10 @@ class PythonExpressions:
         return lines + return_statement(self.code(value), 4)
 
     def code(self, value: Value) -> Code:
-        """Return a value as code. A sum becomes a call of ``wrap`` if sums wrap."""
+        """Return a value as code. A sum becomes a call of ``wrap`` with the number of bits if
+        ``bits`` is set; any other value becomes its expression. Raise TypeError if ``text`` does
+        not support a part of the value.
+        """
         if not isinstance(value, nodes.Sum) or self.bits is None:
             return self.text(value)
         bits, self.bits = self.bits, None
@@ -65,8 +74,9 @@ class PythonExpressions:
         return call(self.use_helper("wrap"), inner, str(bits))
 
     def text(self, value: Value) -> str:
-        """Return the expression for a value, without parentheses around it. Raise TypeError if a
-        reference codec cannot know a value of this kind.
+        """Return the Python expression for a value, without outer parentheses; a sum becomes a call
+        of ``wrap`` if ``bits`` is set. Add the runtime functions that it calls to ``helpers``.
+        Raise TypeError for other nodes, such as columns, places and derived values.
         """
         match value:
             case nodes.Literal(number, type_):
@@ -109,7 +119,10 @@ class PythonExpressions:
         return name
 
     def path_text(self, owner: str, names: tuple[str, ...], may_end: bool) -> str:
-        """Return the expression for a field by its names. With ``may_end`` it gives None if an outer field is absent."""
+        """Return the expression for a field: the variable of its owner and ``names``, joined by
+        dots. With ``may_end``, return a call of the runtime's ``value_at``, which gives None if an
+        outer field is absent.
+        """
         start = self.holder(owner)
         if not may_end:
             return ".".join((start, *names))
@@ -121,8 +134,9 @@ class PythonExpressions:
         array: nodes.FieldValue,
         inner: nodes.FieldValue | nodes.BitValue | nodes.ElementValue,
     ) -> str:
-        """Return the expression for the first, last, largest or smallest element of an array, or for a field of that
-        element.
+        """Return the expression for the ``first``, ``last``, ``max`` or ``min`` (``end``) element
+        of an array, or of the field ``inner`` of its elements: a call of the runtime's ``end_of``,
+        ``max_of`` or ``min_of``.
         """
         names = () if isinstance(inner, nodes.ElementValue) else inner.names
         if end in ("max", "min"):
@@ -132,7 +146,10 @@ class PythonExpressions:
         return f"{self.use_helper('end_of')}({', '.join(arguments)})"
 
     def sum_text(self, value: nodes.Sum) -> str:
-        """Return a sum that does not wrap; the caller wraps the whole, which wraps each step."""
+        """Return the expression for a sum or difference without a call of ``wrap``. If it may be
+        null, return a call of the runtime's ``plus`` or ``minus``. A right operand that is a sum
+        gets parentheses; a left one does not.
+        """
         if value.type.nullable:
             sides = f"{self.text(value.left)}, {self.text(value.right)}"
             return f"{self.use_helper('plus' if value.operator == '+' else 'minus')}({sides})"
@@ -140,7 +157,10 @@ class PythonExpressions:
         return f"{left} {value.operator} {self.operand_text(value.right)}"
 
     def comparison_text(self, value: nodes.Comparison) -> str:
-        """Return the expression for a comparison. One of order is false if a side is None."""
+        """Return the expression for a comparison. Comparison with null becomes ``is None`` or ``is
+        not None``. A comparison of order with a side that may be None becomes a call of
+        ``ordered``, which is False if a side is None.
+        """
         operator, left, right = value.operator, value.left, value.right
         if isinstance(right, nodes.NullValue):
             return f"{self.operand_text(left)} {'is' if operator == '==' else 'is not'} None"
@@ -150,7 +170,10 @@ class PythonExpressions:
         return f"{self.operand_text(left)} {operator} {self.operand_text(right)}"
 
     def operand_text(self, value: Value, sums: bool = True) -> str:
-        """Return the expression for an operand, in parentheses if it needs them; with ``sums``, sums need them too."""
+        """Return the expression for an operand, in parentheses unless it is atomic. A sum that may
+        be null or that wraps is a call and needs none; any other sum gets parentheses only if
+        ``sums`` is True.
+        """
         text = self.text(value)
         if isinstance(value, nodes.Sum):
             plain = value.type.nullable or self.bits is not None or not sums

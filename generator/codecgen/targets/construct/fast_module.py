@@ -35,7 +35,9 @@ def full_name(layout: LayoutPlan) -> str:
 
 
 class FastModule:
-    """Imports and constants of one module of fast parsers, which its functions share."""
+    """Imports, constants and tables of one generated module of fast parsers, which its functions
+    share. A fast parser reads regular bytes of one layout version.
+    """
 
     def __init__(self, modules: FastModules, scope: ModuleScope) -> None:
         self.modules = modules
@@ -47,7 +49,9 @@ class FastModule:
         self.tables: dict[str, str] = {}
 
     def snapshot(self) -> tuple[object, ...]:
-        """Return what the module imports and defines so far, for :meth:`restore`."""
+        """Return a copy of the imports, constants and tables that the module has so far, as the
+        argument of :meth:`restore`.
+        """
         imports = {home: set(names) for home, names in self.scope.imports.items()}
         return (
             *(set(self.fast_runtime), set(self.standard), dict(self.constants), dict(self.tables)),
@@ -66,7 +70,10 @@ class FastModule:
         return name
 
     def constant(self, name: str, text: str) -> str:
-        """Return the name of a constant of the module whose value is the expression ``text``."""
+        """Define a constant of the module with the expression ``text`` as its value, and return its
+        name: ``name``, with underscores appended while that name has another value. Equal constants
+        share a name.
+        """
         while self.constants.get(name, text) != text:
             name += "_"
         self.constants[name] = text
@@ -78,7 +85,10 @@ class FastModule:
         return name
 
     def refer(self, thing: str, name: str) -> str:
-        """Import ``name`` of the declaration ``thing``, and return the name by which this module knows it."""
+        """Import ``name`` of the declaration ``thing``, and return the name by which this module
+        knows it: ``_name`` if the module uses ``name`` itself (such as ``Struct`` or ``List``), an
+        alias if another directory declares it, otherwise ``name``.
+        """
         if name not in _OWN_NAMES:
             return self.scope.refer(thing, name)
         self.scope.imports.setdefault(self.scope.homes[thing], set()).add(f"{name} as _{name}")
@@ -89,7 +99,9 @@ class FastModule:
         return self.refer(layout.name, symbol(layout.name, layout.version))
 
     def function(self, layout: LayoutPlan) -> str:
-        """Return the name of the fast parser of a layout; raise Unsupported if it has none."""
+        """Return the name of the fast parser of a layout, and import it if it is in another module.
+        Raise Unsupported if the layout has no fast parser.
+        """
         if self.modules.depth(layout) is None:
             raise Unsupported
         name = function_name(layout)
@@ -99,7 +111,9 @@ class FastModule:
         return name
 
     def members(self, enum: str, only: tuple[str, ...] | None) -> str:
-        """Return the constant that has the members of an enum by number; all, or those of ``only``."""
+        """Define a constant, a dict of the members of an enum by number, and return its name.
+        ``only`` limits the members to these names; None includes all.
+        """
         name = self.refer(enum, class_name(enum))
         among = name
         if only is not None:
@@ -108,14 +122,19 @@ class FastModule:
         return self.constant(f"_{short}", f"{{member.value: member for member in {among}}}")
 
     def unpacker(self, codes: str, endian: str) -> str:
-        """Return the constant that unpacks a run of fixed-size values."""
+        """Define a constant, the ``unpack_from`` method of a ``Struct`` with the format ``codes``,
+        and return its name. The byte order is little-endian if ``endian`` is "little", otherwise
+        big-endian.
+        """
         self.standard.add("Struct")
         order = "<" if endian == "little" else ">"
         name = f"unpack_{'le_' if order == '<' else ''}{codes}"
         return self.constant(name, f'Struct("{order}{codes}").unpack_from')
 
     def text(self, header: str, parts: Sequence[str]) -> str:
-        """Return the source of the module."""
+        """Return the source of the module: the docstring ``header``, imports, constants, and
+        ``parts``. The tables of functions come directly before the last part.
+        """
         groups = [docstring(header), "# fmt: off", "from __future__ import annotations"]
         standard = []
         if names := sorted(self.standard - {"UUID"}):

@@ -20,7 +20,9 @@ from codecgen.targets.python_source import string
 
 
 class FastModules:
-    """Names of the modules and functions of fast parsers, and the layouts that have one."""
+    """Determines which layouts of a schema directory have a fast parser, a function for regular
+    bytes of one layout version, and emits the modules of these functions.
+    """
 
     def __init__(self, plan: Plan, homes: Mapping[str, Home], classes: Classes) -> None:
         self.plan = plan
@@ -38,7 +40,10 @@ class FastModules:
         return (*package, module + self._suffix)
 
     def depth(self, layout: LayoutPlan) -> int | None:
-        """Return how many layouts and arrays lie in each other in a layout, or None if it has no fast parser."""
+        """Return how many layouts and arrays are nested in a layout, itself included (1: none
+        inside). Return None if the layout has no fast parser: it is declared in another directory,
+        holds itself, or has a field that fast parsers do not support.
+        """
         key = layout.name, layout.version
         if key not in self._depths:
             self._depths[key] = None  # a layout that holds itself
@@ -59,7 +64,10 @@ class FastModules:
         return self._depths[key]
 
     def emit(self, file: str, layouts: Sequence[Layout], header: str) -> tuple[str, str] | None:
-        """Return the name and the source of the module with the fast parsers of a file, or None if it has none."""
+        """Return the dotted name and the source of the module with the fast parsers of ``layouts``,
+        all of the schema file ``file``. Return None if no version of them has a fast parser.
+        ``header`` is the module's docstring.
+        """
         plans = [p for layout in layouts for p in self.plan.versions[layout.name]]
         wanted = [p for p in plans if self.depth(p) is not None]
         if not wanted:

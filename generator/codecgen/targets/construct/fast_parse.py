@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 
 
 class LayoutFunction(FunctionPrinter):
-    """Prints the fast parser of one layout in one version.
+    """Prints the Python source of the fast parser of one layout in one version. The function raises
+    Irregular for bytes that it leaves to the field-by-field parser. Printing raises Unsupported for
+    layouts that cannot have such a function.
 
     Attributes:
         depth: How many layouts and arrays lie in each other, the layout itself included.
@@ -60,7 +62,9 @@ class LayoutFunction(FunctionPrinter):
         super().__init__(modules.plan, module, layout)
 
     def text(self) -> str:
-        """Return the source of the function; raise Unsupported if an operation is not supported."""
+        """Return the source of the function. Raise Unsupported if the layout has an operation that
+        fast parsers lack, TypeError if it has an expression that they cannot print.
+        """
         for _ in range(2):  # the second time it is known which bits are used
             self.begin()
             self.body()
@@ -80,7 +84,10 @@ class LayoutFunction(FunctionPrinter):
         return "\n".join([head, docstring(title, indent=4), *self.lines])
 
     def body(self) -> None:
-        """Print the lines of the function."""
+        """Print the statements of the function: the operations, the comparison of checksums, the
+        rules and the return statement. Raise Unsupported if a length that measures a field range is
+        conditional, or if a part is not supported.
+        """
         layout = self.layout
         if any(isinstance(op, Open) and op.when is not None for op in self.program.ops):
             raise Unsupported
@@ -99,7 +106,10 @@ class LayoutFunction(FunctionPrinter):
         self.result()
 
     def result(self) -> None:
-        """Print the construction of the value."""
+        """Print the statements that create the parsed value, link array elements to it if they have
+        derived values, and return it with the position after it. Raise Unsupported if fields follow
+        the section of tagged fields.
+        """
         layout = self.layout
         parsed = self.module.refer(
             layout.name, self.module.scope.classes[layout.name, layout.version]
@@ -139,8 +149,9 @@ class LayoutFunction(FunctionPrinter):
             self.emit(f"return {value}, pos")
 
     def linked_arrays(self) -> list[str]:
-        """Return the arrays whose elements have derived values. Raise Unsupported if the values of an array depend on other
-        elements, and fields follow the array.
+        """Return the names of the arrays of this version whose elements have derived values, each
+        once. Raise Unsupported if such a value depends on other elements and the array is not the
+        last field.
         """
         out: dict[str, None] = {}
         for value in self.layout.derived:
@@ -155,7 +166,10 @@ class LayoutFunction(FunctionPrinter):
     # ------------------------------------------------------------ operations
 
     def op(self, op: ReadOp) -> None:
-        """Print an operation."""
+        """Print the statements for one operation of the read program, and note the positions where
+        ranges of checksums begin or end. Enum and reserved-bit requirements and checksum operations
+        print nothing here. Raise Unsupported if the operation is not supported.
+        """
         if isinstance(
             op, Number | Bytes | Padding | Elements | Struct | Choose | Tags | When | Absent
         ):
@@ -205,7 +219,10 @@ class LayoutFunction(FunctionPrinter):
         self.later(f"if {text}:", "    raise Irregular")
 
     def when(self, op: When) -> None:
-        """Print a field that is there under a condition. If it is not supported, the function gives up where it is there."""
+        """Print the reading of a conditional field, and None for it if the condition is false. If
+        the field is not supported, print that the function raises Irregular when the condition
+        holds, set the field to None, and add it to ``always_null``.
+        """
         self.flush()
         condition = self.expression(op.condition)
         before = len(self.lines), dict(self.locals), self.depth, list(self.ends), self.indent
@@ -232,7 +249,9 @@ class LayoutFunction(FunctionPrinter):
         self.indent -= 1
 
     def absent(self, fp: FieldPlan) -> None:
-        """Print that a field is null."""
+        """Print the assignment of None to a field and to its bits that expressions use, after the
+        pending run of values.
+        """
         self.later(f"{self.local(fp.name)} = None")
         for name, member in sorted(self.bits_used):
             if name == fp.name:
@@ -241,7 +260,10 @@ class LayoutFunction(FunctionPrinter):
     # ------------------------------------------------------------ arrays
 
     def elements(self, op: Elements) -> None:
-        """Print the reading of an array."""
+        """Print the reading of an array, with its null test, count and length. Raise Unsupported
+        for elements that are choices, of any version, without a fast parser or perhaps empty, for
+        limited nesting, and for a length prefix together with a count.
+        """
         fp, type_ = op.field, op.type
         if op.any_version or type_.nesting is not None or isinstance(op.element, ChoiceType):
             raise Unsupported
@@ -329,7 +351,10 @@ class LayoutFunction(FunctionPrinter):
             self.refuse_if(f"pos != {self.end}")  # nothing follows a null or empty array
 
     def compressed(self, op: Elements, target: str, number: str | None) -> None:
-        """Print the reading of a section that may be compressed."""
+        """Print the reading of an array whose elements may be compressed, up to the end of the
+        window. ``number`` is the variable of the count; if it is 0, the array is empty. None: read
+        to the end of the data. Raise Unsupported unless a field or bits of a field name the codec.
+        """
         fp = op.field
         if fp.codec is None:
             raise Unsupported
@@ -362,8 +387,11 @@ class LayoutFunction(FunctionPrinter):
         end: str,
         check: str | None = None,
     ) -> None:
-        """Print the loop over the elements of an array in ``data`` from ``pos`` to ``end``. If the array is not empty, the
-        function gives up under the condition ``check``.
+        """Print the reading of elements from the variable ``data``, ``pos`` to ``end``, into the
+        list ``target``: ``number`` elements, or up to ``end`` if it is None; an ``until`` condition
+        ends the array itself. If the array has elements, the function raises Irregular when
+        ``check`` holds. Raise Unsupported for elements of a compressed section that are not
+        layouts.
         """
         element = op.element
         list_ = self.module.use("List")
@@ -423,7 +451,10 @@ class LayoutFunction(FunctionPrinter):
     # ------------------------------------------------------------ layouts in layouts
 
     def struct(self, fp: FieldPlan, held: LayoutPlan) -> None:
-        """Print the reading of a layout in the place of a field."""
+        """Print the reading of a layout in the place of a field. With a presence number, the value
+        is None for the null number and a layout for 1; the function raises Irregular for others.
+        Raise Unsupported if the layout has no fast parser or may be of several versions.
+        """
         type_ = fp.field.type
         if not isinstance(type_, StructType) or len(self.plan.held(type_.layout, self.layout)) > 1:
             raise Unsupported
@@ -446,7 +477,11 @@ class LayoutFunction(FunctionPrinter):
         )
 
     def choose(self, op: Choose) -> None:
-        """Print the reading of one of several layouts."""
+        """Print the reading of the layout that a discriminator selects from a table of fast
+        parsers. The table lacks cases without a fast parser. Raise Unsupported if the field is no
+        choice, if the discriminator is inside the cases, if cases are choices, if a key is missing
+        or ambiguous, or if the table is empty.
+        """
         fp, type_ = op.field, op.type
         if not isinstance(type_, ChoiceType) or fp.given is None or any(op.steps):
             raise Unsupported
@@ -488,7 +523,11 @@ class LayoutFunction(FunctionPrinter):
     # ------------------------------------------------------------ tagged fields
 
     def tags(self, op: Tags) -> None:
-        """Print the reading of a section of tagged fields."""
+        """Print the reading of a section of tagged fields. Missing fields get their defaults;
+        unknown tags are kept in the section as TaggedField. The function raises Irregular if a
+        field leaves bytes of its tag unread or encodes its default. Raise Unsupported if a tagged
+        field is not supported.
+        """
         section = self.local(op.field.name)
         for fp, _ in op.known:
             self.default(fp)
@@ -546,7 +585,10 @@ class LayoutFunction(FunctionPrinter):
         return f"{self.module.layout(self.layout)}.by_name[{string(fp.name)}]"
 
     def default(self, fp: FieldPlan) -> None:
-        """Print the default of a tagged field."""
+        """Print the assignment of the value that a tagged field has if it is missing: without a
+        declared default, an empty list for an array and None for a nullable layout. Defaults of
+        scalars and bytes become constants of the module; others are computed by ``default_value``.
+        """
         target, type_ = self.local(fp.name), fp.field.type
         plain = fp.default is None and not fp.field.filled
         if isinstance(type_, ArrayType) and plain:
@@ -565,7 +607,10 @@ class LayoutFunction(FunctionPrinter):
     # ------------------------------------------------------------ windows and checksums
 
     def open_window(self, length: FieldPlan, last: str | None) -> None:
-        """Print the end of the bytes that a length measures, and the checksums over them."""
+        """Print the end of the field range that ``length`` measures, and make it the end of the
+        innermost window. The function raises Irregular if the length is too small or exceeds the
+        outer window. ``last`` is None if the range reaches the end of the layout.
+        """
         size, own = self.local(length.name), length.own_bytes
         end = self.temporary(f"{length.name}_end")
         self.emit(f"{end} = pos + {size}{f' - {own}' if own else ''}")
@@ -574,7 +619,10 @@ class LayoutFunction(FunctionPrinter):
         self.reaches_end.append(last is None)
 
     def checksum_places(self) -> dict[str, list[tuple[str, str]]]:
-        """Return the checksums that are verified, with the names of the first and last fields that they cover."""
+        """Return, for each checksum, the names of the first and last field (inclusive) of each
+        range that it covers. An open range ends with the last field of the layout. Raise
+        Unsupported if a checksum reads some bytes as zero.
+        """
         out: dict[str, list[tuple[str, str]]] = {}
         last = self.layout.in_order[-1].name if self.layout.in_order else ""
         for fp in self.layout.fields:
@@ -586,7 +634,10 @@ class LayoutFunction(FunctionPrinter):
         return out
 
     def mark_place(self, fp: FieldPlan, after: bool) -> None:
-        """Print that the position before or after a field is noted, if a checksum covers bytes from or to there."""
+        """Print the assignment of the position before a field (or, with ``after``, behind it) to a
+        variable if a checksum covers bytes from (or to) there. If the checksum can be compared
+        before these bytes are read, print the comparison instead. Otherwise print nothing.
+        """
         for name, parts in self.covered.items():
             for i, (first, last) in enumerate(parts):
                 if fp.name == (last if after else first):
@@ -601,7 +652,10 @@ class LayoutFunction(FunctionPrinter):
                     self.emit(f"{place} = pos")
 
     def is_verified_ahead(self, name: str, after: bool) -> bool:
-        """Return whether a checksum before a field covers all bytes from the field to the end of an open window."""
+        """Return whether the checksum ``name`` can be compared before the bytes that it covers are
+        read: it stands before them, covers one range to the end of the layout, and the innermost
+        window ends there. Return False with ``after``.
+        """
         parts = self.covered[name]
         fields = [fp.name for fp in self.layout.in_order]
         to_end = len(parts) == 1 and parts[0][1] == fields[-1]
@@ -609,7 +663,10 @@ class LayoutFunction(FunctionPrinter):
         return known and not after and fields.index(name) < fields.index(parts[0][0])
 
     def verify_ranges(self, name: str, ranges: list[str]) -> None:
-        """Print the comparison of a checksum with the bytes of some ranges."""
+        """Print that the function raises Irregular if the checksum of ``ranges`` (expressions for
+        bytes, joined in order) differs from the value of the field ``name``. A conditional checksum
+        field is not compared if it is None.
+        """
         compute = self.module.constant(
             f"_{_short(self.layout)}_{name}",
             f"{self.module.use('checksum_of')}({self.module.layout(self.layout)}.by_name[{string(name)}])",
@@ -621,7 +678,9 @@ class LayoutFunction(FunctionPrinter):
         self.refuse_if(f"{there}{compute}({covered}) != {stored}")
 
     def verify(self, fp: FieldPlan, parts: list[tuple[str, str]]) -> None:
-        """Print the comparison of a checksum with the bytes between places that were noted."""
+        """Print the comparison of a checksum with the bytes between the positions that
+        :meth:`mark_place` assigned, one range for each of ``parts``.
+        """
         ranges = [
             f"data[{self.temporary(f'{fp.name}_from_{i}')}:{self.temporary(f'{fp.name}_to_{i}')}]"
             for i in range(len(parts))
@@ -631,7 +690,10 @@ class LayoutFunction(FunctionPrinter):
     # ------------------------------------------------------------ rules
 
     def rules(self) -> None:
-        """Print the rules of the layout."""
+        """Print the checks of the layout's rules in order; the function raises Irregular if one is
+        broken. Rules about the elements of an array are checked only if it has elements, and not
+        printed if the function reads it only as null.
+        """
         around: str | None = None
         position = 0
         for rule in self.layout.rules:
@@ -669,7 +731,9 @@ class LayoutFunction(FunctionPrinter):
             self.indent -= 1
 
     def insert_maxima(self, position: int) -> None:
-        """Insert the lines that compute the largest and smallest numbers that the rules use."""
+        """Insert, at index ``position`` of the lines, the assignments of the largest and smallest
+        element numbers in ``maxima``, and clear ``maxima``.
+        """
         lines = [
             f"{local} = {end}([item[{string(name)}] for item in {self.local(array)}])"
             for (end, array, name), local in self.maxima.items()
@@ -689,7 +753,10 @@ def _is_tags(fp: FieldPlan) -> bool:
 
 
 def _min_size(layout: LayoutPlan) -> int:
-    """Return a number of bytes that every value of a layout has at least: 0 or 1."""
+    """Return 1 if a value of the layout certainly has a byte, otherwise 0. An unconditional scalar,
+    bits, section of tagged fields, counted array, or bytes of nonzero fixed size or with a length
+    or terminator makes certain.
+    """
     for fp in layout.in_order:
         if fp.when is not None:
             continue

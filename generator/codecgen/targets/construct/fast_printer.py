@@ -43,7 +43,9 @@ _RESERVED = frozenset(
 
 
 class LocalExpressions(PythonExpressions):
-    """Prints values of the plan from the local variables of a fast parser."""
+    """Prints values of schema expressions as Python expressions on the local variables of a fast
+    parser.
+    """
 
     def __init__(
         self, function: FunctionPrinter, *, bits: int | None, full: str | None, item: str
@@ -55,7 +57,11 @@ class LocalExpressions(PythonExpressions):
         """The array that is known to have elements."""
 
     def text(self, value: Value) -> str:
-        """Return the expression for a value; members of enums are numbers."""
+        """Return the Python expression for a value from local variables. Enum values become
+        numbers. The first, last, largest or smallest number of an array that has elements is read
+        directly. Raise TypeError for nodes without an expression, Unsupported for a field that the
+        layout lacks.
+        """
         match value:
             case nodes.Word(_, _, number):
                 return str(number)
@@ -68,7 +74,10 @@ class LocalExpressions(PythonExpressions):
         return super().text(value)
 
     def code(self, value: Value) -> Code:
-        """Return a value as code. A sum that cannot be null wraps in place."""
+        """Return a value as code. If ``bits`` is set, a sum that cannot be null wraps by inline
+        arithmetic, and a nullable sum by a call of ``wrap``; any other value becomes its
+        expression.
+        """
         if not isinstance(value, nodes.Sum) or self.bits is None or value.type.nullable:
             return super().code(value)
         bits, self.bits = self.bits, None
@@ -80,13 +89,19 @@ class LocalExpressions(PythonExpressions):
     def is_simple_end(
         self, array: FieldValue, inner: FieldValue | nodes.BitValue | nodes.ElementValue
     ) -> bool:
-        """Return whether the array has elements, and every element a number ``inner``."""
+        """Return whether ``array`` is the layout's own array ``full``, which has elements, and
+        ``inner`` is a field that is an integer in every element and never absent.
+        """
         if array.owner != "own" or array.holders or array.field.name != self.full:
             return False
         return isinstance(inner, FieldValue) and self.function_of.is_number_of_all(array, inner)
 
     def path_text(self, owner: str, names: tuple[str, ...], may_end: bool) -> str:
-        """Return the expression for a field by its names."""
+        """Return the expression for a field: the variable of the element or of the layout's field,
+        with the other names as subscripts. With ``may_end`` and other names, return a call of
+        ``value_at``, which gives None if an outer field is None. Raise Unsupported if the layout
+        lacks the field.
+        """
         if owner == "item":
             start, rest = self.item, names
         else:
@@ -97,7 +112,9 @@ class LocalExpressions(PythonExpressions):
 
 
 class FunctionPrinter:
-    """Prints the parts of a fast parser that read numbers, bytes and text.
+    """Prints the parts of a fast parser (a Python function, as source lines) that read numbers,
+    bytes and text. The printed function raises Irregular for bytes that it leaves to the
+    field-by-field parser.
 
     Attributes:
         lines: The lines so far.
@@ -115,7 +132,9 @@ class FunctionPrinter:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was printed."""
+        """Discard the printed lines, variables and pending values, so that the function is printed
+        anew. ``bits_used`` stays.
+        """
         self.lines: list[str] = []
         self.indent = 1
         self.run: list[tuple[str, str]] = []
@@ -146,7 +165,10 @@ class FunctionPrinter:
         return self.ends[-1]
 
     def local(self, name: str) -> str:
-        """Return the local variable of a field, or of another thing with a unique name."""
+        """Return the local variable of a field, the same for each call. It is the field's name,
+        after ``field_`` if it begins with ``parse_`` or ``unpack_``, with underscores appended
+        until it is unique.
+        """
         if name not in self.locals:
             wanted = f"field_{name}" if name.startswith(("parse_", "unpack_")) else name
             taken = {*self.locals.values(), *_RESERVED}
@@ -156,7 +178,9 @@ class FunctionPrinter:
         return self.locals[name]
 
     def temporary(self, name: str) -> str:
-        """Return the local variable of something that is no field."""
+        """Return the local variable of a value that is no field, the same for each call: ``name``,
+        with underscores appended until no variable, field or reserved word has it.
+        """
         key = f" {name}"
         if key not in self.locals:
             taken = {*self.locals.values(), *_RESERVED, *(fp.name for fp in self.layout.fields)}
@@ -166,7 +190,10 @@ class FunctionPrinter:
         return self.locals[key]
 
     def local_path(self, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-        """Return the variable that holds the first of ``names``, and the names that remain."""
+        """Return the variable that holds the first of ``names``, and the remaining names. A path of
+        two names to a bit has a variable of its own and no remaining names; note the bit in
+        ``bits_used``. Raise Unsupported if the layout lacks the field.
+        """
         fp = self.layout.field(names[0])
         if fp is None:
             raise Unsupported
@@ -178,7 +205,11 @@ class FunctionPrinter:
     def expression(
         self, value: Value, bits: int | None = None, full: str | None = None, item: str = "item"
     ) -> str:
-        """Return the expression for a value."""
+        """Return the Python expression for a value, and import the runtime functions that it calls.
+        Sums wrap in ``bits`` bits (None: not at all). ``full`` names an array that is known to have
+        elements; ``item`` is the variable of an element. Raise TypeError or Unsupported if a part
+        is not supported.
+        """
         printer = LocalExpressions(self, bits=bits, full=full, item=item)
         text = printer.text(value)
         self.module.scope.runtime |= printer.helpers
@@ -187,7 +218,9 @@ class FunctionPrinter:
     # ------------------------------------------------------------ runs of fixed size
 
     def append_run(self, name: str, code: str, endian: str) -> None:
-        """Add a value of fixed size to the run that is unpacked at once."""
+        """Add a variable and its :mod:`struct` code to the pending run, whose values are unpacked
+        at once. Print the pending run first if its byte order differs; codes of bytes have none.
+        """
         sized = code not in ("b", "B") and not code.endswith("s")
         if self.run and sized and self.run_endian not in (None, endian):
             self.flush()
@@ -198,7 +231,9 @@ class FunctionPrinter:
         self.run.append((name, code))
 
     def flush(self) -> None:
-        """Print the run, and the checks of its values."""
+        """Print the unpacking of the pending run, if it has values, then the pending checks, and
+        clear both. One byte is read by index, without :mod:`struct`.
+        """
         if self.run:
             codes = "".join(code for _, code in self.run)
             names = ", ".join(name for name, _ in self.run)
@@ -216,7 +251,7 @@ class FunctionPrinter:
         self.emit(*checks)
 
     def later(self, *lines: str) -> None:
-        """Print lines after the run."""
+        """Print lines after the pending run: with its checks if there is a run, otherwise at once."""
         if self.run:
             self.checks += lines
         else:
@@ -225,7 +260,9 @@ class FunctionPrinter:
     # ------------------------------------------------------------ numbers
 
     def number(self, fp: FieldPlan, name: str) -> None:
-        """Print the reading of a number."""
+        """Print the reading of a number of the type ``name`` into the variable of its field. A
+        number with an enum becomes its member, a word of bits a Parsed of named bits.
+        """
         target = self.local(fp.name)
         type_ = fp.field.type
         if isinstance(type_, BitsType):
@@ -244,7 +281,10 @@ class FunctionPrinter:
         return f"{self.module.members(enum, only)}[{number}]"
 
     def scalar(self, target: str, scalar: Scalar, endian: str) -> None:
-        """Print the reading of a scalar into a variable."""
+        """Print the reading of a scalar into the variable ``target``. A varint is read at once;
+        other scalars join the pending run. The function raises Irregular for a bool that is neither
+        0 nor 1. ``endian`` does not affect varints.
+        """
         if scalar.kind == "varint":
             self.varint(target, scalar)
             return
@@ -260,14 +300,18 @@ class FunctionPrinter:
             self.later(f'{target} = int.from_bytes({target}, "{endian}"{signed})')
 
     def varint(self, target: str, scalar: Scalar) -> None:
-        """Print the reading of a varint into a variable."""
+        """Print the reading of a varint into the variable ``target``, with zigzag decoding if the
+        type is signed.
+        """
         raw = "raw" if scalar.signed else target
         self.unsigned_varint(raw, scalar)
         if scalar.signed:
             self.emit(f"{target} = raw >> 1 ^ -(raw & 1)")
 
     def unsigned_varint(self, target: str, scalar: Scalar) -> None:
-        """Print the reading of a varint into a variable, before zigzag. The run may include its first byte."""
+        """Print the reading of a varint of at most 5 (32 bits) or 10 bytes into the variable
+        ``target``, without zigzag decoding. Its first byte joins the pending run, which is printed.
+        """
         read = self.module.use("read_varint")
         self.append_run(target, "B", "big")
         self.flush()
@@ -282,7 +326,10 @@ class FunctionPrinter:
         )
 
     def bits(self, fp: FieldPlan, type_: BitsType) -> None:
-        """Print the construction of named bits from a number."""
+        """Print the replacement of a field's number by a Parsed of its named bits: bools for single
+        bits, enum members, otherwise integers. The function raises Irregular if a reserved bit is
+        set. Bits that expressions use also get variables.
+        """
         word = self.local(fp.name)
         reserved = sum(((1 << m.width) - 1) << m.low for m in type_.members if m.reserved)
         if reserved:
@@ -324,7 +371,10 @@ class FunctionPrinter:
     # ------------------------------------------------------------ bytes
 
     def bytes_field(self, fp: FieldPlan, type_: BytesType, after: int | None) -> None:
-        """Print the reading of bytes or text."""
+        """Print the reading of bytes or text into the variable of its field. Bytes without a length
+        end ``after`` bytes before the end of the window; raise Unsupported if ``after`` is None,
+        that is, if the following fields vary in size.
+        """
         target = self.local(fp.name)
         if type_.length == "rest":
             if after is None:
@@ -338,7 +388,10 @@ class FunctionPrinter:
             self.data(target, type_, fp.field.endian)
 
     def data(self, target: str, type_: BytesType, endian: str) -> None:
-        """Print the reading of bytes or text that say where they end."""
+        """Print the reading of bytes or text of fixed size (zeros at the end are removed if it is
+        padded), up to a zero byte, or after a length. The null length gives None. The function
+        raises Irregular if a length is negative or exceeds the window.
+        """
         if isinstance(type_.length, int):
             self.append_run(target, f"{type_.length}s", endian)
             decode = ".decode()" if type_.text else ""
@@ -396,7 +449,9 @@ class FunctionPrinter:
         self.scalar(target, COMPACT if name == COMPACT.name else SCALARS[name], endian)
 
     def is_number_of_all(self, array: FieldValue, inner: FieldValue) -> bool:
-        """Return whether every element of an array is of one layout, which always has the number ``inner``."""
+        """Return whether all elements of an array are of one layout that always has the field
+        ``inner``, untagged and directly in it, and the field is an integer or varint.
+        """
         fp = self.layout.field(array.field.name)
         type_ = None if fp is None else fp.field.type
         if inner.holders or not isinstance(type_, ArrayType) or fp is None:
@@ -411,7 +466,10 @@ class FunctionPrinter:
         )
 
     def end_text(self, end: str, array: str, names: tuple[str, ...]) -> str:
-        """Return the expression for the first, last, largest or smallest number of the elements of an array."""
+        """Return the expression for the number ``names[0]`` of the first or last element of an
+        array, or the variable for the largest or smallest number (``max``, ``min``) of all
+        elements, which is noted in ``maxima``.
+        """
         items = self.local(array)
         if end in ("first", "last"):
             return f"{items}[{0 if end == 'first' else -1}][{string(names[0])}]"

@@ -36,14 +36,17 @@ _FREEDOMS = {"bytes_after_none", "truncated_tail", "mixed_versions", "negative_n
 
 
 class FieldCodecs:
-    """Prints the codecs of fields for one generated module."""
+    """Prints, for one generated module, the Python code that creates the codecs of fields."""
 
     def __init__(self, scope: ModuleScope) -> None:
         self.scope = scope
         self.plan = scope.plan
 
     def codec(self, plan: LayoutPlan, index: int) -> Code:
-        """Return the code that makes the codec of the field at ``index``."""
+        """Return the code that creates the codec of the field at ``index`` of a layout, as its type
+        requires: a number, enum, bits, bytes, padding, layout, choice, array, or section of tagged
+        fields.
+        """
         f = plan.fields[index].field
         accepts = f.accepts
         match f.type:
@@ -70,7 +73,11 @@ class FieldCodecs:
                 return self.tags_codec(plan, accepts)
 
     def scalar_codec(self, name: str, endian: str, accepts: frozenset[str]) -> Code:
-        """Return the code for a number, a bool or a uuid of the type ``name``."""
+        """Return the code that creates the codec of the scalar type ``name``: ``Integer``,
+        ``Varint``, ``Float32``, ``Float64``, ``Boolean`` or ``Uuid``. ``endian`` applies to floats
+        and to integers above one byte. Varints may be overlong if ``accepts`` contains
+        ``overlong_varints``.
+        """
         order = string("little") if endian == "little" else None
         scalar = SCALARS[name]
         signed = None if scalar.signed else "False"
@@ -92,14 +99,19 @@ class FieldCodecs:
                 return call(self.scope.use({"bool": "Boolean", "uuid": "Uuid"}[scalar.kind]))
 
     def enum_members(self, enum: str, only: tuple[str, ...] | None) -> Code | None:
-        """Return a tuple of the members ``only`` of an enum, or None if every member is allowed."""
+        """Return the code of a tuple of the members ``only`` of an enum, or None if ``only`` is
+        None and every member is allowed.
+        """
         if only is None:
             return None
         name = self.scope.refer(enum, class_name(enum))
         return Call("", tuple(("", f"{name}.{value.upper()}") for value in only))
 
     def enum_field(self, base: Code, enum: str, only: tuple[str, ...] | None) -> Code:
-        """Return the code for a number that is a member of an enum; ``only`` limits the members."""
+        """Return the code that creates the codec of an enum around the number codec ``base``.
+        ``only`` limits the members (None: all). Unknown numbers are kept if the enum is declared
+        so.
+        """
         keep = self.plan.model.enums[enum].keep_unknown
         return call(
             self.scope.use("EnumField"),
@@ -110,7 +122,9 @@ class FieldCodecs:
         )
 
     def bit_call(self, m: BitMember, default: Value | None) -> Code:
-        """Return the code for a member of a field of bits."""
+        """Return the code that describes one member of a field of bits: its lowest bit, its highest
+        if it has several, its enum, whether it is reserved, and its default (None: no default).
+        """
         enum = m.enum
         keep = enum is not None and self.plan.model.enums[enum].keep_unknown
         return call(
@@ -128,15 +142,19 @@ class FieldCodecs:
     def length_codec(
         self, name: str, endian: str, accepts: frozenset[str]
     ) -> tuple[Code, str | None]:
-        """Return the codec of a length or a count, and the number to subtract from it: ``"1"`` if it is compact, else
-        None.
+        """Return the code of the codec of a length or count of the type ``name``, and the code of
+        the number to subtract from what it reads: ``"1"`` for a compact length (read as an unsigned
+        varint), None for others.
         """
         if name == "compact":
             return self.scalar_codec("uvarint", endian, accepts), "1"
         return self.scalar_codec(name, endian, accepts), None
 
     def bytes_codec(self, type_: BytesType, endian: str, accepts: frozenset[str]) -> Code:
-        """Return the code for bytes or text: of a fixed size, after a length, padded, or ended by a zero."""
+        """Return the code that creates the codec of bytes or text: after a length, of a fixed size,
+        zero-padded, zero-terminated, or up to the end. ``accepts`` may allow any negative length as
+        null (``negative_null``) and invalid UTF-8 (``invalid_utf8``).
+        """
         plus: str | None = None
         if type_.prefix is not None:
             length, plus = self.length_codec(type_.prefix, endian, accepts)
@@ -160,7 +178,10 @@ class FieldCodecs:
         return content
 
     def layout_reference(self, ref: Reference, plan: LayoutPlan) -> Code:
-        """Return the Python name of a layout that a field holds; it is resolved lazily if it is defined further below."""
+        """Return the Python name of the codec of a layout that a field of ``plan`` holds, in the
+        version of the reference, or of ``plan`` if the held layout does not encode its own version.
+        Return a ``Lazy`` call if this module defines the codec further below.
+        """
         layout = self.plan.model.layouts[ref.layout]
         version = ref.version
         if version is None and layout.versions is not None and layout.version_is is None:
@@ -175,7 +196,10 @@ class FieldCodecs:
     def choice_codec(
         self, type_: ChoiceType, plan: LayoutPlan, index: int, accepts: frozenset[str]
     ) -> Code:
-        """Return the code for a field that holds one of the layouts of a choice."""
+        """Return the ``Chosen`` call for a field that holds one of the layouts of a choice, with
+        its discriminator, version, length and null. The version of ``plan`` is passed only if a
+        case needs a version that neither its bytes nor a field gives.
+        """
         fp = plan.fields[index]
         layouts = self.plan.model.layouts
         held = [layouts[ref.layout] for ref in type_.layouts if ref.version is None]
@@ -199,7 +223,10 @@ class FieldCodecs:
     def struct_codec(
         self, type_: StructType, plan: LayoutPlan, index: int, accepts: frozenset[str]
     ) -> Code:
-        """Return the code for a field that holds a layout, which may be null."""
+        """Return the code for a field that holds a layout: its codec, or a ``Chosen`` call if
+        another field gives the version. A ``Nullable`` call surrounds it if a presence number and
+        its null are declared.
+        """
         endian = plan.fields[index].field.endian
         if type_.version is None:
             layout = self.layout_reference(type_.layout, plan)
@@ -221,7 +248,10 @@ class FieldCodecs:
     def array_codec(
         self, type_: ArrayType, plan: LayoutPlan, index: int, accepts: frozenset[str]
     ) -> Code:
-        """Return the code for an array: its elements, and how their number is known."""
+        """Return the ``Array`` call for an array: its element codec, and its count, fixed number,
+        length, compression, ``until`` condition and null, each if declared. ``accepts`` contributes
+        the tolerances that concern arrays.
+        """
         element = type_.element
         endian = plan.fields[index].field.endian
         inner: Code
@@ -268,7 +298,9 @@ class FieldCodecs:
         )
 
     def until_condition(self, type_: ArrayType, value: Value | None) -> Code | None:
-        """Return the code for the condition that ends an array after an element, or None if there is none."""
+        """Return the ``Until`` call with the condition that ends an array after an element, or None
+        if ``value`` is None. Note the runtime functions that it calls for the imports.
+        """
         if value is None:
             return None
         expressions = self.scope.expressions()
@@ -280,7 +312,10 @@ class FieldCodecs:
         )
 
     def tags_codec(self, plan: LayoutPlan, accepts: frozenset[str]) -> Code:
-        """Return the code for a section of tagged fields."""
+        """Return the ``Tags`` call for a section of tagged fields, with the tags that only other
+        versions have. ``accepts`` may allow overlong varints (``overlong_varints``), and tags in
+        any order, repeated or with a wrong size (``loose_tags``).
+        """
         other = plan.other_tags
         return call(
             self.scope.use("Tags"),
@@ -290,10 +325,9 @@ class FieldCodecs:
         )
 
     def compression_call(self, c: Compression, plan: LayoutPlan, index: int) -> Code:
-        """Return the code for the compression of an array: the field that names the codec, the codecs by value, and
-        the limit.
-
-        Report a codec that the runtime does not have, and a field that names a codec without an enum.
+        """Return the ``Compressed`` call of an array: the field that names the codec, the codecs by
+        enum member, the limit, and the variants of this version. Report C023 for a codec that the
+        runtime lacks. Report C023 and return ``"None"`` if the field has no enum.
         """
         by = plan.fields[index].codec
         enum = None if by is None else by.type.enum

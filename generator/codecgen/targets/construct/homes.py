@@ -25,15 +25,18 @@ def class_name(name: str) -> str:
 
 
 def symbol(name: str, version: int | None = None) -> str:
-    """Return the constant of a codec in its own module: ``message`` gives ``MESSAGE``, or ``MESSAGE_V1`` with a
-    version.
+    """Return the constant of a codec in its own module: ``message`` gives ``MESSAGE``, or
+    ``MESSAGE_V1`` with the version 1. The part of ``name`` up to its last dot is dropped.
     """
     name = name.rpartition(".")[2].upper()
     return name if version is None else f"{name}_V{version}"
 
 
 def homes_of(model: Model) -> Mapping[str, Home]:
-    """Return the module of each declaration of a model and of the directories that it uses."""
+    """Return the module of each declaration by name, as parts of the dotted name with the package.
+    Include the layouts, enums and choices (not the texts) of the directories that the model uses,
+    as ``alias.name``.
+    """
     package = model.manifest.package
     homes = {
         thing.name: (package, *module_path(file))
@@ -54,15 +57,18 @@ def homes_of(model: Model) -> Mapping[str, Home]:
 
 
 class Aliases:
-    """Unique names for what a module imports from other packages, such as ``WEATHER_READING``."""
+    """Allocates unique names for what a module imports from packages of other schema directories,
+    such as ``WEATHER_READING``.
+    """
 
     def __init__(self, model: Model, taken: Collection[str] = ()) -> None:
         self._taken = {*construct.__all__, *symbols(model), *taken}
         self._given: dict[tuple[str, str], str] = {}
 
     def name(self, thing: str, symbol: str) -> str:
-        """Return the name by which a module knows ``symbol`` of the declaration ``thing``: itself, or an alias if
-        imported.
+        """Return the name by which a module knows ``symbol`` of the declaration ``thing``:
+        ``symbol`` if the directory declares it itself; otherwise a unique alias
+        (``WEATHER_READING``, ``WeatherReading``), the same for each call.
         """
         if not is_used(thing):
             return symbol
@@ -80,7 +86,10 @@ class Aliases:
 
 
 def symbols(model: Model) -> set[str]:
-    """Return the names that the generated modules of a directory declare: classes of enums, and codecs."""
+    """Return the names of enum classes and codecs that the generated modules of a directory
+    declare: codecs of choices, texts and layouts, also of each version. Names of parsed classes are
+    not included.
+    """
     out = {class_name(name) for name in model.enums}
     out |= {symbol(name) for name in (*model.choices, *model.texts)}
     for layout in model.layouts.values():
@@ -96,7 +105,9 @@ def import_key(name: str) -> tuple[int, str]:
 
 
 def import_line(module: str, names: Collection[str]) -> str:
-    """Return an import statement with its names sorted, one a line if it is too long."""
+    """Return the statement ``from module import names`` with names sorted: constants, classes,
+    functions. It has one name per line in parentheses if one line exceeds 100 characters.
+    """
     ordered = sorted(names, key=import_key)
     line = f"from {module} import {', '.join(ordered)}"
     if len(line) <= 100:

@@ -24,7 +24,10 @@ _RUNTIME = "codecgen.runtime.messages"
 
 
 def exported_names(plan: Plan) -> tuple[str, ...]:
-    """Return the names that the module declares, or ``()`` if the directory has no messages."""
+    """Return the names that the module of the message table declares: ``API``, ``parse_request`` if
+    requests have a header, and ``parse_response`` if there are responses. Return ``()`` if the
+    directory has no requests and no responses.
+    """
     roles = {message.role for _, message in _messages(plan)} - {"header"}
     names = {"request": "parse_request", "response": "parse_response"}
     if _request_header(plan) is None:
@@ -33,7 +36,9 @@ def exported_names(plan: Plan) -> tuple[str, ...]:
 
 
 def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
-    """Return the module and its stub by path, or no files if the directory has no messages."""
+    """Return the module with the message table and its stub, by path. Return ``{}`` if the
+    directory has no requests and no responses.
+    """
     names = exported_names(plan)
     if not names:
         return {}
@@ -71,7 +76,9 @@ def _messages(plan: Plan) -> Iterator[tuple[Layout, Message]]:
 
 
 def _request_header(plan: Plan) -> Message | None:
-    """Return the header of the requests, or None if there is none."""
+    """Return the message declaration of the first header layout that a request names and the plan
+    has, or None if there is none.
+    """
     for _, message in _messages(plan):
         for _, ref in message.headers if message.role == "request" else ():
             header = plan.model.layouts.get(ref.layout)
@@ -81,7 +88,9 @@ def _request_header(plan: Plan) -> Message | None:
 
 
 def _message(layout: Layout, message: Message, plan: Plan, homes: Mapping[str, Home]) -> Call:
-    """Return the call that describes all versions of a message."""
+    """Return the ``MessageVersions`` call for a message: its module, its codec, and its range of
+    versions, with its headers, unstable versions and facts if it has any.
+    """
     versions = [v for v in layout.all_versions() if v is not None]
     facts: list[tuple[str, Code]] = [
         (string(name), listing([string(word) for word in words]))
@@ -103,7 +112,10 @@ def _message(layout: Layout, message: Message, plan: Plan, homes: Mapping[str, H
 def _headers(
     message: Message, versions: list[int], plan: Plan, homes: Mapping[str, Home]
 ) -> Iterator[Code]:
-    """Yield the calls that describe the layouts in front of a message."""
+    """Yield a ``Header`` call for each header of a message: the first and last message version that
+    has the header, and the header's module and codec. Skip headers for versions that are not in
+    ``versions``, and layouts that the plan lacks.
+    """
     for part, ref in message.headers:
         there = [v for v in versions if v in part]
         if there and ref.layout in plan.model.layouts:

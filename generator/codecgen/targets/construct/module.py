@@ -55,7 +55,9 @@ class Module:
     # ------------------------------------------------------------ the whole
 
     def text(self, header: str) -> str:
-        """Return the source of the module; ``header`` is its docstring."""
+        """Return the source of the module: ``header`` as its docstring, its imports, and its parts
+        in the order in which they were added.
+        """
         groups = [docstring(header), "from __future__ import annotations"]
         if self.std:
             groups.append(import_line("construct", self.std))
@@ -72,7 +74,9 @@ class Module:
         return text + "\n"
 
     def add(self, thing: Declared) -> None:
-        """Append the code of a declaration."""
+        """Append the code of a declaration: an enum, a layout with all its versions, a text, or a
+        choice.
+        """
         if isinstance(thing, Enum):
             self.add_enum(thing)
         elif isinstance(thing, Layout):
@@ -85,7 +89,9 @@ class Module:
     # ------------------------------------------------------------ enums
 
     def add_enum(self, enum: Enum) -> None:
-        """Append the class of an enum."""
+        """Append the class of an enum with its members and their comments. Add a static method
+        ``LABELS``, which returns the other spellings by member name, if a value has one.
+        """
         name = class_name(enum.name)
         self.scope.exported.append(name)
         lines = [
@@ -108,7 +114,10 @@ class Module:
     # ------------------------------------------------------------ layouts
 
     def add_layout(self, layout: Layout) -> None:
-        """Append the codecs of all versions of a layout, its derived values and its rules."""
+        """Append the codecs of all versions of a layout, the functions of its derived values, and
+        its rules. A layout with versions also gets a codec for all versions and the union of their
+        parsed classes.
+        """
         plans = self.plan.versions[layout.name]
         if layout.doc:
             self.append_part(comment(layout.doc) + "\n" + self.layout_version(plans[0]))
@@ -141,7 +150,9 @@ class Module:
             self.add_rules(plan)
 
     def add_derived_values(self, plan: LayoutPlan) -> None:
-        """Append the call that attaches derived values to a layout, so that parsed values have them."""
+        """Append the call that attaches the derived values of a layout version to its codec, so
+        that parsed values have them. Append nothing if there are none.
+        """
         items: list[Code] = []
         for value in plan.derived:
             d = value.derived
@@ -160,7 +171,9 @@ class Module:
             self.append_part(render(call(f"{name}.derives", *items)), apart=True)
 
     def add_rules(self, plan: LayoutPlan) -> None:
-        """Append the call that attaches the rules of a layout."""
+        """Append the call that attaches the rules of a layout version to its codec. Append nothing
+        if there are none.
+        """
         items: list[Code] = []
         for found in plan.rules:
             rule = found.rule
@@ -190,7 +203,9 @@ class Module:
             self.append_part(text, apart=True)
 
     def layout_version(self, plan: LayoutPlan) -> str:
-        """Return the assignment of the codec of one version of a layout, and of the class of its parsed values."""
+        """Return the assignments of the codec of one version of a layout, and of the class of its
+        parsed values. Add both names to the exported names.
+        """
         name = symbol(plan.name, plan.version)
         self.scope.exported.append(name)
         items: list[tuple[str, Code]] = [("", string(plan.name))]
@@ -204,7 +219,9 @@ class Module:
         return f"{code}\n{self.parsed_class(plan.name, plan.version)}"
 
     def field_call(self, plan: LayoutPlan, index: int) -> Call:
-        """Return the call that makes the field at ``index`` of a layout."""
+        """Return the ``Field`` call for the field at ``index`` of a layout: its name, codec and
+        source line, and each property that the schema declares; others are omitted.
+        """
         fp = plan.fields[index]
         f = fp.field
         return call(
@@ -236,7 +253,9 @@ class Module:
         )
 
     def fill_calls(self, plan: LayoutPlan, array: str) -> Code | None:
-        """Return the values that builders put into the elements of an array, or None if there are none."""
+        """Return a tuple of ``Fill`` calls: the fields of the elements of ``array`` that builders
+        fill in, in this version. Return None if there are none.
+        """
         items: list[tuple[str, Code]] = []
         for fill in plan.layout.fills_of(array, plan.version):
             names = map(string, (fill.target, fill.given, fill.base))
@@ -258,8 +277,8 @@ class Module:
     # ------------------------------------------------------------ derived values and choices
 
     def add_derived_function(self, layout: Layout, derived: DerivedValue) -> None:
-        """Append the function that computes a derived value. Report C023 if the file derives another value of that
-        name.
+        """Append the function that computes a derived value. If a function of that name exists,
+        report C023 and append nothing: another layout of the file derives the same name.
         """
         d = derived.derived
         name = d.name if d.array is None else f"{d.array}_{d.name}"
@@ -288,7 +307,10 @@ class Module:
         self.append_part("\n".join([*lines, *body]), apart=True)
 
     def add_choice(self, choice: Choice) -> None:
-        """Append the codec of a choice, and the union of the classes of its cases."""
+        """Append the codec of a choice, and the union of the parsed classes of its cases. The codec
+        is a ``Choice`` if a field of the cases selects them; otherwise a dict of codecs by enum
+        member or number.
+        """
         name = symbol(choice.name)
         self.scope.exported.append(name)
         codecs: list[tuple[str, Code]] = []
@@ -316,14 +338,18 @@ class Module:
         self.append_part(f"{comment(choice.doc)}\n{assign(name, code)}\n{whole}")
 
     def add_text_file(self, text: Text) -> None:
-        """Append the codec of a text file, and the class of its parsed values."""
+        """Append the codec of a text file and the class of its parsed values, after its description
+        as a comment if it has one.
+        """
         name = symbol(text.name)
         self.scope.exported.append(name)
         code = f"{assign(name, self.texts.text_file(text))}\n{self.parsed_class(text.name)}"
         self.append_part(comment(text.doc) + "\n" + code if text.doc else code)
 
     def parsed_class(self, name: str, version: int | None = None) -> str:
-        """Return the assignment that gives the class of parsed values of a layout or a text its name."""
+        """Return the assignment that names the class of parsed values of a layout or text, broken
+        into lines above 100 characters. Add the name to the exported names.
+        """
         known = self.scope.classes[name, version]
         self.scope.exported.append(known)
         value = f"{symbol(name, version)}.parsed_class"
@@ -331,7 +357,9 @@ class Module:
         return one if len(one) <= WIDTH else f"{known} = (\n    {value}\n)"
 
     def union_class(self, name: str, keys: Sequence[Key]) -> str:
-        """Return the assignment of the union of classes to which a choice, or a layout in any version, is parsed."""
+        """Return the assignment that gives the name of a choice, or of a layout with versions, to
+        the union of the parsed classes of ``keys``. Add the name to the exported names.
+        """
         known = self.scope.classes[name, None]
         self.scope.exported.append(known)
         return union_alias(
@@ -340,8 +368,8 @@ class Module:
 
 
 def _field_range(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:
-    """Return a range of fields as a tuple of their names, the last as None if the range goes to the end; None for no
-    range.
+    """Return the code of a tuple of the first and the last field of a range; the last is ``None``
+    if the range goes to the end of the layout. Return None if ``field_range`` is None.
     """
     if field_range is None:
         return None
@@ -362,9 +390,9 @@ def _covered_ranges(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
 
 
 def _names_around(value: DerivedValue) -> Code | None:
-    """Return the fields of the layout that a value derived for an element depends on.
-
-    Return None if the value does not depend on other elements of the array.
+    """Return a list of the fields of the layout that a value derived for an array element depends
+    on, without the array and the fields of the element. Return None if the value does not depend on
+    other elements.
     """
     array = value.derived.array
     if all(end.array.field.name != array for end in ends_read(value.value)):

@@ -17,7 +17,8 @@ RUNTIME = "codecgen.runtime.construct"
 
 
 class ModuleScope:
-    """Imports and findings of one generated module, which its writers share.
+    """Imports, names and C023 findings of one generated module, shared by the classes that print
+    its parts.
 
     ``homes`` has the module of each declaration, ``classes`` the names of the classes of parsed values. ``exported`` has
     the names that the module defines for others, ``defined`` the layouts that it has defined so far.
@@ -44,7 +45,9 @@ class ModuleScope:
         return name
 
     def refer(self, thing: str, name: str) -> str:
-        """Return the name by which this module knows ``name`` of the declaration ``thing``; import it if it is elsewhere."""
+        """Return the name by which this module knows ``name`` of the declaration ``thing``: itself,
+        or an alias if another directory declares it. Import it unless this module defines it.
+        """
         home = self.homes[thing]
         alias = self._aliases.name(thing, name)
         if home != self.home:
@@ -61,7 +64,9 @@ class ModuleScope:
         return PythonExpressions(lambda e: self.refer(e, class_name(e)), this=this, bits=bits)
 
     def function(self, value: Value | None) -> str | None:
-        """Return a lambda that computes a value from the fields of a layout, or None without a value."""
+        """Return the source of a lambda that computes a value from the fields of a layout, or None
+        if ``value`` is None. Note the runtime functions that it calls for the imports.
+        """
         if value is None:
             return None
         expressions = self.expressions()
@@ -70,8 +75,9 @@ class ModuleScope:
         return text
 
     def condition(self, value: Value, bits: int | None = None) -> Code:
-        """Return a lambda that tests a condition on the fields of a layout, and note the runtime functions that it
-        needs for the imports. Sums wrap in ``bits`` bits; None: they do not wrap.
+        """Return a lambda that tests a condition on the fields of a layout, as code, and note the
+        runtime functions that it calls for the imports. Sums wrap in ``bits`` bits; None: they do
+        not wrap. Raise TypeError for values that have no expression.
         """
         expressions = self.expressions(bits=bits)
         code = expressions.condition(value)

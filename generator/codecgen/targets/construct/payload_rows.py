@@ -36,7 +36,9 @@ _RESERVED = {"entry", "place", "part", "row", "Column", "Place", "RowView", "Par
 
 
 def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
-    """Return the modules of all views of payloads, by path. ``homes`` has the module of each layout, enum and choice."""
+    """Return a module for each view of payloads, by path; skip views with a part whose layout the
+    plan lacks. ``homes`` has the module of each layout, enum and choice.
+    """
     package = plan.manifest.package
     files = {}
     for view in plan.model.views.values():
@@ -47,7 +49,9 @@ def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
 
 
 class PayloadModule:
-    """Writes the module of one view of payloads."""
+    """Prints the generated module that makes the rows of one view of payloads (a table over values
+    of records) from parsed payloads.
+    """
 
     def __init__(self, plan: Plan, view: PayloadPlan, homes: Mapping[str, Home]) -> None:
         self.plan = plan
@@ -57,7 +61,10 @@ class PayloadModule:
         self.parameters = ", ".join([*parts, "item", "row"])
 
     def text(self, mark: str) -> str:
-        """Return the source of the module."""
+        """Return the source of the module: functions for columns and conditions, and the
+        description of the view (``PayloadRows``) with its parts, columns and cases. ``mark`` begins
+        the note in the docstring that the file is generated.
+        """
         view = self.payloads.view
         looks = {
             c.number: flat(tuple_of([string(name) for name in c.layouts]))
@@ -79,7 +86,9 @@ class PayloadModule:
         return self.module.text(head, f"from {RUNTIME} import {', '.join(names)}", body)
 
     def _part_call(self, kind: PartKind) -> Code:
-        """Return the call that makes one part of the payloads: its codec."""
+        """Return the ``Part`` call for one part of the payloads, with the codec of its choice or
+        layout. A layout with one version gets the codec of that version.
+        """
         if kind.choice is not None:
             thing = self.module.refer(kind.of, symbol(kind.of))
             return call("Part", thing, decides="True" if kind.decides else None)
@@ -89,7 +98,9 @@ class PayloadModule:
         return call("Part", self.module.refer(kind.of, symbol(kind.of, version)))
 
     def _cases(self) -> list[Code]:
-        """Return the calls that make the cases. Equal cases of several combinations are one, in the order of the view."""
+        """Return the ``Case`` calls in the order of the view's ``rows``. Equal cases of several
+        combinations of part layouts become one call that lists the combinations.
+        """
         out: list[tuple[int, list[tuple[str, Code]], list[Code]]] = []
         order = {id(rows): i for i, rows in enumerate(self.payloads.view.rows)}
         for combination in self.payloads.combinations:
@@ -105,7 +116,9 @@ class PayloadModule:
         return [Call("Case", (("", tuple_of(ofs)), *items)) for _, items, ofs in out]
 
     def _combination(self, combination: Combination) -> Code:
-        """Return the tuple of the number of a combination and the codecs of its layouts, ``None`` for an absent part."""
+        """Return a tuple of the number of a combination of part layouts and a tuple of their
+        codecs, with ``None`` for a part that is absent.
+        """
         layouts: list[Code] = [
             "None" if plan is None else self.module.layout(plan)
             for plan in combination.layouts.values()
@@ -113,8 +126,9 @@ class PayloadModule:
         return tuple_of([str(combination.number), tuple_of(layouts)])
 
     def _items(self, case: PayloadCase, combination: Combination) -> list[tuple[str, Code]]:
-        """Return the named arguments of the call that makes a case, except its combinations:
-        columns, array, condition.
+        """Return the arguments of the ``Case`` call except its combinations: a dict of functions by
+        column (empty for a case without rows), and ``each``, ``when`` and ``empty`` if the case has
+        them.
         """
         scope = ViewExpressions(self.module, _PayloadOwners(combination, case))
         values: list[tuple[str, Code]] = []
@@ -131,7 +145,10 @@ class PayloadModule:
         return items
 
     def _column(self, column: Column, case: PayloadCase, scope: ViewExpressions) -> Code:
-        """Return the lambda, or the name of the function, that gives the value of a column."""
+        """Return a lambda that gives the value of a column, or the name of a new function if the
+        lambda does not fit on its line. A column without a value in this case gets None, or ``()``
+        if it is a list that cannot be null.
+        """
         value = case.values.get(column.name)
         if value is None:
             nothing = "()" if column.type == "list" and not column.nullable else "None"
@@ -143,7 +160,9 @@ class PayloadModule:
         return self._function(f"row_{column.name}", [doc, *scope.column_body(column, value)])
 
     def _condition(self, case: PayloadCase, text: str) -> str:
-        """Return the condition of a case as a lambda, or as the name of a function if it is too long for one line."""
+        """Return the condition ``text`` of a case as a lambda, or, if that is too long for one
+        line, the name of a function that is added to the module.
+        """
         function = f"lambda {self.parameters}: {text}"
         if len(function) <= WIDTH - len("            when=,"):
             return function
@@ -151,8 +170,8 @@ class PayloadModule:
         return self._function("has_rows", [doc, *return_statement(text, 4)])
 
     def _function(self, wanted: str, lines: list[str]) -> str:
-        """Return the name of a function with the body ``lines``, ``wanted`` if that is free. Add
-        the function unless an equal one exists.
+        """Return the name of a function of the module with the body ``lines``. Reuse an equal
+        function; otherwise add one, named ``wanted`` with underscores appended until it is unique.
         """
         parameters = ", ".join(f"{name}: Any" for name in self.parameters.split(", "))
         for known in self.module.functions:

@@ -30,7 +30,9 @@ _PARAMETERS = "entry, item, place"
 
 
 def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
-    """Return the modules of all views of entries, by path. ``homes`` has the module of each layout, enum and choice."""
+    """Return a module for each view of entries, by path; skip views whose layouts the plan lacks.
+    ``homes`` has the module of each layout, enum and choice.
+    """
     package = plan.manifest.package
     files = {}
     for view in plan.model.views.values():
@@ -47,14 +49,19 @@ def package_module(plan: Plan, mark: str) -> dict[str, str]:
 
 
 class RowModule:
-    """Writes the module of one view of entries."""
+    """Prints the generated module that makes the rows of one view of entries (a table over record
+    batches and the like) from parsed entries.
+    """
 
     def __init__(self, plan: Plan, view: ViewPlan, homes: Mapping[str, Home]) -> None:
         self.view = view
         self.module = ViewModule(plan, view.view.name, homes, _RESERVED)
 
     def text(self, mark: str) -> str:
-        """Return the source of the module."""
+        """Return the source of the module: functions for long column values, and the description of
+        the view (``RowView``) with its columns and cases. ``mark`` begins the note in the docstring
+        that the file is generated.
+        """
         view = self.view.view
         of = self.module.refer(view.of, symbol(view.of))
         body = call(
@@ -72,7 +79,10 @@ class RowModule:
         return self.module.text(head, f"from {RUNTIME} import {', '.join(ordered)}", body)
 
     def _case(self, case: CasePlan) -> Code:
-        """Return the call that makes one case: the rows of one layout."""
+        """Return the ``Case`` call for the rows of one layout: its codec, its columns, and its
+        array and condition if it has them. It gets ``header_only`` if the schema says so, and
+        ``whole`` if it needs array ends or the entry's last field.
+        """
         columns = self.view.view.columns
         scope = ViewExpressions(self.module, _EntryOwners(case))
         values = [(string(c.name), self._column(c, case, scope)) for c in columns]
@@ -92,7 +102,10 @@ class RowModule:
         return Call("Case", tuple(items))
 
     def _column(self, column: Column, case: CasePlan, scope: ViewExpressions) -> Code:
-        """Return the call that makes one column of a case."""
+        """Return the ``Column`` call of a case: a lambda, or the name of a new function if that is
+        too long, and the fields that it depends on. A column without a value in this case gives
+        None, or ``()`` if it is a list that cannot be null.
+        """
         value = case.values.get(column.name)
         if value is None:
             nothing = "()" if column.type == "list" and not column.nullable else "None"
@@ -107,7 +120,9 @@ class RowModule:
     def _function(
         self, column: Column, value: Value, scope: ViewExpressions, case: CasePlan
     ) -> str:
-        """Add a function for a value that is too long for one line, and return its name."""
+        """Add a function that returns the value of a column, and return its name: case and column,
+        with underscores appended until it is unique.
+        """
         name = self.module.unused_name(f"{case.name}_{column.name}")
         doc = docstring(f"{column.doc or column.name} From {case.rows.span}.", indent=4)
         head = f"def {name}(entry: Any, item: Any, place: Place) -> Any:"
@@ -142,7 +157,9 @@ def takes_ends(value: Value) -> bool:
 
 
 def _needs_last(case: CasePlan) -> bool:
-    """Return whether the condition of a case takes the last field of the entry, which may be an array, or an element of it."""
+    """Return whether the condition of a case reads the last field of the entry or the first, last,
+    largest or smallest element of an array. Return False if the case has no condition.
+    """
     if case.when is None:
         return False
     last = case.entry.in_order[-1].name
@@ -153,7 +170,10 @@ def _needs_last(case: CasePlan) -> bool:
 
 
 def paths_of(value: Value, case: CasePlan) -> set[str]:
-    """Return the fields of the entry that a value depends on, and bits of fields as ``flags.codec``."""
+    """Return the names of the entry's fields that a value depends on, with bits as ``flags.codec``,
+    without the array of the case. A derived value counts as the field with the version, if the
+    layout has one.
+    """
     found = set()
     words = {
         id(node.word) for node in nodes.iterate_nodes(value) if isinstance(node, nodes.BitValue)

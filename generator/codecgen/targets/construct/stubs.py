@@ -30,7 +30,9 @@ class Stub:
         self.functions: dict[str, str] = {}
 
     def text(self, header: str) -> str:
-        """Return the source of the stub; ``header`` is its docstring."""
+        """Return the source of the stub: ``header`` as its docstring, imports, classes, codecs,
+        functions, and ``__made_for__``. Lines above 100 characters end with ``# fmt: skip``.
+        """
         made_for = f"__made_for__: {self.types.builtin('dict')}[{self.types.builtin('str')}, {self.types.builtin('object')}]"
         parts = [docstring(header)]
         imports = self.types.import_lines()
@@ -45,7 +47,9 @@ class Stub:
         return "\n\n".join(parts) + "\n"
 
     def add(self, thing: Declared) -> None:
-        """Add the types of an enum, layout, text or choice to the parts of the stub."""
+        """Add the types of a declaration (an enum, layout, text or choice) to the parts of the
+        stub: its classes, codec and functions.
+        """
         if isinstance(thing, Enum):
             self.add_enum(thing)
         elif isinstance(thing, Layout):
@@ -58,7 +62,9 @@ class Stub:
     # ------------------------------------------------------------ classes
 
     def add_enum(self, enum: Enum) -> None:
-        """Add the class of an enum."""
+        """Add the class of an enum with its members, and with the static method ``LABELS`` if a
+        value has another spelling.
+        """
         base = self.types.use(ENTRIES, "Enumeration")
         lines = [f"class {class_name(enum.name)}({base}):"]
         lines += [f"    {value.name.upper()} = {value.value}" for value in enum.values]
@@ -77,7 +83,10 @@ class Stub:
         derived: Iterable[tuple[str, str]] = (),
         hidden: bool = False,
     ) -> None:
-        """Add a class with fields and derived values; a ``hidden`` class does not exist at run time."""
+        """Add a class with annotated ``fields`` and with a property for each of ``derived``. Its
+        base is ``base``, by default ``Parsed``. A ``hidden`` class is marked ``type_check_only``:
+        it does not exist at run time.
+        """
         lines = [f"@{self.types.use('typing', 'type_check_only')}"] if hidden else []
         body = [f"    {field}: {type_}" for field, type_ in fields]
         for value, type_ in derived:
@@ -90,7 +99,10 @@ class Stub:
         self.classes.append("\n".join(lines))
 
     def add_layout(self, layout: Layout) -> None:
-        """Add the classes and codecs of all versions of a layout, and its functions of derived values."""
+        """Add the classes and codecs of all versions of a layout, and its functions of derived
+        values. A layout with versions also gets the union of its classes and a codec for all
+        versions.
+        """
         plans = self.plan.versions[layout.name]
         for plan in plans:
             self.add_layout_version(plan)
@@ -112,7 +124,8 @@ class Stub:
             self.functions[name] = f"def {name}({parameters}) -> {type_}: ..."
 
     def add_layout_version(self, plan: LayoutPlan) -> None:
-        """Add the classes of parsed values of one version of a layout, the types that its builder takes, and its
+        """Add the types of one version of a layout: the class of its parsed values, classes of its
+        bits and of elements with derived values, the TypedDicts that its builder takes, and its
         codec.
         """
         name = self.types.class_of(plan.name, plan.version)
@@ -139,7 +152,9 @@ class Stub:
         self.values.append(f"{symbol(plan.name, plan.version)}: {entry}[{name}, {values} | {name}]")
 
     def add_built_types(self, plan: LayoutPlan) -> str:
-        """Add the types that the builder of one version of a layout takes, and return the name of the outermost type."""
+        """Add the TypedDicts that the builder of one version of a layout takes: for its bits, for
+        elements with filled fields, and for its fields. Return the name of the last.
+        """
         name = self.builders.values_of([(plan.name, plan.version)])
         for fp in plan.fields:
             if isinstance(fp.field.type, BitsType):
@@ -157,7 +172,9 @@ class Stub:
         return name
 
     def add_typed_dict(self, name: str, fields: list[tuple[str, str]], base: str = "") -> None:
-        """Add a ``TypedDict`` that exists for type checkers only."""
+        """Add a class that exists for type checkers only, with ``fields`` that may all be missing
+        unless they are ``Required``. Its base is ``base``, or ``TypedDict`` if that is empty.
+        """
         base = base or self.types.use("typing", "TypedDict")
         lines = [
             f"@{self.types.use('typing', 'type_check_only')}",
@@ -167,7 +184,9 @@ class Stub:
         self.classes.append("\n".join(lines) + ("" if fields else " ..."))
 
     def add_choice(self, choice: Choice) -> None:
-        """Add the union of a choice, and the type of its codec."""
+        """Add the union of the parsed classes of a choice, and the type of its codec: ``Choice`` if
+        a field of the cases selects them, otherwise a dict of codecs by enum member or ``int``.
+        """
         whole = self.types.class_of(choice.name)
         types = [
             self.types.class_of(*key) for key in merge_versions(self.plan, cases(self.plan, choice))
@@ -192,7 +211,10 @@ class Stub:
     # ------------------------------------------------------------ texts
 
     def add_text_file(self, text: Text) -> None:
-        """Add the class and the codec of a text file."""
+        """Add the class and the codec of a text file. Values may be None if the file may be empty,
+        properties always. A properties file also gets ``unknown``, ``comments`` and ``order``;
+        repeated lines get a class of their own.
+        """
         name = self.types.class_of(text.name)
         fields: list[tuple[str, str]] = []
         for line in text.lines:

@@ -10,14 +10,17 @@ from codecgen.targets.python_source import Call, Code, call, listing, string
 
 
 class TextCodecs:
-    """Prints the codecs of texts for one generated module."""
+    """Prints, for one generated module, the Python code that creates the codecs of text files."""
 
     def __init__(self, scope: ModuleScope) -> None:
         self.scope = scope
         self.plan = scope.plan
 
     def text_file(self, text: Text) -> Call:
-        """Return the call that makes the codec of a text: a file of lines, or of properties."""
+        """Return the call that creates the codec of a text: ``PropertiesFile`` if it has
+        properties, otherwise ``LinesFile``, with its lines, properties, tolerances and other
+        settings that differ from the default.
+        """
         plan = self.plan.texts[text.name]
         items: list[tuple[str, Code]] = [("", string(text.name))]
         for line in text.lines:
@@ -39,7 +42,9 @@ class TextCodecs:
         return Call(self.scope.use(kind), tuple(items))
 
     def text_line(self, plan: ValuePlan, text: Text) -> Call:
-        """Return the call that makes a line with one value."""
+        """Return the ``TextLine`` call for a line with one value: its codec, source line and rules,
+        and its label, separator, constant, count and tolerances if it has them.
+        """
         v = plan.value
         return call(
             self.scope.use("TextLine"),
@@ -55,7 +60,9 @@ class TextCodecs:
         )
 
     def each_line(self, each: EachLine, plan: TextPlan) -> Call:
-        """Return the call that makes repeated lines with the same values."""
+        """Return the ``EachLine`` call for repeated lines with the same values: codec and rules of
+        each value, and the separator, count and tolerances of the lines if they have them.
+        """
         values: list[Code] = []
         for v in each.values:
             rules = self.rules(plan.values[f"{each.name}.{v.name}"])
@@ -74,7 +81,9 @@ class TextCodecs:
         )
 
     def property(self, plan: ValuePlan, text: Text) -> Call:
-        """Return the call that makes a key of a properties file."""
+        """Return the ``Property`` call for a key of a properties file: its name and key, the codec,
+        source line and rules of its value, and its tolerances if it has any.
+        """
         v = plan.value
         return call(
             self.scope.use("Property"),
@@ -87,7 +96,9 @@ class TextCodecs:
         )
 
     def rules(self, plan: ValuePlan) -> dict[str, Code | None]:
-        """Return the named arguments ``default``, ``valid`` and ``refuse`` of a value, None where it has none."""
+        """Return the named arguments ``default``, ``valid`` and ``refuse`` of a value as code, each
+        None if the value does not have it.
+        """
         return {
             "default": self.scope.function(plan.default),
             "valid": self.text_rule(plan.value, "valid", plan),
@@ -95,7 +106,9 @@ class TextCodecs:
         }
 
     def text_rule(self, v: TextValue, which: str, plan: ValuePlan) -> Code | None:
-        """Return the call that makes the rule ``valid`` or ``refuse`` of a value, or None if it has none."""
+        """Return the ``Rule`` call for the rule of a value that ``which`` names, ``valid`` or
+        ``refuse``, or None if the value has no such rule.
+        """
         code = v.valid if which == "valid" else v.refuse
         function = self.scope.function(plan.valid if which == "valid" else plan.refuse)
         if code is None or function is None:
@@ -103,7 +116,9 @@ class TextCodecs:
         return call(self.scope.use("Rule"), string(str(code)), function)
 
     def text_value(self, v: TextValue) -> Code:
-        """Return the call that makes the codec of a decimal number, a uuid, a word or the rest of a line."""
+        """Return the call that creates the codec of a value: ``Decimal`` with its limits,
+        ``Base64Uuid`` for a uuid, ``Word``, or ``RestOfLine`` for other strings.
+        """
         if v.kind == "decimal":
             low, high = integer_range(v.of) or (0, 0)
             return call(self.scope.use("Decimal"), str(low), str(high))

@@ -31,7 +31,7 @@ STANDARD = ("builtins", "collections.abc", "typing", "uuid")
 
 
 class ValueTypes:
-    """Types of parsed fields, for one stub.
+    """Type annotations of parsed fields, as text for one stub, and the imports that they need.
 
     ``names`` has the names of the classes. Imports get an alias if the directory declares a thing or a field of
     that name.
@@ -60,7 +60,9 @@ class ValueTypes:
         return self.use("builtins", name) if name in self.given else name
 
     def refer(self, thing: str, name: str) -> str:
-        """Return the name by which the stub knows ``name`` of the declaration ``thing``; import it if it is elsewhere."""
+        """Return the name by which the stub knows ``name`` of the declaration ``thing``: itself, or
+        an alias if another directory declares it. Import it unless this module defines it.
+        """
         alias = self.aliases.name(thing, name)
         home = self.homes[thing]
         if home != self.home:
@@ -73,8 +75,9 @@ class ValueTypes:
         return self.refer(name, self.names[name, version])
 
     def inner_class(self, name: str, field: str) -> str:
-        """Return a unique name for the class of the value of ``field`` in the class ``name``; the
-        class is declared in this stub only.
+        """Return a unique name for the class of the value of ``field`` in the class ``name``, such
+        as ``ReadingFlags``; the class exists in this stub only. Repeated calls return the same
+        name.
         """
         key = (name, field)
         if key not in self.inside:
@@ -88,7 +91,9 @@ class ValueTypes:
         return f"{type_} | None" if nullable and type_ != "None" else type_
 
     def field_type(self, plan: LayoutPlan, fp: FieldPlan) -> str:
-        """Return the type to which a field is parsed; a constant number is a ``Literal``."""
+        """Return the type to which a field is parsed, with ``None`` if the field may be absent or
+        null. A version or a constant integer or bool is a ``Literal``, up to 62 bits.
+        """
         f = fp.field
         constant = plan.version if f.is_version else f.const
         number = isinstance(f.type, ScalarType) and not f.type.enum and not is_float(f.type.name)
@@ -103,7 +108,10 @@ class ValueTypes:
         return fp.when is not None or getattr(fp.field.type, "null", None) is not None
 
     def value_type(self, plan: LayoutPlan, fp: FieldPlan, type_: FieldType) -> str:
-        """Return the type of the values of a field that are not null."""
+        """Return the type of the non-null values of a field of the type ``type_``: a Python type,
+        enum class, class of bits or layout, or a ``Sequence`` for arrays and tagged fields. Padding
+        gives ``"None"``.
+        """
         match type_:
             case ScalarType():
                 return self.scalar_type(type_)
@@ -123,7 +131,9 @@ class ValueTypes:
                 return f"{self.use('collections.abc', 'Sequence')}[{one}]"
 
     def element_type(self, plan: LayoutPlan, fp: FieldPlan, element: object) -> str:
-        """Return the type of the elements of an array."""
+        """Return the type of the elements of an array: of a scalar, ``str`` or ``bytes``, or of the
+        layouts that it holds. Bytes, text and choices that may be null include ``None``.
+        """
         if isinstance(element, ScalarType):
             return self.scalar_type(element)
         if isinstance(element, BytesType):
@@ -133,7 +143,9 @@ class ValueTypes:
         return self.optional(self.held_type(plan, fp), nullable)
 
     def scalar_type(self, type_: ScalarType) -> str:
-        """Return the type of a scalar: the class of its enum, or a Python type."""
+        """Return the type of a scalar: the class of its enum (with ``int`` if it keeps unknown
+        numbers), or a Python type.
+        """
         if type_.enum is not None:
             return self.enum_type(type_.enum)
         python = SCALARS[type_.name].python
@@ -154,7 +166,10 @@ class ValueTypes:
     # ------------------------------------------------------------ layouts in layouts
 
     def held_layouts(self, plan: LayoutPlan, type_: FieldType) -> tuple[LayoutPlan, ...]:
-        """Return the layouts that a field, or an element of it, may hold."""
+        """Return the layout versions that a field of ``plan``, or an element of it, may hold, each
+        once; ``()`` if it holds none. Elements of the same layout as ``plan``, without a named
+        version, are of the version of ``plan`` only.
+        """
         found = self.plan.held_by(type_, plan)
         element = type_.element if isinstance(type_, ArrayType) else None
         own = [p for p in found if (p.name, p.version) == (plan.name, plan.version)]
@@ -163,7 +178,10 @@ class ValueTypes:
         return tuple({(p.name, p.version): p for p in found}.values())
 
     def held_type(self, plan: LayoutPlan, fp: FieldPlan) -> str:
-        """Return the union of the types of the layouts that a field, or an element of it, may hold."""
+        """Return the union of the parsed classes of the layouts that a field, or an element of it,
+        may hold. Elements with derived values have classes of their own. A choice that keeps
+        unknown cases includes ``bytes``.
+        """
         type_ = fp.field.type
         inner = type_.element if isinstance(type_, ArrayType) else type_
         held = self.held_layouts(plan, type_)
@@ -176,7 +194,9 @@ class ValueTypes:
         return " | ".join(types)
 
     def union_types(self, inner: object, held: Sequence[LayoutPlan]) -> list[str]:
-        """Return the classes of layouts, or the name of the union that has exactly these."""
+        """Return the names of the classes of the layouts ``held``: one name for a choice if they
+        are exactly its cases and several, or for a layout if they are all its versions.
+        """
         keys = [(p.name, p.version) for p in held]
         choice = isinstance(inner, ChoiceType) and self.plan.model.choices[inner.choice]
         if choice and len(keys) > 1 and set(keys) == set(cases(self.plan, choice)):
@@ -184,7 +204,9 @@ class ValueTypes:
         return [self.class_of(*key) for key in merge_versions(self.plan, keys)]
 
     def codec_type(self, ref: Reference, union: str, values: str) -> str:
-        """Return the type of the codec of a layout: ``Layout``, ``VersionedLayout`` or ``LayoutVersions``.
+        """Return the type of the codec of a layout: ``Layout`` for one version or a layout without
+        versions, otherwise ``VersionedLayout`` if its bytes contain the version, or
+        ``LayoutVersions``.
 
         ``union`` is the type of parsed values, ``values`` the type that its builder takes.
         """
@@ -199,8 +221,9 @@ class ValueTypes:
     def element_derived(
         self, plan: LayoutPlan, array: str, element: LayoutPlan
     ) -> list[tuple[str, str]]:
-        """Return the names and types of the values that a layout derives for elements of an array and that the
-        elements lack.
+        """Return the names and types (``int``, perhaps with ``None``) of the values that a layout
+        derives for elements of ``array``. Values with the name of a field or derived value of the
+        element are left out.
         """
         known = {fp.name for fp in element.fields}
         known |= {v.derived.name for v in element.derived if v.derived.array is None}
@@ -211,7 +234,9 @@ class ValueTypes:
         ]
 
     def element_class(self, plan: LayoutPlan, fp: FieldPlan, element: LayoutPlan) -> str:
-        """Return the class of an element of an array, with the values that the layout derives for it."""
+        """Return the class of an element of an array: the class of its layout, or a class of its
+        own, named after the field, if the outer layout derives values for the elements.
+        """
         if not self.element_derived(plan, fp.name, element):
             return self.class_of(element.name, element.version)
         name = self.class_of(plan.name, plan.version)
@@ -223,7 +248,9 @@ class ValueTypes:
     # ------------------------------------------------------------ what a stub imports
 
     def import_lines(self) -> list[str]:
-        """Return the import statements, those of the standard library first."""
+        """Return the import statements of the stub: modules of the standard library, an empty line,
+        and the other modules. The empty line is missing if one group is empty.
+        """
         lines = [import_line(name, self.imports[name]) for name in STANDARD if name in self.imports]
         others = [
             import_line(name, self.imports[name])
@@ -234,7 +261,9 @@ class ValueTypes:
 
 
 def _declared_names(plan: Plan) -> frozenset[str]:
-    """Return the names of all declarations, fields, bits and derived values of a directory."""
+    """Return the names that a directory declares and imports must not hide: enum classes, codecs,
+    layouts, fields, bits, derived values (also as ``array_value``), and lines and values of texts.
+    """
     out = symbols(plan.model)
     for plans in plan.versions.values():
         for one in plans:

@@ -27,7 +27,7 @@ _RESERVED = {"item", "Any", "Case", "bits_of", "case_of", "end_of", "wrap", "boo
 
 
 class ViewModule:
-    """Imports, names and functions of the generated module of one view.
+    """Imports, names and functions of the generated module that makes the rows of one view.
 
     ``homes`` has the module of each layout, enum and choice. ``reserved`` has names that the module uses itself, besides
     those that every such module uses.
@@ -45,7 +45,10 @@ class ViewModule:
         self._names = {self.name, *_RESERVED, *reserved}
 
     def refer(self, thing: str, name: str) -> str:
-        """Return ``module.name`` for a name in the generated module of a declaration, which is imported."""
+        """Return ``module.name`` for a name in the generated module of the declaration ``thing``,
+        and import the module, under an alias if its last name is taken. Raise KeyError if ``homes``
+        lacks the declaration.
+        """
         home = self._homes[thing]
         if home not in self._modules:
             self._modules[home] = self.unused_name(home[-1])
@@ -68,7 +71,9 @@ class ViewModule:
         return f"bits_of({self.layout(layout)}, {holder}, {string(name)})"
 
     def text(self, head: str, runtime_import: str, body: Code) -> str:
-        """Return the source of the module: its docstring, imports and functions, and the view assigned to its name."""
+        """Return the source of the module: ``head``, imports (``runtime_import`` is one of them),
+        functions, and ``body`` assigned to the upper-case name of the view.
+        """
         parts = [head, "from __future__ import annotations"]
         if self.functions:
             parts.append("from typing import Any")
@@ -80,7 +85,10 @@ class ViewModule:
         return f"{text}{gap}{assign(self.name, body)}\n"
 
     def _imports(self, runtime_import: str) -> Iterator[str]:
-        """Yield the import statements: those of the runtime, then those of generated modules."""
+        """Yield the import statements: runtime functions for expressions if any are used,
+        ``runtime_import``, then the generated modules by package, sorted. Modules with an alias get
+        a statement of their own.
+        """
         other = self.helpers - ROW_HELPERS
         if other:
             yield f"from codecgen.runtime.construct import {', '.join(sorted(other))}"
@@ -113,7 +121,9 @@ class Owners(Protocol):
 
 
 class ViewExpressions(PythonExpressions):
-    """Prints the values of one case of a view: also derived values, places, and the bits of a field as one number."""
+    """Prints column values and conditions of one case of a view as Python expressions: also derived
+    values, places (such as the position of an entry), and fields of bits as one number.
+    """
 
     def __init__(self, module: ViewModule, owners: Owners) -> None:
         super().__init__(lambda enum: module.refer(enum, class_name(enum)), this="entry", bits=64)
@@ -124,8 +134,9 @@ class ViewExpressions(PythonExpressions):
         """The width of the derived value that is being printed in place."""
 
     def text(self, value: Value) -> str:
-        """Return the expression for a value, also for a derived value, a place, bits as a number, and a field in a
-        choice.
+        """Return the Python expression for a value, also for a place, a derived value (a call, or
+        its expression in place), a field of bits as one number, and a field in a case of a choice.
+        Raise TypeError for columns.
         """
         match value:
             case nodes.PlaceValue(known):
@@ -152,14 +163,19 @@ class ViewExpressions(PythonExpressions):
         return super().text(value)
 
     def comparison_text(self, value: nodes.Comparison) -> str:
-        """Return a comparison. Its sides are exact, except in a derived value, whose sums wrap."""
+        """Return the expression for a comparison. Sums in it do not wrap, except inside a derived
+        value, where they wrap in the width of that value.
+        """
         outer, self.bits = self.bits, self._derived_bits
         text = super().comparison_text(value)
         self.bits = outer
         return text
 
     def _text_in_case(self, case: nodes.FieldValue, names: tuple[str, ...]) -> str:
-        """Return the expression for a case of a choice, or for the field ``names`` in it."""
+        """Return the expression for the value of a choice if it is of the named case (a call of
+        ``case_of``), or for the field ``names`` in it (a call of ``value_at`` around it); ``names``
+        may be ``()``.
+        """
         layout = self.module.layout(self.owners.layout_of(case.owner))
         arguments = [layout, self.owners.variable_of(case.owner), *map(string, case.names)]
         text = f"{self.use_helper('case_of')}({', '.join(arguments)})"
@@ -182,7 +198,10 @@ class ViewExpressions(PythonExpressions):
     # ------------------------------------------------------------ columns
 
     def column_text(self, column: Column, value: Value) -> str:
-        """Return the expression for a value, converted to the type of its column."""
+        """Return the expression for a value, converted to the type of its column: enums and bools
+        to ``int``, numbers to ``bool``, uuids, bytes, structs and lists by NestedColumns. Null
+        stays None. Both branches of an if/else expression are converted.
+        """
         if isinstance(value, nodes.Conditional):
             then = self.column_text(column, value.then)
             otherwise = self.column_text(column, value.otherwise)
@@ -205,7 +224,9 @@ class ViewExpressions(PythonExpressions):
         return f"None if {text} is None else {made}" if value.type.nullable else made
 
     def column_body(self, column: Column, value: Value) -> list[str]:
-        """Return the lines of a function that returns the value of a column; if/else chains become statements."""
+        """Return the lines of a function body that returns a value converted to the type of its
+        column. A chain of if/else expressions becomes ``if`` statements.
+        """
         lines = []
         while isinstance(value, nodes.Conditional):
             line = f"    if {self.text(value.condition)}:"
@@ -220,7 +241,9 @@ class ViewExpressions(PythonExpressions):
 
 
 class NestedColumns:
-    """Prints the values of columns of structs, lists, uuids and bytes: as tuples, and as bytes."""
+    """Prints the values of struct, list, uuid and binary columns as Python expressions: structs and
+    lists become tuples, uuids and text bytes.
+    """
 
     def __init__(self, module: ViewModule) -> None:
         self.module = module
@@ -236,7 +259,9 @@ class NestedColumns:
         nullable: bool,
         depth: int = 0,
     ) -> str:
-        """Return the expression for a column's value of a field, or of an element, that the expression ``text`` holds.
+        """Return the expression for the column value of a field or element that ``text`` holds: a
+        tuple for a struct or list, bytes for a uuid or for text in a binary column, ``int`` for an
+        enum or bool; other values stay ``text``. With ``nullable``, None stays None.
 
         ``layout`` has the field. ``depth`` is the number of lists around the value; it names the loop variable.
         """
@@ -265,7 +290,10 @@ class NestedColumns:
     def _members(
         self, column: Column, ref: Reference, text: str, layout: LayoutPlan, depth: int
     ) -> str:
-        """Return the tuple of the members of a struct that the expression ``text`` holds."""
+        """Return the expression for a tuple of the members of a struct column, from the layout
+        value that ``text`` holds. ``layout`` is the outer layout, ``depth`` the number of lists
+        around the value.
+        """
         held = self.plan.expected(ref, layout)
         several = len(self.plan.held(ref, layout)) > 1
         found = [self._member(m, held, text, several, depth) for m in column.members]
@@ -274,7 +302,10 @@ class NestedColumns:
     def _member(
         self, column: Column, layout: LayoutPlan, text: str, several: bool, depth: int
     ) -> str:
-        """Return the expression for one member; ``several``: the struct may be of several versions of ``layout``."""
+        """Return the expression for one member of a struct column; "None" if ``layout`` has no such
+        field. If the struct may be of ``several`` versions, the expression gives None for a value
+        without the field. Bits become one number.
+        """
         fp = layout.field(column.name)
         if fp is None and not several:
             return "None"  # not in this version

@@ -36,7 +36,9 @@ class WorkedText:
 
 
 def work_text(codecs: Codecs, text: Text, example: TextExample) -> WorkedText | Diagnostic:
-    """Return the example of a text file worked out, or a finding at its wrong value."""
+    """Return the example of a text file with its bytes and the places of its values, or a C024
+    finding if it does not match what the codec of the text parses and builds.
+    """
     tried = try_text(codecs, text, example)
     if isinstance(tried, Diagnostic):
         return tried
@@ -45,7 +47,9 @@ def work_text(codecs: Codecs, text: Text, example: TextExample) -> WorkedText | 
 
 
 def work(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Worked | Diagnostic:
-    """Return the example of a layout worked out, or a finding at its wrong value."""
+    """Return the example of a layout with its bytes split into fields, and its derived values, or a
+    C024 finding if it does not match what the codec of the layout parses and builds.
+    """
     tried = try_example(plan, codecs, layout, example)
     if isinstance(tried, Diagnostic):
         return tried
@@ -54,7 +58,10 @@ def work(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Worked
 
 
 def _derived(codecs: Codecs, plan: LayoutPlan, parsed: Any) -> Iterator[tuple[str, object]]:
-    """Yield the name and value of each derived value whose fields are all there."""
+    """Yield the name and value of each derived value of a layout version; for elements of an array
+    as ``array[0].name``. Skip values of other versions, and values whose function raises TypeError
+    because a field is None.
+    """
     file = plan.layout.span.file
     for d in plan.layout.derived:
         if d.versions is not None and plan.version not in d.versions:

@@ -33,7 +33,10 @@ CHECKSUMS = {name: crc.title for name, crc in CRCS.items()}
 
 
 def condition(node: Node) -> Phrase:
-    """Return a condition in words: ``attributes.compression`` is not ``none``."""
+    """Return a condition in words, as a Phrase: ``attributes.compression`` is not ``none``. A path
+    alone becomes "is set", ``not`` of a path "is not set". A node that is no condition becomes its
+    value.
+    """
     match node:
         case Path():
             return join((formula(node), "is set"))
@@ -57,7 +60,9 @@ def _inner(node: Node, word: str) -> Phrase:
 
 
 def value(node: Node) -> Phrase:
-    """Return a value in words."""
+    """Return a value in words, as a Phrase: "null", "the largest of" or "the first of" an array, or
+    the field of such an element; any other expression as code.
+    """
     match node:
         case Null():
             return as_phrase("null")
@@ -72,7 +77,10 @@ def value(node: Node) -> Phrase:
 
 
 def cases(expression: Expression) -> list[Phrase]:
-    """Return the cases of a derived value in words, each with its condition, in order."""
+    """Return the branches of an if/else expression in words, in order: the value "if" the
+    condition, and "otherwise" the last value. An expression without ``if`` gives one phrase, its
+    value.
+    """
     out = []
     node = expression.node
     while isinstance(node, If):
@@ -86,7 +94,9 @@ def cases(expression: Expression) -> list[Phrase]:
 
 
 def range_words(field_range: FieldRange, plan: LayoutPlan) -> Phrase:
-    """Return the fields of a field range in words."""
+    """Return a field range in words: the name of a single field, "A to B" (both included), or "A to
+    the end" if the range ends with the layout.
+    """
     last = plan.fields[-1].name
     if field_range.last is not None and field_range.last == field_range.first:
         return field_name(field_range.first)

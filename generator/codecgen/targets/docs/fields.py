@@ -104,7 +104,9 @@ class BitsTable:
 
 
 def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple[FieldRow, ...]:
-    """Return a row for each field of a group of versions. Add to ``anchored`` the fields that now have an anchor."""
+    """Return a FieldRow for each field of a group of layout versions, in order. A field whose name
+    is in ``anchored`` gets no anchor; the names of all fields are added to it.
+    """
     rows = []
     before: FieldPlan | None = None
     for fp in group.plan.fields:
@@ -132,7 +134,9 @@ def order_words(f: Field) -> list[str]:
 
 
 def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
-    """Return the type in words; for bytes that another field measures, with the name of that field."""
+    """Return the type of a field in words, with links to layouts. Bytes that reach to the end and
+    that another field measures alone are described by that field's name.
+    """
     f = fp.field
     if isinstance(f.type, BytesType) and f.type.length == "rest":
         for other in plan.fields:
@@ -145,7 +149,9 @@ def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
 
 
 def _offset(fp: FieldPlan, before: FieldPlan | None) -> Phrase:
-    """Return the byte of a field, its tag, or the field that it follows."""
+    """Return where a field begins, in words: its byte offset if that is fixed, "tag N" for a tagged
+    field, otherwise "after" the field ``before``; ``0`` if ``before`` is None.
+    """
     if fp.offset is not None:
         return as_phrase(str(fp.offset))
     if fp.field.tag is not None:
@@ -160,7 +166,9 @@ def _names(site: Site, name: str, spelled: str | None) -> Phrase:
 
 
 def _secret(found: Sensitive) -> str | Phrase:
-    """Return the sentence that tells which values are secrets."""
+    """Return the sentence that says which values of a field are secrets: "A secret.", or, if
+    another field decides by its name, the endings of that name.
+    """
     if found.named_by is None:
         return "A secret."
     endings = join([code(ending) for ending in found.endings], ", ")
@@ -168,7 +176,9 @@ def _secret(found: Sensitive) -> str | Phrase:
 
 
 def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
-    """Return the meaning of a field: its doc, condition, constant, default, values and history."""
+    """Return the meaning of a field as sentences: its description, condition, constant, unit,
+    secrecy, default, values, array limits, rule, release and former name, each if declared.
+    """
     f = fp.field
     parts: list[str | Phrase] = [f.doc]
     if f.when is not None:
@@ -217,7 +227,9 @@ def _is_former(site: Site, f: Field) -> bool:
 
 
 def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
-    """Return what a field measures, counts or checks, in words."""
+    """Return what a field measures, counts or is the checksum of, and which field counts the array,
+    in words, one phrase each; ``[]`` if nothing applies.
+    """
     out = []
     if fp.measures is not None:
         field_range = range_words(fp.measures, plan)
@@ -238,7 +250,9 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
 
 
 def _array(array: ArrayType) -> list[str | Phrase]:
-    """Return the sentences about the limits and the compression of an array."""
+    """Return the sentences about an array's minimum number of elements, its nesting and its
+    compression, each if declared; ``[]`` if none is.
+    """
     parts: list[str | Phrase] = []
     if array.at_least:
         parts.append(f"At least {array.at_least}.")
@@ -251,7 +265,9 @@ def _array(array: ArrayType) -> list[str | Phrase]:
 
 
 def compression_words(c: Compression) -> Phrase:
-    """Return the sentences about the compression of an array."""
+    """Return the sentences about the compression of an array: the field that names the codec,
+    codecs that are not allowed, variants of codecs, and the limit of decompressed bytes.
+    """
     words = [phrase("Compressed together with the codec that ", value(c.by.node), " names.")]
     if c.excluded:
         words.append(
@@ -288,7 +304,9 @@ def enum_values(site: Site, page: str, enum: str, only: tuple[str, ...] | None) 
 
 
 def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
-    """Return a table for every field of bits, one for each span of versions with the same bits."""
+    """Return a BitsTable for every field of bits and each span of versions in which it has the same
+    bits. Only the first table of a field has an anchor; bits get an anchor in their first table.
+    """
     out: list[BitsTable] = []
     for name in [f.name for f in layout.fields if isinstance(f.type, BitsType)]:
         variants = _variants(site, layout, name)
@@ -313,7 +331,10 @@ def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
 
 
 def _variants(site: Site, layout: Layout, name: str) -> list[tuple[str, str, FieldPlan]]:
-    """Return (label, key, field) for each span of versions in which the field has the same bits."""
+    """Return the label (``version 0``), key (``v0``) and field plan for each span of versions in
+    which the field has the same bits. Label and key are ``""`` if there is one span. Versions
+    without the field are skipped.
+    """
     spans: list[list[tuple[Group, FieldPlan]]] = []
     for group in groups(site.plan.versions[layout.name]):
         fp = group.plan.field(name)
@@ -340,7 +361,10 @@ def _variants(site: Site, layout: Layout, name: str) -> list[tuple[str, str, Fie
 def _bit_row(
     site: Site, page: str, layout: Layout, field: str, m: BitMember, anchored: set[str]
 ) -> BitRow:
-    """Return the row of a member of a field of bits."""
+    """Return the BitRow of a member of a field of bits: bit numbers, name, and meaning with its
+    values, default and release. It has no anchor if its name is in ``anchored``, to which the name
+    is added.
+    """
     bits = str(m.low) if m.low == m.high else f"{m.low} to {m.high}"
     parts: list[str | Phrase] = [m.doc]
     if m.reserved:
@@ -357,7 +381,9 @@ def _bit_row(
 
 
 def _bits_description(base: str, members: tuple[BitMember, ...]) -> str:
-    """Return the picture of the bits as a sentence, for readers who cannot see it."""
+    """Return the picture of a field of bits as text for readers who cannot see it: the number's
+    type, and the bit numbers and name of each member.
+    """
     parts = [
         f"bit {m.low}: {m.name}" if m.low == m.high else f"bits {m.low} to {m.high}: {m.name}"
         for m in members
@@ -382,7 +408,10 @@ class BuilderRow:
 
 
 def builder_rows(layout: Layout) -> tuple[BuilderRow, ...]:
-    """Return the fields of the elements of arrays that a builder fills in, each with the field that it counts from."""
+    """Return two BuilderRows for each value that a builder fills into array elements: how the
+    element's field is computed from what the caller gives, and how its base field is. Return ``()``
+    if there are none.
+    """
     rows = []
     for fill in layout.fills:
         given, array = code(fill.given), field_name(fill.array)
@@ -405,7 +434,9 @@ def builder_rows(layout: Layout) -> tuple[BuilderRow, ...]:
 
 
 def derived_rows(site: Site, layout: Layout, array: str | None) -> tuple[DerivedRow, ...]:
-    """Return a row for each value derived from a layout's fields, or from an element of ``array``."""
+    """Return a DerivedRow for each value that is derived for the elements of ``array``, or from the
+    layout itself if ``array`` is None.
+    """
     rows = []
     for d in layout.derived:
         if d.array != array:
@@ -423,7 +454,9 @@ def derived_rows(site: Site, layout: Layout, array: str | None) -> tuple[Derived
 
 
 def _derived_meaning(site: Site, d: Derived) -> Phrase:
-    """Return the meaning of a derived value: its doc, unit, versions and history."""
+    """Return the meaning of a derived value as sentences: its description, and its unit, versions
+    and release if declared.
+    """
     parts: list[str | Phrase] = [d.doc]
     if d.unit is not None:
         parts.append(f"In {d.unit}.")

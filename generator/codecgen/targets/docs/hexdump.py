@@ -37,7 +37,9 @@ MAX_FIELD_BYTES = 256
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes ``start`` to ``end`` (excluded) of a stream, with the path of their field and their value in words."""
+    """Bytes ``start`` to ``end`` (exclusive) of a stream, with the path of their field and their
+    value in words.
+    """
 
     start: int
     end: int
@@ -47,7 +49,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Bytes of an example (``path`` is empty), or of a compressed section in it after decompression."""
+    """Bytes of an example (``path`` is empty), or of a compressed section in it after
+    decompression, split into pieces.
+    """
 
     path: str
     codec: str
@@ -55,7 +59,10 @@ class Stream:
     pieces: tuple[Piece, ...]
 
     def text(self) -> str:
-        """Return the dump: position, bytes, field and value. Each byte of the pieces appears once, in order."""
+        """Return an annotated hex dump: lines with the position, up to 8 bytes, and, on a piece's
+        first line, its path and value. Of a piece, at most 256 bytes are shown, followed by the
+        number of bytes left out.
+        """
         wide = max((len(p.path) for p in self.pieces), default=0)
         digits = max(4, len(str(len(self.data))))
         lines: list[str] = []
@@ -65,7 +72,10 @@ class Stream:
 
 
 def _lines(data: Bytes, piece: Piece, digits: int, wide: int) -> Iterator[str]:
-    """Yield the lines of a piece, shortened after MAX_FIELD_BYTES."""
+    """Yield the dump lines of a piece, 8 bytes each; the first line also has its path and value.
+    After 256 bytes, yield a line with the number of bytes left out. A piece without bytes gives one
+    line.
+    """
     shown = min(piece.end, piece.start + MAX_FIELD_BYTES)
     for start in range(piece.start, max(shown, piece.start + 1), PER_LINE):
         part = data[start : min(start + PER_LINE, shown)].hex(" ")
@@ -82,7 +92,9 @@ def streams(
     value: Any,
     trace: Sequence[tuple[str, int, int, bool]],
 ) -> list[Stream]:
-    """Return the bytes of a value and, after them, of every compressed section in it.
+    """Return the bytes of a parsed value as a Stream with a piece for each field, then a Stream for
+    each compressed section in it, decompressed, the outer sections first. Sections that cannot be
+    decompressed are left out.
 
     ``trace`` has (path, first byte, end, in a decompressed stream?) of every field. A value that was not parsed to
     its end is shown as far as it goes.
@@ -124,7 +136,9 @@ class _Section:
 
 
 class _Dumper:
-    """Cuts streams into pieces, and collects the compressed sections that it meets in ``compressed``."""
+    """Splits the bytes of a parsed value into pieces, a byte range with its field path and its
+    value in words each, and collects compressed sections in ``compressed``.
+    """
 
     def __init__(self, plan: Plan, trace: Sequence[tuple[str, int, int, bool]]) -> None:
         self.plan = plan
@@ -135,7 +149,9 @@ class _Dumper:
     def open_section(
         self, section: _Section, data: Bytes
     ) -> tuple[str, str, Bytes, Iterator[Piece]]:
-        """Return path, codec, decompressed bytes and pieces of a compressed section."""
+        """Return the path, codec name, decompressed bytes and pieces of a compressed section of
+        ``data``. Raise CodecError if its bytes are invalid or exceed its limit.
+        """
         stream = decompress(
             section.codec,
             data[section.start : section.end],
@@ -148,7 +164,10 @@ class _Dumper:
     def layout_pieces(
         self, plan: LayoutPlan, value: Any, prefix: str, data: Bytes
     ) -> Iterator[Piece]:
-        """Yield the pieces of a parsed layout, in the order of the bytes."""
+        """Yield the pieces of a parsed layout, in the order of the bytes. ``prefix`` is the path of
+        the layout. Fields that were not parsed, because they are absent or after an error, are
+        skipped.
+        """
         for fp in plan.in_order:
             path = f"{prefix}.{fp.name}" if prefix else fp.name
             if path in self.spans and fp.name in value:
@@ -168,7 +187,10 @@ class _Dumper:
         end: int,
         data: Bytes,
     ) -> Iterator[Piece]:
-        """Yield the pieces of a field whose bytes are ``start`` to ``end``."""
+        """Yield the pieces of a field whose bytes are ``start`` to ``end`` (exclusive) of ``data``.
+        A length or presence number is a piece of its own. ``obj`` is the layout value around the
+        field. Empty bytes and padding yield no piece.
+        """
         f = fp.field
         match f.type:
             case PaddingType():
@@ -205,10 +227,11 @@ class _Dumper:
     def tag_pieces(
         self, plan: LayoutPlan, obj: Any, unknown: Any, path: str, start: int, data: Bytes
     ) -> Iterator[Piece]:
-        """Yield the pieces of a section of tagged fields.
+        """Yield the pieces of a section of tagged fields: the count, then for each field its tag
+        and size, and its content; of unknown tags the bytes. If a known tag appears twice, only the
+        last is split into its fields.
 
-        If a field is there twice, the last one is shown with its fields, an earlier one as bytes. A lenient reader
-        may have read fewer or more bytes than the size says.
+        A lenient reader may have read fewer or more bytes than the size says.
         """
         known = {fp.field.tag: fp for fp in plan.tagged}
         number, at = uvarint_at(data, start)
@@ -245,7 +268,10 @@ class _Dumper:
         end: int,
         data: Bytes,
     ) -> Iterator[Piece]:
-        """Yield the pieces of a layout of a choice, whose bytes end at ``end``."""
+        """Yield the pieces of a field that holds one of several layouts, bytes ``start`` to ``end``
+        (exclusive): the length or null if it has a length, then the layout, or the bytes of an
+        unknown case. Yield nothing if even the length was not read completely.
+        """
         if choice.length is not None:
             after = start + scalar_size(choice.length, data, start)
             if after > end:  # not read to its end
@@ -272,7 +298,10 @@ class _Dumper:
         end: int,
         data: Bytes,
     ) -> Iterator[Piece]:
-        """Yield the pieces of an array; a compressed one is one piece, and kept for a stream of its own."""
+        """Yield the pieces of an array: its count and length, if it has them, then its elements; a
+        null array only its count. Compressed elements are one piece, and are added to
+        ``compressed``. Stop after a count or length that was not read completely.
+        """
         prefix, endian = array.count or array.length, fp.field.endian
         if value is None:
             if prefix is not None:
@@ -315,7 +344,10 @@ class _Dumper:
         yield from self.element_pieces(section, start, data)
 
     def element_pieces(self, section: _Section, start: int, data: Bytes) -> Iterator[Piece]:
-        """Yield the pieces of the elements of an array that begin at ``start``."""
+        """Yield the pieces of the elements of an array whose bytes begin at ``start`` of ``data``,
+        with paths such as ``records[0]``: of layouts the pieces of their fields, of other elements
+        one piece each.
+        """
         element, around, endian = section.element, section.around, section.endian
         for i, item in enumerate(section.items):
             here = f"{section.path}[{i}]"
@@ -343,7 +375,10 @@ class _Dumper:
     def after_bytes(
         self, type_: BytesType, endian: Endian, item: Any, start: int, data: Bytes
     ) -> int:
-        """Return the end of bytes or text in an array. Their value may be longer than the bytes if they are not UTF-8."""
+        """Return the position after an element that is bytes or text and begins at ``start``: after
+        its fixed size, after its zero byte, or after its length and content. For a null ``item``,
+        return the position after the length.
+        """
         if isinstance(type_.length, int):
             return start + type_.length
         if type_.prefix is None:
@@ -356,7 +391,10 @@ class _Dumper:
         return after + scalar_value(type_.prefix, data[start:after], endian)
 
     def version(self, ref: Reference, around: LayoutPlan, value: Any) -> LayoutPlan:
-        """Return the layout of an element in the version that its value has."""
+        """Return the plan of the layout that a reference means in ``around``. If only the bytes
+        tell the version, it is the version that ``value`` contains; the first possible plan if
+        there is no such version.
+        """
         plans = self.plan.held(ref, around)
         by = self.plan.model.layouts[ref.layout].version_is
         if len(plans) > 1 and by is not None:
@@ -364,7 +402,9 @@ class _Dumper:
         return plans[0]
 
     def codec(self, plan: LayoutPlan, compression: Compression, obj: Any) -> str | None:
-        """Return the name of the codec that a field names, or None for no compression."""
+        """Return the name of the codec that a field of ``obj`` names for a compressed array. Return
+        None for the codec ``none``, for a number without a name, and if no field names the codec.
+        """
         path = compression.by.node
         if not isinstance(path, Path):
             return None
@@ -377,7 +417,10 @@ class _Dumper:
 
 
 def value_text(value: Any) -> str:
-    """Return a value in a few words."""
+    """Return a value as short text: ``null``, ``true``, an enum as number and label, text in
+    quotes, cut to 60 characters. Bytes are shown as text if they are printable UTF-8, otherwise as
+    their number.
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -396,7 +439,9 @@ def value_text(value: Any) -> str:
 
 
 def scalar_words(f: Field, value: Any) -> str:
-    """Return a number in words, with the label of its enum member."""
+    """Return the value of a scalar field in words: an enum with its label, a checksum in
+    hexadecimal, with its unit, and "(none)" for the value that means none.
+    """
     words = value_text(value)
     if f.checksum is not None:
         words = f"0x{value:08x}"
@@ -408,7 +453,10 @@ def scalar_words(f: Field, value: Any) -> str:
 
 
 def bits_words(bits: BitsType, value: Any) -> str:
-    """Return the bits that are set and the values of enums, or ``0`` if there are none."""
+    """Return the bits that are set, by name and separated by commas, lowest first: enums always
+    with their value, wider members with their number if it is not 0. Return ``0`` if there is
+    nothing to show.
+    """
     parts = []
     for m in sorted(bits.members, key=lambda m: m.low):
         part = value[m.name]
@@ -433,8 +481,9 @@ def uvarint_at(data: Bytes, start: int) -> tuple[int, int]:
 
 
 def scalar_size(name: str | int, data: Bytes, start: int) -> int:
-    """Return the number of bytes that the number of type ``name`` takes at index ``start`` of
-    ``data``.
+    """Return the number of bytes of the number of type ``name`` at index ``start`` of ``data``; a
+    varint ends with the first byte below 0x80 or with the data. Return ``name`` itself if it is an
+    int.
     """
     if isinstance(name, int):
         return name
@@ -448,7 +497,10 @@ def scalar_size(name: str | int, data: Bytes, start: int) -> int:
 
 
 def scalar_value(name: str, data: Bytes, endian: Endian) -> int:
-    """Return the number that bytes hold as a length or a count."""
+    """Return the number that ``data`` encodes in the integer or varint type ``name``, with zigzag
+    decoding if it is signed. A compact number is reduced by 1. ``endian`` applies to integers.
+    Raise AssertionError for an unknown type.
+    """
     scalar = find_scalar(name)
     assert scalar is not None
     if scalar.kind == "integer":

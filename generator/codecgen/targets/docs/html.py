@@ -18,7 +18,9 @@ def html(words: object) -> str:
 
 
 def _piece_text(piece: Piece) -> str:
-    """Return a piece of a phrase as HTML."""
+    """Return a piece of a phrase as HTML, with its text escaped: plain text, ``<code>``, a link (to
+    a web page with ``rel="noreferrer"``), an anchor, or ``<br>``.
+    """
     match piece:
         case PlainText(text):
             return html_text(text)
@@ -58,7 +60,9 @@ def _address(address: str) -> str:
 
 
 def svg(picture: Picture, layout: str, field: str = "") -> str:
-    """Return a picture as inline SVG whose parts link to the descriptions of fields or bits."""
+    """Return a picture as inline SVG whose parts link to the descriptions of the fields of
+    ``layout``, or, with ``field``, of the bits of that field.
+    """
     prefix = f"{layout}-{field}-" if field else f"{layout}-"
     body = "".join(_shape(shape, prefix) for shape in picture.shapes)
     return (
@@ -69,7 +73,9 @@ def svg(picture: Picture, layout: str, field: str = "") -> str:
 
 
 def _shape(shape: Shape, prefix: str) -> str:
-    """Return a part of a picture, in a link if it belongs to a field."""
+    """Return the SVG of a part of a picture; in a link to the anchor ``prefix`` plus its name if it
+    belongs to a field or bits.
+    """
     if not shape.name:
         return shape.svg
     # The rows of the table are the way for a keyboard: links of pictures would only double them.
@@ -84,7 +90,9 @@ def bullets(items: Iterable[object]) -> str:
 
 
 def heading(level: int, text: object, name: str = "") -> str:
-    """Return a heading; with a name it has an anchor, and a link to itself."""
+    """Return a heading, ``<h1>`` to ``<h6>``; ``level`` is limited to 1 to 6. With ``name``, it has
+    that id and a link to itself.
+    """
     tag = f"h{max(1, min(level, 6))}"
     if not name:
         return f"<{tag}>{html(text)}</{tag}>"
@@ -93,7 +101,10 @@ def heading(level: int, text: object, name: str = "") -> str:
 
 
 def table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table that narrow screens show line by line. Columns that are empty in all rows are left out."""
+    """Return an HTML table with the headings ``heads``. Columns whose cells are empty in all rows
+    are left out; without rows, all are. Each cell carries its heading in an attribute, for narrow
+    screens.
+    """
     lines = [[html(cell) for cell in row] for row in rows]
     names = [html(head) for head in heads]
     keep = [i for i in range(len(names)) if any(line[i] for line in lines)]

@@ -54,7 +54,9 @@ class NavFolder:
 
 
 class HtmlPages:
-    """Writes the sites of a plan: the current one first, then those as of old releases."""
+    """Renders the HTML sites of a plan: the current site, and the sites as of old releases, newest
+    first.
+    """
 
     def __init__(self, templates: Mapping[str, str], sites: Sequence[Site]) -> None:
         known = package_templates("codecgen.targets.docs", FOLDER)
@@ -69,7 +71,10 @@ class HtmlPages:
     def site(
         self, site: Site, worked: Mapping[str, Sequence[Worked | WorkedText]], old: Sequence[Site]
     ) -> Iterator[tuple[str, str]]:
-        """Yield the path and text of each file of one site."""
+        """Yield the path and text of each file of one site: the index, the list of names, the
+        search index and the pages. ``worked`` has the examples by declaration, ``old`` the sites of
+        old releases. Raise RenderError if a template cannot be rendered.
+        """
         index, plain = pages(site, worked, old)
         found, uses = link_fields(site, plain)
         of_file = {page.file: page for page in found}
@@ -96,7 +101,10 @@ class HtmlPages:
         uses: Uses,
         shared: Mapping[str, object],
     ) -> str:
-        """Return the text of a page."""
+        """Return the text of the page at ``path``, rendered from ``template`` with ``shared``
+        values, links and the switch between releases. ``page`` is None for the index and the list
+        of names. Raise RenderError if the template cannot be rendered.
+        """
 
         def href_to(target: str) -> Markup:
             """Return the address of a file as seen from this page."""
@@ -130,7 +138,10 @@ class HtmlPages:
         return self._renderer.render(template, **values).strip("\n") + "\n"
 
     def _editions(self, site: Site, path: str) -> Iterator[Edition]:
-        """Yield the same page in each site, or the index of a site that does not have it."""
+        """Yield an Edition (a link for the switch between releases) for each site, oldest release
+        first, the current site last: to the page ``path`` of that site, or to its index if it lacks
+        the page.
+        """
         file = path.removeprefix(f"{site.root}/")
         for other in reversed(self._sites):
             there = f"{other.root}/{file}"
@@ -148,7 +159,9 @@ def _finalize(value: object) -> Markup:
 
 
 def _marked(function: Callable[..., str]) -> Callable[..., Markup]:
-    """Return a filter whose result is marked as HTML."""
+    """Return a function that calls ``function`` and marks its result as HTML, so that a template
+    does not escape it again.
+    """
 
     def filtered(*arguments: Any, **named: Any) -> Markup:
         """Return the result of the filter."""
@@ -240,7 +253,9 @@ class Dump:
 
 
 def dump(site: Site, page: str, layout: str, stream: Stream) -> Dump:
-    """Return the bytes of a stream of a layout's example, in rows, with the pieces that they belong to."""
+    """Return a Dump of a stream (the bytes of an example of ``layout``, or of a section in it): its
+    bytes in rows, and its pieces, numbered, with a link to the field of each.
+    """
     pieces = tuple(
         PieceRow(
             i,
@@ -262,7 +277,10 @@ def _href(site: Site, page: str, layout: str, path: str) -> str:
 
 
 def _rows(stream: Stream) -> Iterator[ByteRow]:
-    """Yield the rows of bytes; of a long piece only the first bytes."""
+    """Yield the bytes of a stream in rows that end at multiples of 8. Of each piece only the first
+    256 bytes are shown; a row after a gap begins at the next shown byte and states how many bytes
+    were left out.
+    """
     shown = [
         (at, i)
         for i, piece in enumerate(stream.pieces)
@@ -280,7 +298,9 @@ def _rows(stream: Stream) -> Iterator[ByteRow]:
 
 
 def _byte_runs(data: Bytes, shown: list[tuple[int, int]]) -> Iterator[ByteRun]:
-    """Yield the bytes of a row, split where another piece begins."""
+    """Yield the bytes of one row, given as (position, piece number) pairs, as a ByteRun for each
+    sequence of bytes of the same piece.
+    """
     begin = 0
     for end in range(1, len(shown) + 1):
         if end == len(shown) or shown[end][1] != shown[begin][1]:
@@ -302,7 +322,9 @@ class Entry:
 
 
 def entries(site: Site, pages: Iterable[Page]) -> Iterator[Entry]:
-    """Yield the declarations, fields, bits, values and derived values of a site, page by page."""
+    """Yield an Entry of the search index for each declaration of the pages, followed by its named
+    rows: fields, bits, enum values, text values and derived values.
+    """
     for page in pages:
         path = relative(page.path, site.index)
         for thing in page.sections:
@@ -314,7 +336,10 @@ def entries(site: Site, pages: Iterable[Page]) -> Iterator[Entry]:
 
 
 def _named_rows(thing: Section) -> Iterator[tuple[str, str, str]]:
-    """Yield anchor, kind and description of each row of a section that has a name."""
+    """Yield the anchor, kind and description of each row of a section that has an anchor: values of
+    an enum or text; fields, bits and derived values of a layout. Yield nothing for choices and
+    views.
+    """
     if isinstance(thing, EnumSection):
         for value in thing.rows:
             yield value.anchor, "value", value.doc.plain

@@ -36,7 +36,9 @@ Uses = dict[str, dict[Use, None]]
 
 
 def link_fields(site: Site, pages: Iterable[Page]) -> tuple[tuple[Page, ...], Uses]:
-    """Return the pages with links where fields are named, and the places that name each field."""
+    """Return the pages with field names in layout sections replaced by links, and where each field
+    is named: uses by the anchor of the field, in page order.
+    """
     uses: Uses = {}
     out = []
     for page in pages:
@@ -52,7 +54,9 @@ def link_fields(site: Site, pages: Iterable[Page]) -> tuple[tuple[Page, ...], Us
 
 @dataclass(frozen=True, slots=True)
 class _Linker:
-    """Links the names in the description of a layout; ``array``: of the elements of an array of it."""
+    """Replaces field names in the section of a layout by links, and notes which row uses which
+    field. ``array``: ``item`` means an element of this array.
+    """
 
     site: Site
     page: str
@@ -70,7 +74,9 @@ class _Linker:
         return _map_values(part, replace(self, array=part.array)._link_value)
 
     def _link_value(self, value: Any) -> Any:
-        """Return a row or a phrase with links, or None for another value. Names in a row count as uses of the fields."""
+        """Return a row or Phrase with links, or None for any other value. Fields that a row with an
+        anchor names are noted as used by that row, except the field that it follows.
+        """
         if isinstance(value, FieldRow | BitRow | DerivedRow) and value.anchor:
             use = Use(self.page, value.anchor, self.layout, self._label(value.anchor))
             if isinstance(value, FieldRow):  # that it comes after another is no use of that
@@ -96,7 +102,10 @@ class _Linker:
         return Code(tuple(self._link_part(part, use) for part in piece.parts))
 
     def _link_part(self, part: str | Path | Link, use: Use | None) -> str | Path | Link:
-        """Return a path as a link to its field, or as text if it names none; count the use."""
+        """Return a path as a Link to the field that it names, or as text if it names none; text and
+        links are returned unchanged. Note the field as used by ``use``, unless that is None or the
+        field itself.
+        """
         if not isinstance(part, Path):
             return part
         found = field_target(self.site, self.layout, part.names, self.array)
@@ -111,7 +120,10 @@ class _Linker:
 def field_target(
     site: Site, name: str, names: tuple[str, ...], array: str | None = None
 ) -> tuple[str, ...] | None:
-    """Return where a path of a layout leads: the layout, the field, perhaps the bit; None if it names no field."""
+    """Return the anchor parts of the field that the path ``names`` in the layout ``name`` leads to:
+    layout, field, and perhaps the bit or "derived". ``item`` means an element of ``array``. Return
+    None if the path names no field, or for layouts of other directories.
+    """
     if is_used(name):
         return None
     layout = site.plan.model.layouts[name]
@@ -132,7 +144,9 @@ def field_target(
 
 
 def held_layout(layout: Layout, name: str) -> str | None:
-    """Return the layout that a field, or its elements, hold, or None."""
+    """Return the name of the layout that the field ``name``, or its elements, hold; None if the
+    field holds no layout or does not exist.
+    """
     for f in layout.fields:
         if f.name == name:
             match f.type:
@@ -142,7 +156,10 @@ def held_layout(layout: Layout, name: str) -> str | None:
 
 
 def _map_values(value: T, change: Callable[[Any], Any], *, inside: bool = False) -> T:
-    """Return a copy of a dataclass or tuple in which ``change`` has replaced the values for which it returns one."""
+    """Return ``value`` with values replaced, recursively in tuples and dataclasses, by what
+    ``change`` returns for them, unless that is None. With ``inside``, ``change`` is not applied to
+    ``value`` itself. Streams, pictures and other values stay as they are.
+    """
     found = None if inside else change(value)
     if found is not None:
         return found  # type: ignore[no-any-return]
@@ -154,7 +171,9 @@ def _map_values(value: T, change: Callable[[Any], Any], *, inside: bool = False)
 
 
 def _changes(value: Any, change: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the names and new values of the fields of a dataclass that change."""
+    """Yield the name and the new value of each dataclass field that ``change`` alters, directly or
+    inside it. Fields that are no tuple, Phrase or dataclass are skipped.
+    """
     for field in fields(value):
         before = getattr(value, field.name)
         if isinstance(before, tuple | Phrase) or is_dataclass(before):

@@ -25,7 +25,9 @@ def markdown(words: object) -> str:
 
 
 def _piece_text(piece: Piece) -> str:
-    """Return a piece of a phrase as Markdown."""
+    """Return a piece of a phrase as Markdown, with its text escaped: plain text, a code span, a
+    link, an anchor, or ``<br>``.
+    """
     match piece:
         case PlainText(text):
             return markdown_text(text)
@@ -60,7 +62,9 @@ def bullets(items: Iterable[object]) -> str:
 
 
 def table(heads: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
-    """Return a table. Columns that are empty in all rows are left out."""
+    """Return a Markdown table with the headings ``heads``; cells are escaped. Columns whose cells
+    are empty in all rows are left out; without rows, all are.
+    """
     names = [markdown(head) for head in heads]
     lines = [[markdown(cell) for cell in row] for row in rows]
     keep = [i for i in range(len(names)) if any(line[i] for line in lines)]

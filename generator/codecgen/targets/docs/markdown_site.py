@@ -18,7 +18,9 @@ _GAP = re.compile(r"\n{3,}")
 
 
 class MarkdownPages:
-    """Writes the pages of a site. ``pictures`` is the folder of the pictures, None for pages without pictures."""
+    """Renders the Markdown pages of a site from templates. ``pictures`` is the folder of the
+    pictures, None for pages without pictures.
+    """
 
     def __init__(self, templates: Mapping[str, str], pictures: str | None) -> None:
         self._pictures = pictures
@@ -34,7 +36,10 @@ class MarkdownPages:
         return self._render("page.md.j2", page.path, page=page)
 
     def _render(self, template: str, path: str, **values: object) -> str:
-        """Return the text of a template, with at most one empty line in a row."""
+        """Return the text of a page at ``path`` from a template: at most one empty line in a row,
+        none at the start, one line feed at the end. Raise RenderError if the template cannot be
+        rendered.
+        """
 
         def picture(name: str, label: str) -> Markup:
             """Return the Markdown of the picture ``name``."""
@@ -56,7 +61,9 @@ def _finalize(value: object) -> Markup:
 
 
 def _marked(function: Callable[..., str]) -> Callable[..., Markup]:
-    """Return a filter whose result is marked as Markdown."""
+    """Return a function that calls ``function`` and marks its result as Markdown, so that a
+    template does not escape it again.
+    """
 
     def filtered(*arguments: Any, **named: Any) -> Markup:
         """Return the result of the filter."""

@@ -26,8 +26,9 @@ from codecgen.targets.docs.text import printable
 
 
 def notation(plan: Plan, layout: LayoutPlan) -> str:
-    """Return a layout with a line for each length, count, field and group of bits, spelled as in the format's own
-    documents.
+    """Return a layout version as text with a line for each length, count, field and group of bits,
+    spelled as in the format's own documents. Tagged fields come last, indented. Control characters
+    are replaced.
     """
     lines: list[str] = []
     for fp in layout.in_order:
@@ -43,8 +44,8 @@ def printable_lines(lines: list[str]) -> str:
 
 
 def type_name(plan: Plan, ref: Reference) -> str:
-    """Return the name of a layout in the spelling of the manifest: ``record_batch`` gives ``RecordBatch`` in camel
-    case.
+    """Return the name of a layout in the spelling of the manifest, such as ``RecordBatch`` for
+    camel case; otherwise as declared. Append ``(version N)`` if the reference names a version.
     """
     name = plan.spelling(ref.layout, None)
     if plan.manifest.spelling == "camel":
@@ -53,15 +54,18 @@ def type_name(plan: Plan, ref: Reference) -> str:
 
 
 def choice_name(plan: Plan, choice: ChoiceType) -> str:
-    """Return the names of the layouts of a choice: ``TopicRecord | BrokerRecord``, with ``bytes`` if unknown cases are
-    kept.
+    """Return the names of the layouts of a choice, joined by ``|``: ``TopicRecord | BrokerRecord``,
+    with ``bytes`` at the end if unknown cases are kept.
     """
     names = [type_name(plan, ref) for ref in choice.layouts]
     return " | ".join([*names, *(["bytes"] if choice.unknown else [])])
 
 
 def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
-    """Yield the lines of a field."""
+    """Yield the lines of a field: its length, count or presence number, if it has one, then the
+    field with its type and notes (constant, tag, byte order, condition). Values of an enum and
+    members of bits follow, indented.
+    """
     name = plan.spelling(f.name, f.spelled)
     notes = []
     if f.is_version:

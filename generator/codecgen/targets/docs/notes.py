@@ -59,7 +59,9 @@ class ReaderRow:
 
 
 def reader_rows(site: Site, layout: Layout) -> tuple[ReaderRow, ...]:
-    """Return what strict and lenient readers do with each kind of invalid input."""
+    """Return a ReaderRow for each kind of invalid input of a layout: where it is, what it is, and
+    what strict and lenient readers do with it.
+    """
     return tuple(
         ReaderRow(where, as_phrase(what), strict, lenient)
         for where, what, strict, lenient in _reader_rows(site, layout)
@@ -67,7 +69,10 @@ def reader_rows(site: Site, layout: Layout) -> tuple[ReaderRow, ...]:
 
 
 def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
-    """Yield place, input, strict and lenient reaction for each kind of invalid input."""
+    """Yield place, input, and the reactions of strict and lenient readers, for each kind of invalid
+    input: of fields, then broken rules, then forms that lenient readers accept. Fields without a
+    version are skipped.
+    """
     versions = layout.all_versions()
     there = [f for f in layout.fields if any(exists_in(f, version) for version in versions)]
     for f in there:
@@ -95,7 +100,10 @@ def _touches(freedom: str, f: Field) -> bool:
 
 
 def _one_touches(freedom: str, f: Field) -> bool:
-    """Return whether a freedom applies to the type of a field."""
+    """Return whether a tolerance of lenient readers, such as ``overlong_varints``, applies to the
+    type of a field. False for ``trailing_bytes``; a tolerance without a rule of its own here
+    applies to arrays.
+    """
     t = f.type
     match freedom:
         case "overlong_varints":
@@ -129,7 +137,10 @@ def _one_touches(freedom: str, f: Field) -> bool:
 
 
 def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
-    """Yield the kinds of invalid input in a field."""
+    """Yield place, input, and the reactions of strict and lenient readers, for each kind of invalid
+    input in a field: wrong constants, checksums, rules, enum numbers, bools, reserved bits, array
+    sizes, defaults of tags, and unknown cases.
+    """
     here = field_name(f.name)
     if f.is_version:
         yield here, "another version than one of this layout", REFUSED, REFUSED
@@ -183,7 +194,10 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
 def _enum_rule(
     plan: Plan, where: Phrase, enum: str, only: tuple[str, ...] | None
 ) -> Iterator[Rule]:
-    """Yield what readers do with a number that is no allowed member of an enum."""
+    """Yield one row: what strict and lenient readers do with a number without an allowed name. An
+    enum that keeps unknown numbers accepts it; otherwise strict readers refuse it and lenient
+    readers note and keep it.
+    """
     if plan.model.enums[enum].keep_unknown:
         yield where, "a number that has no name", as_phrase("taken"), as_phrase("taken")
     else:
@@ -192,7 +206,10 @@ def _enum_rule(
 
 
 def _array_rules(array: ArrayType, here: Phrase) -> Iterator[Rule]:
-    """Yield the kinds of invalid input in an array."""
+    """Yield place, input, and the reactions of strict and lenient readers, for invalid arrays: too
+    few elements, nesting too deep, and invalid or too large compressed sections, each if the array
+    declares a limit.
+    """
     if array.at_least:
         few = "no elements" if array.at_least == 1 else f"fewer than {array.at_least} elements"
         yield here, few, REFUSED, REFUSED
@@ -226,8 +243,9 @@ class Change:
 
 
 def changes(site: Site, page: str, thing: Declared, *, enums: bool = True) -> list[Change]:
-    """Return the changes of a declaration, oldest release first; with ``enums`` also those of the enums that a layout
-    uses.
+    """Return the changes of a declaration, oldest release first; ``[]`` if none is dated with a
+    release. With ``enums``, include later values of the enums that a layout uses, unless the layout
+    is a draft.
     """
     return sorted(
         _changes(site, page, thing, enums), key=lambda change: release_key(change.release)
@@ -235,7 +253,10 @@ def changes(site: Site, page: str, thing: Declared, *, enums: bool = True) -> li
 
 
 def _changes(site: Site, page: str, thing: Declared, enums: bool) -> Iterator[Change]:
-    """Yield the changes of a declaration."""
+    """Yield the dated changes of a declaration, unsorted: its own release, and new versions,
+    fields, bits, keys, values and derived values, versions that writers left, and renamed fields.
+    ``enums`` adds later values of enums that a layout uses.
+    """
     plan = site.plan
 
     def change(since: Since | None, what: Phrase) -> Iterator[Change]:
@@ -294,7 +315,10 @@ def _value_words(value: int, name: str, spelled: str | None) -> Phrase:
 def _enum_changes(
     plan: Plan, thing: Layout, enum: str, only: tuple[str, ...] | None, where: Phrase
 ) -> Iterator[Change]:
-    """Yield the values of an enum that came after the layout."""
+    """Yield a Change for each allowed value of an enum whose release is later than that of the
+    layout; for every dated value if the layout has no release. Values that a compressed array of
+    the layout excludes are skipped.
+    """
     begin = thing.since.release if thing.since else None
     refused = {
         name
@@ -318,7 +342,9 @@ def _enum_changes(
 
 
 def misprints(site: Site, page: str, layout: Layout) -> list[Phrase]:
-    """Return sentences about errors of other documents; as of a release, those that were wrong then."""
+    """Return a sentence for each error that other documents have about a field or bit of a layout;
+    as of a release, only errors that were in documents then.
+    """
     out = []
     for f in layout.fields:
         where = link(f.name, site.href(page, layout.name, f.name))
@@ -338,8 +364,8 @@ def misprint_applies(misprint: Misprint, as_of: str | None) -> bool:
 
 
 def _truth(plan: Plan, f: Field) -> str:
-    """Return what a field really has where a document is wrong: the numbers of its enum or its
-    type; ``""`` for other fields.
+    """Return what is right where a document is wrong about a field: the allowed numbers of its
+    enum, or the name of its number type; ``""`` for other fields.
     """
     match f.type:
         case ScalarType(_, str(enum), only):
@@ -358,7 +384,10 @@ def _numbers(plan: Plan, enum: str | None, only: tuple[str, ...] | None) -> str:
 
 
 def _misprint(site: Site, where: Phrase, misprint: Misprint | None, truth: str) -> list[Phrase]:
-    """Return the sentence about a misprint in a list, or an empty list if it does not apply."""
+    """Return a list with the sentence about a misprint: what documents show, and what is right
+    (``truth``). Return ``[]`` if there is none, if it does not apply as of the plan's release, or
+    if what they show is right.
+    """
     if misprint is None or not misprint_applies(misprint, site.plan.release):
         return []
     if misprint.shown == truth:
@@ -398,7 +427,9 @@ def has_words(scalar: Scalar) -> bool:
 
 
 def _about(name: str) -> str:
-    """Return the explanation of a type in a sentence."""
+    """Return the explanation of a scalar type as sentences, such as "A signed integer of 4 bytes.".
+    Raise KeyError for a type that has no explanation; see :func:`has_words`.
+    """
     scalar = find_scalar(name)
     assert scalar is not None
     size = f"{scalar.width} byte" + ("s" if scalar.width > 1 else "")

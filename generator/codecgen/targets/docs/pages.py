@@ -100,7 +100,9 @@ def pages(
 
 
 def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked | WorkedText]]) -> Page:
-    """Return the page of a YAML file."""
+    """Return the Page of a YAML file with a section for each declaration. Its title is the only
+    declaration, or the file if there are several; only then it lists links to them.
+    """
     found = items_by_file(site.plan)[file]
     path = site.pages[file]
     alone = len(found) == 1
@@ -115,7 +117,9 @@ def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked | WorkedTe
 
 
 def _link(site: Site, page: str, home: str, thing: PageItem) -> Phrase:
-    """Return the title of a declaration as a link to its description."""
+    """Return the title of a declaration or view as a link, as seen from ``page``. ``home`` is the
+    page that describes a view; other declarations are looked up.
+    """
     if isinstance(thing, View):
         where = "" if home == page else relative(home, page)
         return link(site.title(thing.name), f"{where}#{anchor_of(thing)}")
@@ -123,7 +127,9 @@ def _link(site: Site, page: str, home: str, thing: PageItem) -> Phrase:
 
 
 def _home(site: Site, path: str) -> Phrase:
-    """Return the line under the title: a link to the index and, as of a release, to the current page."""
+    """Return the line under a page's title: a link to the index; as of a release also the release
+    and a link to the current page.
+    """
     index = link(site.plan.manifest.title, relative(site.index, path))
     if site.plan.release is None or site.today is None:
         return index
@@ -133,7 +139,9 @@ def _home(site: Site, path: str) -> Phrase:
 
 
 def _index(site: Site, old: Sequence[Site]) -> Index:
-    """Return the index of a site."""
+    """Return the Index of a site: pages by folder, and links to the sites ``old`` of old releases.
+    Unless the site is brief, add a legend, the types in use, and the changes by release.
+    """
     plan = site.plan
     title = as_phrase(plan.manifest.title)
     if plan.release is not None:
@@ -165,7 +173,9 @@ def _index(site: Site, old: Sequence[Site]) -> Index:
 
 
 def _index_rows(site: Site, files: Sequence[str]) -> tuple[IndexRow, ...]:
-    """Return a row for each declaration of YAML files."""
+    """Return an IndexRow for each declaration and view of the YAML files: a link, its kind, and its
+    description.
+    """
     modules = items_by_file(site.plan)
     return tuple(
         IndexRow(
@@ -184,9 +194,9 @@ def folder_title(site: Site, folder: str) -> str:
 
 
 def folders(site: Site) -> dict[str, list[str]]:
-    """Return the YAML files by folder: folders with the oldest layouts first, then those with more files.
-
-    Folders without a release come after these, and folders with drafts only last.
+    """Return the YAML files of a site by folder. Folders come in this order: by their oldest
+    release, then by more files, then by name; folders without a release after these; folders with
+    drafts only last.
     """
     out: dict[str, list[str]] = {}
     for file in site.pages:
@@ -209,7 +219,9 @@ def folders(site: Site) -> dict[str, list[str]]:
 
 
 def _types_in_use(plan: Plan) -> set[str]:
-    """Return the names of the types that layouts use, and of those that their explanations refer to."""
+    """Return the names of the scalar types that layouts use, also for lengths and counts, and of
+    the types that their explanations refer to. Fixed sizes of bytes are included as text.
+    """
     out: set[str] = set()
     for layout in plan.model.layouts.values():
         for type_ in (t for f in layout.fields for t in f.all_types()):
@@ -235,7 +247,9 @@ def _types_in_use(plan: Plan) -> set[str]:
 
 
 def _timeline(site: Site) -> tuple[ReleaseChanges, ...]:
-    """Return the changes of each release, newest first."""
+    """Return the changes of each release, newest first, with a line for each declaration that
+    changed. Values that enums gained are listed with the enum only.
+    """
     path = site.index
     found: list[Change] = []
     for declared in site.plan.modules().values():

@@ -235,7 +235,9 @@ Section = LayoutSection | TextSection | ChoiceSection | EnumSection | ViewSectio
 def section(
     site: Site, page: str, thing: PageItem, worked: Sequence[Worked | WorkedText]
 ) -> Section:
-    """Return everything that a page shows about one declaration."""
+    """Return the section of a page about a declaration or view, with its examples among ``worked``.
+    Views, choices and enums show no examples.
+    """
     if isinstance(thing, Layout):
         return _layout(site, page, thing, [w for w in worked if isinstance(w, Worked)])
     if isinstance(thing, Text):
@@ -249,7 +251,10 @@ def section(
 
 
 def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> LayoutSection:
-    """Return the section of a layout."""
+    """Return the LayoutSection of a layout: facts, versions, fields, bits, derived values,
+    misprints. Builders, readers, changes, overhead and examples are empty on a brief site. Raise
+    SizeError if an overhead size cannot be computed.
+    """
     found = groups(site.plan.versions[layout.name])
     full = not site.brief
     anchored: set[str] = set()
@@ -278,7 +283,9 @@ def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> 
 
 
 def _group(site: Site, page: str, group: Group, anchored: set[str]) -> GroupSection:
-    """Return the section of versions that look alike."""
+    """Return the GroupSection of a group of versions with equal fields: notation, picture of the
+    bytes, and field rows. ``anchored`` collects the fields that have an anchor.
+    """
     label = f", {group.words}" if group.words else ""
     return GroupSection(
         label=label,
@@ -290,7 +297,9 @@ def _group(site: Site, page: str, group: Group, anchored: set[str]) -> GroupSect
 
 
 def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> Iterator[Phrase]:
-    """Yield the facts about a layout: names, release, versions, size, byte order, and related layouts."""
+    """Yield facts about a layout as sentences: names, draft, release, versions, message, size of
+    each group of versions, byte order, held layouts, used packages, and users, each if it applies.
+    """
     plan = site.plan
     spelled = plan.spelling(layout.name, None)
     if plan.manifest.spelling == "camel":
@@ -323,7 +332,10 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
 
 
 def _message_facts(site: Site, page: str, message: Message) -> Iterator[Phrase]:
-    """Yield the facts about a request, a response or a header."""
+    """Yield facts about a request, response or header as sentences: its role, key and headers; the
+    fields that name the following message; unstable versions; other declared facts. Headers that
+    the plan lacks are left out.
+    """
     key = "" if message.key is None else f" with the key {message.key}"
     known = site.plan.model.layouts
     headers = [
@@ -346,7 +358,9 @@ def _message_facts(site: Site, page: str, message: Message) -> Iterator[Phrase]:
 
 
 def _used_package_phrases(site: Site, thing: Layout | Choice) -> Iterator[Phrase]:
-    """Yield one sentence for each used package whose declarations ``thing`` names: its title and the package."""
+    """Yield one sentence for each other schema directory whose declarations ``thing`` names: the
+    alias before the dot, its title, and its package.
+    """
     for name, directory in directories(site.plan, thing).items():
         where = phrase(
             as_phrase(directory.model.manifest.title), " (", code(directory.package), ")."
@@ -362,7 +376,9 @@ def _users_of(site: Site, page: str, name: str) -> Iterator[Phrase]:
 
 
 def _size_words(plan: Plan, group: Group) -> Phrase:
-    """Return the size of a group of versions in words."""
+    """Return the sentence about the size of a group of versions: minimum and maximum in bytes, and
+    the fields whose content comes on top without a limit.
+    """
     found = size_bounds(plan, group.plan)
     words = range_words(found.min_size, found.max_size)
     words = format_byte_count(found.min_size) if words.isdigit() else f"{words} bytes"
@@ -373,7 +389,9 @@ def _size_words(plan: Plan, group: Group) -> Phrase:
 
 
 def _version_rows(site: Site, layout: Layout) -> Iterator[VersionRow]:
-    """Yield a row for each version with its releases."""
+    """Yield a VersionRow for each dated version of a layout, in order: the releases from which and
+    until which writers used it ("today" if they still do). Undated versions are skipped.
+    """
     for version, (since, until) in sorted(layout.version_notes.items()):
         if layout.versions is not None and version in layout.versions:
             end = since_words(site.plan, until) if until is not None else as_phrase("today")
@@ -381,7 +399,9 @@ def _version_rows(site: Site, layout: Layout) -> Iterator[VersionRow]:
 
 
 def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection:
-    """Return the section of an overhead table. Raise SizeError if a size cannot be computed."""
+    """Return the OverheadSection of a table of bytes in addition to message content, one row for
+    each number of messages. Raise SizeError if a size cannot be computed.
+    """
     sizes = overhead.columns[0].sizes if overhead.columns else {}
     each = join_list(phrase(code(name), " of ", format_byte_count(n)) for name, n in sizes.items())
     return OverheadSection(
@@ -399,7 +419,9 @@ def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection:
 
 
 def _example(worked: Worked) -> ExampleSection:
-    """Return the section of a worked example."""
+    """Return the ExampleSection of a checked example: an annotated hex dump of each stream, and the
+    derived values, one per line.
+    """
     wide = max((len(name) for name, _ in worked.derived), default=0)
     return ExampleSection(
         name=worked.example.name,
@@ -410,7 +432,9 @@ def _example(worked: Worked) -> ExampleSection:
 
 
 def _stream_title(stream: Stream) -> Phrase:
-    """Return the title of a decompressed stream; an empty phrase for the bytes of the example itself."""
+    """Return the title of a decompressed section: its path, codec and size. Return an empty Phrase
+    for the bytes of the example itself.
+    """
     if not stream.path:
         return Phrase()
     size = format_byte_count(len(stream.data))
@@ -421,7 +445,9 @@ def _stream_title(stream: Stream) -> Phrase:
 
 
 def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
-    """Return the section of a choice."""
+    """Return the ChoiceSection of a choice: facts, what decides (a field, an enum, or "Number"),
+    and a row for each case with a link to its layout or inner choice.
+    """
     plan = site.plan
     return ChoiceSection(
         name=choice.name,
@@ -443,7 +469,9 @@ def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
 
 
 def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
-    """Yield the facts about a choice: name, release, the deciding value, and related declarations."""
+    """Yield facts about a choice as sentences: name, release, the field, enum or number that
+    decides, used packages, and users, each if it applies.
+    """
     yield phrase("Name: ", code(choice.name), ".")
     if choice.since is not None:
         yield phrase("Since: ", since_words(site.plan, choice.since), ".")
@@ -464,7 +492,9 @@ def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
 
 
 def _case(plan: Plan, choice: Choice, key: int | str) -> Phrase:
-    """Return the key of a case, with its number if it is a member of an enum."""
+    """Return the key of a case as code; for a choice by an enum, its number and spelled name, or
+    only the key if the enum lacks it.
+    """
     if choice.given is None:
         return code(key)
     values = plan.model.enums[choice.given].values
@@ -473,7 +503,9 @@ def _case(plan: Plan, choice: Choice, key: int | str) -> Phrase:
 
 
 def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
-    """Return the section of an enum."""
+    """Return the EnumSection of an enum: facts, among them what readers do with other numbers, and
+    a row for each value with its number, names, release and description.
+    """
     unknown = (
         "Other numbers are values too: readers keep them."
         if enum.keep_unknown
@@ -502,7 +534,9 @@ def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
 
 
 def view_section(site: Site, page: str, view: View) -> ViewSection:
-    """Return the section of a view of payloads."""
+    """Return the ViewSection of a view of payloads: facts, a row for each top-level column, and a
+    section for each combination of part layouts that gives rows.
+    """
     return ViewSection(
         name=anchor_of(view),
         title=site.title(view.name),
@@ -514,7 +548,9 @@ def view_section(site: Site, page: str, view: View) -> ViewSection:
 
 
 def _facts(site: Site, page: str, view: View) -> Iterator[Phrase]:
-    """Yield the facts about a view: name, parts, and the deciding part."""
+    """Yield facts about a view of payloads as sentences: its name, its parts with links, and the
+    field that decides the kind of a payload, if one does.
+    """
     yield phrase("Name: ", code(view.name), ".")
     parts = [
         phrase(code(name), ", which is ", site.link(page, of)) for name, of in view.parts.items()
@@ -527,7 +563,9 @@ def _facts(site: Site, page: str, view: View) -> Iterator[Phrase]:
 
 
 def _column(column: Column) -> ColumnRow:
-    """Return the row of a column."""
+    """Return the ColumnRow of a column: name, type (members of a list are listed), "yes" if it is
+    nullable, and its description with unit and whether it must be requested.
+    """
     type_ = code(column.type)
     if column.members:
         members = [phrase(code(m.name), " (", code(m.type), ")") for m in column.members]
@@ -543,7 +581,9 @@ def _column(column: Column) -> ColumnRow:
 
 
 def _rows(site: Site, page: str, rows: Rows) -> RowsSection:
-    """Return the section of the rows of one combination of layouts."""
+    """Return the RowsSection of one combination of part layouts: when there are rows, whether there
+    is one for each array element, and the value of each column.
+    """
     of = [
         phrase(code(name), " is ", site.link(page, layout)) for name, layout in rows.parts.items()
     ]

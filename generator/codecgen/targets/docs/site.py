@@ -50,8 +50,8 @@ class Site:
         return f"{'' if home == page else relative(home, page)}#{'-'.join((name, *parts))}"
 
     def title(self, name: str) -> str:
-        """Return a name as a title: ``record_batch`` gives ``Record batch``; kinds of documents such as ``kip`` become
-        upper case.
+        """Return a name as a title: ``record_batch`` gives ``Record batch``. A word that is a kind
+        of document in the manifest's links, such as ``kip``, becomes upper case.
         """
         words = [
             w.upper() if w in self.plan.manifest.links else w for w in re.split("[_-]+", name) if w
@@ -60,7 +60,10 @@ class Site:
         return text[:1].upper() + text[1:]
 
     def link(self, page: str, name: str, label: str | None = None) -> Phrase:
-        """Return a name as a link to its description, or as code if its address is not known."""
+        """Return ``label``, by default the name, as a link to the description of the declaration
+        ``name``, as seen from ``page``. A name of another directory becomes a web link, or code if
+        its web address is not known.
+        """
         label = name if label is None else label
         if not is_used(name):
             return link(label, self.href(page, name))
@@ -68,7 +71,10 @@ class Site:
         return web_link(label, address) if address else code(label)
 
     def address(self, name: str) -> str:
-        """Return the web address at which another schema directory describes a name, or ``""`` if it does not say."""
+        """Return the web address at which another schema directory describes ``name``
+        (``weather.reading``), or ``""`` if its manifest gives no address. Raise KeyError if that
+        directory lacks the name.
+        """
         before, _, own = name.rpartition(".")
         model = self.plan.model.uses[before].model
         thing = model.layouts.get(own) or model.enums.get(own) or model.choices[own]
@@ -86,10 +92,11 @@ def make_site(
     today: str | None = None,
     folders: Collection[str] = (),
 ) -> Site:
-    """Return the site of a plan. Its pages have the suffix of ``index_name``.
+    """Return the Site of a plan with a page for each YAML file below ``root``, with the suffix of
+    ``index_name``. With ``today`` and ``folders``, files of other folders get no page; links to
+    them lead to the current site ``today``.
 
-    For a site as of an old release, ``today`` is the root of the current pages. ``folders`` limits its pages to some
-    folders of schemas; links to other declarations then lead to the current pages. All folders get pages if it is
+    ``today`` is the root of the current pages, for a site as of an old release. All folders get pages if ``folders`` is
     empty.
     """
     suffix = PurePosixPath(index_name).suffix
@@ -123,7 +130,9 @@ class Group:
 
 
 def groups(plans: tuple[LayoutPlan, ...]) -> list[Group]:
-    """Return the versions of a layout in groups that look alike, in order."""
+    """Return the versions of a layout as Groups of consecutive versions with equal field plans,
+    oldest first. With a single group, its words and key are empty.
+    """
     alike: list[list[LayoutPlan]] = []
     for plan in plans:
         if alike and alike[-1][-1].fields == plan.fields:
@@ -140,7 +149,9 @@ def groups(plans: tuple[LayoutPlan, ...]) -> list[Group]:
 
 
 def version_words(versions: tuple[int, ...]) -> str:
-    """Return ``Version 0`` or ``Versions 0 to 2``, or ``""`` for a layout without versions."""
+    """Return ``Version 0``, or ``Versions 0 to 2`` (the first and the last) for several, or ``""``
+    if ``versions`` is empty.
+    """
     if not versions:
         return ""
     if len(versions) == 1:
@@ -149,7 +160,9 @@ def version_words(versions: tuple[int, ...]) -> str:
 
 
 def layouts_using(plan: Plan, name: str) -> list[str]:
-    """Return the names of the layouts and choices that hold or name a declaration, sorted."""
+    """Return the sorted names of the layouts and choices that use the declaration ``name``: as a
+    held layout, an enum of a field or bit, a choice of a field, a case, or the deciding enum.
+    """
     found = set()
     for layout in plan.model.layouts.values():
         if any(ref.layout == name for ref in plan.model.references(layout)):
@@ -171,7 +184,9 @@ def held_layouts(plan: Plan, layout: Layout) -> list[str]:
 
 
 def directories(plan: Plan, thing: Layout | Choice) -> dict[str, UsedDirectory]:
-    """Return the other schema directories whose declarations are named, by their names before the dot."""
+    """Return the other schema directories whose layouts, enums or choices ``thing`` names, by the
+    part of the names before the last dot, sorted.
+    """
     names: set[str | None] = set()
     if isinstance(thing, Layout):
         names = {ref.layout for ref in plan.model.references(thing)}
@@ -184,7 +199,9 @@ def directories(plan: Plan, thing: Layout | Choice) -> dict[str, UsedDirectory]:
 
 
 def kind(thing: Declared) -> str:
-    """Return "draft", "layout", "text", "enum" or "choice"."""
+    """Return the kind of a declaration: ``"draft"`` for a layout that never shipped, otherwise
+    ``"layout"``, ``"text"``, ``"enum"`` or ``"choice"``.
+    """
     if isinstance(thing, Layout):
         return "draft" if thing.draft is not None else "layout"
     if isinstance(thing, Text):
@@ -193,7 +210,9 @@ def kind(thing: Declared) -> str:
 
 
 def type_phrase(site: Site, page: str, type_: FieldType) -> Phrase:
-    """Return a type in words, with links to its layouts."""
+    """Return a field type in words, as seen from ``page``, with links to the layouts and choices in
+    it.
+    """
     return phrase(
         *(
             site.link(page, piece.layout, str(piece)) if isinstance(piece, Reference) else piece
@@ -207,7 +226,9 @@ PageItem = Declared | View
 
 
 def items_by_file(plan: Plan) -> Mapping[str, tuple[PageItem, ...]]:
-    """Return the declarations and views of payloads of each YAML file that pages describe, in the order of the file."""
+    """Return the declarations of each YAML file and the views of payloads whose parts the plan has,
+    files sorted, each in the order of its file. Views of entries have no page.
+    """
     out: dict[str, list[PageItem]] = {file: list(found) for file, found in plan.modules().items()}
     for view in plan.model.views.values():
         if view.parts and has_all_parts(plan, view):

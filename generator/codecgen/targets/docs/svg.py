@@ -49,7 +49,9 @@ class Picture:
 
 
 def svg_file(picture: Picture, mark: str) -> str:
-    """Return a picture as an SVG file with colors for light and dark pages."""
+    """Return a picture as the text of an SVG file with title, description, and colors for light and
+    dark pages. ``mark`` is a comment in it and is not escaped.
+    """
     width, height = picture.width, picture.height
     return "\n".join(
         [
@@ -77,7 +79,10 @@ def text(
     at: str = "middle",
     room: float = 0,
 ) -> str:
-    """Return a line of text; with ``room`` it is squeezed into that width if it is too wide."""
+    """Return an SVG text element at ``x``, ``y``, with escaped words. With ``room`` (in pixels, 0:
+    unlimited), words that are estimated to be wider are squeezed into that width. ``at`` is the
+    text anchor.
+    """
     fit = ""
     if room and len(words) * size * CHAR > room:
         fit = f' textLength="{_n(room)}" lengthAdjust="spacingAndGlyphs"'
@@ -93,7 +98,9 @@ def _n(x: float) -> str:
 
 
 def _label(x: float, y: float, width: float, words: list[str], below: str) -> list[str]:
-    """Return a name in the middle of a box, in at most two lines, with a smaller line below it."""
+    """Return the SVG elements for a name in the middle of a box of height ROW, on one or two lines,
+    and for the smaller line ``below`` under it unless that is empty.
+    """
     lines = _break_name(words, width - 8, 12)
     height = 14 * len(lines) + (11 if below else 0)
     top = y + (ROW - 4 - height) / 2 + 11
@@ -108,8 +115,9 @@ def _label(x: float, y: float, width: float, words: list[str], below: str) -> li
 
 
 def _break_name(words: list[str], room: float, size: int) -> list[str]:
-    """Return the words joined by ``_`` as one line, or as two lines if one is wider than ``room``
-    at the font size ``size``.
+    """Return the words joined by ``_`` as one line; as two lines of similar length, the first
+    ending in ``_``, if one line is wider than ``room`` pixels at the font size ``size`` and there
+    are several words.
     """
     whole = "_".join(words)
     if len(whole) * size * CHAR <= room or len(words) == 1:
@@ -136,7 +144,10 @@ class _Segment:
 
 
 def byte_picture(layout: LayoutPlan, title: str) -> Picture:
-    """Return the picture of the bytes of a layout, eight in a row: fixed fields to scale, the others after them."""
+    """Return the Picture of a layout's bytes, 8 per row: fields at fixed offsets to scale, then the
+    fields after them, of estimated width. Stripes mark the ranges of lengths and checksums. Tagged
+    fields are not shown.
+    """
     segments, row_offsets = _segments(layout)
     stripes = _stripes(layout)
     rows = len(row_offsets)
@@ -165,7 +176,10 @@ def byte_picture(layout: LayoutPlan, title: str) -> Picture:
 
 
 def _segments(layout: LayoutPlan) -> tuple[list[_Segment], list[int | None]]:
-    """Return the boxes to draw, and the byte at which each row begins (None after the fixed fields)."""
+    """Return the boxes to draw, and the byte offset of each row (None after the fixed fields). A
+    fixed field gets a box in each row that it touches; from the first optional or variable field
+    on, fields get boxes of estimated width.
+    """
     segments: list[_Segment] = []
     end = 0
     loose: list[FieldPlan] = []
@@ -194,7 +208,9 @@ def _segments(layout: LayoutPlan) -> tuple[list[_Segment], list[int | None]]:
 
 
 def _loose_width(fp: FieldPlan) -> float:
-    """Return the number of cells for a field without a fixed place."""
+    """Return the width, in cells of one byte, of the box of a field without a fixed place: a whole
+    row (8) for an array, otherwise 1.5 to 8, in half cells, as its texts need.
+    """
     if isinstance(fp.field.type, ArrayType):
         return PER_ROW
     words = max(len(fp.name) * 12, len(_small_line(fp)) * 9) * CHAR + 16
@@ -203,7 +219,9 @@ def _loose_width(fp: FieldPlan) -> float:
 
 
 def _small_line(fp: FieldPlan) -> str:
-    """Return the small line in the box of a field without a fixed place: its size."""
+    """Return the text under the name of a field without a fixed place: its size in words, for an
+    array its count or length and its elements; with ", not always" if the field is conditional.
+    """
     words = size_words(fp)
     if isinstance(fp.field.type, ArrayType):
         prefix, between, _ = words.rpartition(", + ")
@@ -222,7 +240,10 @@ def _small_line(fp: FieldPlan) -> str:
 
 
 def _draw(s: _Segment, stripes: list[tuple[str, frozenset[str]]]) -> list[str]:
-    """Return the box of a segment with its name and stripes."""
+    """Return the SVG elements of a segment: a box (dashed without a fixed place), its name, and
+    stripes for the ranges that contain the field. Side segments of a field show ``…`` instead of
+    the name.
+    """
     x, y = LEFT + s.first * CELL, TOP + s.row * ROW
     width = (s.last - s.first) * CELL
     css = "box" if s.fixed else "soft"
@@ -241,7 +262,9 @@ def _draw(s: _Segment, stripes: list[tuple[str, frozenset[str]]]) -> list[str]:
 
 
 def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
-    """Return the words and the fields of each range that a length measures or a checksum covers."""
+    """Return, for each field range that a length measures or a checksum covers, a caption and the
+    names of its fields; ``[]`` if there are none.
+    """
     out = []
     for fp in layout.fields:
         measured = () if fp.measures is None else layout.field_range(fp.measures)
@@ -256,7 +279,9 @@ def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
 
 
 def byte_description(layout: LayoutPlan) -> str:
-    """Return the picture of the bytes as a sentence."""
+    """Return the picture of a layout's bytes as a sentence for readers who cannot see it: name and
+    size of each field in order, without tagged fields.
+    """
     parts = []
     for fp in layout.in_order:
         size = size_words(fp)
@@ -269,8 +294,8 @@ def byte_description(layout: LayoutPlan) -> str:
 
 
 def bit_picture(base: str, members: tuple[BitMember, ...], title: str, description: str) -> Picture:
-    """Return the picture of the bits of an integer, most significant on the left, with a line from each member to its
-    name.
+    """Return the Picture of the bits of an integer of the type ``base``, most significant bit on
+    the left, with a line from each member to its bits and name. Reserved members are drawn dashed.
     """
     count = SCALARS[base].bits
     cell = min(40.0, 640 / count)

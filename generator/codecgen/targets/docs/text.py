@@ -62,7 +62,9 @@ Piece = PlainText | Code | Link | Anchor | Break
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A sequence of pieces. A phrase without pieces is false."""
+    """A sequence of pieces for a page: plain text, code, links, anchors and line breaks. A phrase
+    without pieces is false.
+    """
 
     pieces: tuple[Piece, ...] = ()
 
@@ -76,7 +78,9 @@ class Phrase:
 
 
 def _piece_text(piece: Piece) -> str:
-    """Return a piece as plain text."""
+    """Return a piece of a phrase as plain text: the text, code or label of the piece, a space for a
+    line break, ``""`` for an anchor.
+    """
     match piece:
         case PlainText(text):
             return text
@@ -94,7 +98,9 @@ BREAK = Phrase((Break(),))
 
 
 def as_phrase(text: object) -> Phrase:
-    """Return a value as a phrase of plain words, with white space reduced to single spaces; a phrase itself unchanged."""
+    """Return a value as a Phrase of plain text, with white space reduced to single spaces; an empty
+    Phrase for blank text. A Phrase is returned unchanged.
+    """
     if isinstance(text, Phrase):
         return text
     words = " ".join(str(text).split())
@@ -122,7 +128,9 @@ def link(label: str, target: str) -> Phrase:
 
 
 def web_link(label: str, address: str) -> Phrase:
-    """Return a link to a web page; plain text if the address is not ``http`` or ``https``."""
+    """Return a Phrase that links ``label`` to a web page; plain text if the address is not ``http``
+    or ``https`` with a host.
+    """
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         return as_phrase(label)
@@ -135,7 +143,9 @@ def anchor(name: str) -> Phrase:
 
 
 def phrase(*parts: str | Phrase) -> Phrase:
-    """Return parts joined without anything between them."""
+    """Return one Phrase of all parts, joined without anything between them. Text is kept with its
+    blanks; empty text adds nothing.
+    """
     out: list[Piece] = []
     for part in parts:
         out += part.pieces if isinstance(part, Phrase) else [PlainText(part)] if part else []
@@ -143,7 +153,9 @@ def phrase(*parts: str | Phrase) -> Phrase:
 
 
 def join(parts: Iterable[str | Phrase], between: str | Phrase = " ") -> Phrase:
-    """Return parts joined by ``between``; empty parts are left out."""
+    """Return one Phrase of the parts joined by ``between``. Empty parts are left out; white space
+    in text parts is reduced to single spaces.
+    """
     out: list[str | Phrase] = []
     for part in parts:
         if words := as_phrase(part):
@@ -152,7 +164,9 @@ def join(parts: Iterable[str | Phrase], between: str | Phrase = " ") -> Phrase:
 
 
 def join_list(parts: Iterable[str | Phrase], word: str = "and") -> Phrase:
-    """Return ``a, b and c``; ``word`` is the word before the last item."""
+    """Return ``a, b and c`` as a Phrase; ``word`` is the word before the last item. One item is
+    returned alone, none as an empty Phrase.
+    """
     items = [as_phrase(part) for part in parts]
     if len(items) < 2:
         return phrase(*items)
@@ -171,7 +185,9 @@ def release(plan: Plan, number_: str) -> Phrase:
 
 
 def references(plan: Plan, since: Since | None) -> list[Phrase]:
-    """Return links to the documents that introduced something."""
+    """Return links, such as ``KIP-98``, to the documents of a ``since``, in order; plain text if
+    the manifest has no web address for a kind of document. Return ``[]`` for None.
+    """
     out = []
     for kind, numbers in since.references if since else ():
         for n in numbers:
@@ -181,7 +197,9 @@ def references(plan: Plan, since: Since | None) -> list[Phrase]:
 
 
 def since_words(plan: Plan, since: Since | None) -> Phrase:
-    """Return the release and documents of a ``since``: ``Kafka 3.1.0 (KIP-534)``; an empty phrase for None."""
+    """Return the release and the documents of a ``since``: ``Kafka 3.1.0 (KIP-534)``; only the
+    documents if it has no release; an empty Phrase for None.
+    """
     if since is None:
         return Phrase()
     links = references(plan, since)

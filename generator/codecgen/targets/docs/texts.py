@@ -66,7 +66,9 @@ class TextSection:
 
 
 def text_section(site: Site, text: Text, worked: Sequence[WorkedText]) -> TextSection:
-    """Return everything that a page shows about a text file."""
+    """Return the TextSection of a text file: facts, notation, and a row for each value. Readers and
+    examples are empty on a brief site.
+    """
     full = not site.brief
     return TextSection(
         name=text.name,
@@ -82,7 +84,9 @@ def text_section(site: Site, text: Text, worked: Sequence[WorkedText]) -> TextSe
 
 
 def _facts(site: Site, text: Text) -> Iterator[Phrase]:
-    """Yield the facts about a text file: name, release, encoding and line ends."""
+    """Yield facts about a text file as sentences: name, release if dated, encoding, then for
+    properties the treatment of other keys, for lines their ends and whether the file may be empty.
+    """
     yield phrase("Name: ", code(text.name), ".")
     if text.since is not None:
         yield phrase("Since: ", since_words(site.plan, text.since), ".")
@@ -104,7 +108,9 @@ def _facts(site: Site, text: Text) -> Iterator[Phrase]:
 
 
 def _notation(text: Text) -> Iterator[str]:
-    """Yield the lines of the text with names in angle brackets for its values."""
+    """Yield the lines of the text with ``<name>`` for each value: labels and constants as they are,
+    repeated lines once with their count, and properties as ``key=<name>``.
+    """
     for line in text.lines:
         if isinstance(line, EachLine):
             values = line.separator.join(f"<{value.name}>" for value in line.values)
@@ -118,7 +124,9 @@ def _notation(text: Text) -> Iterator[str]:
 
 
 def _rows(site: Site, text: Text) -> Iterator[TextRow]:
-    """Yield a row for each value."""
+    """Yield a TextRow for each value of a text: lines by number, repeated lines with a row of their
+    own before their values, and properties by key.
+    """
     number = 0
     for line in text.lines:
         number += 1
@@ -138,7 +146,9 @@ def _rows(site: Site, text: Text) -> Iterator[TextRow]:
 
 
 def _row(text: Text, path: str, value: TextValue, place: Phrase) -> TextRow:
-    """Return the row of a value with its meaning and rules."""
+    """Return the TextRow of a value: anchor, name, ``place``, form, and its meaning with constant,
+    unit, default and rules, each if declared.
+    """
     words: list[str | Phrase] = [as_phrase(value.doc)] if value.doc else []
     if value.const is not None:
         words.append(phrase("Always ", code(value.const), "."))
@@ -157,7 +167,9 @@ def _row(text: Text, path: str, value: TextValue, place: Phrase) -> TextRow:
 
 
 def _form(value: TextValue) -> Phrase:
-    """Return the spelling of a value in words."""
+    """Return the spelling of a value in words: a decimal number with its bits and sign, a Base64
+    uuid, text without blanks, or text.
+    """
     if value.kind == "decimal":
         scalar = SCALARS[value.of]
         sign = "" if scalar.signed else ", not negative"
@@ -168,7 +180,9 @@ def _form(value: TextValue) -> Phrase:
 
 
 def _readers(text: Text) -> Iterator[ReaderRow]:
-    """Yield what strict and lenient readers do with each unusual spelling."""
+    """Yield a ReaderRow for each unusual spelling that lenient readers accept, in the whole text or
+    in certain lines or keys: strict readers refuse it, lenient ones note it.
+    """
     for freedom, words in TEXT_FREEDOMS.items():
         if freedom in text.accepts:
             yield ReaderRow(as_phrase("the text"), as_phrase(words), REFUSED, NOTED)
@@ -186,7 +200,9 @@ def _example(worked: WorkedText) -> TextExampleSection:
 
 
 def _dump(worked: WorkedText) -> Iterator[str]:
-    """Yield the lines of an example with their numbers, first bytes and values."""
+    """Yield each line of an example with its number from 1, the offset of its first byte, its text,
+    and ``path = value`` for the values in it. The text is padded to at most 48 characters, not cut.
+    """
     lines = worked.data.split(b"\n")
     if not lines[-1]:
         lines.pop()

@@ -17,7 +17,10 @@ KAITAI = "sets/kaitai"
 
 
 def emit(plan: Plan, templates: Mapping[str, str]) -> Emitted:
-    """Return the files that templates (text by path) produce, at the paths that their names say."""
+    """Return the files that templates (text by path) produce, at the paths that their names give.
+    Return only C034 findings if a name has an unknown placeholder or two templates produce the same
+    file, and only a C033 finding if a template cannot be rendered.
+    """
     wrong = [_unknown_placeholder(name, word) for name in templates for word in unknown_names(name)]
     if wrong:
         return Emitted({}, tuple(wrong))
@@ -47,7 +50,9 @@ def _unknown_placeholder(template: str, word: str) -> Diagnostic:
 
 
 def _find_path_collisions(found: tuple[Output, ...]) -> list[Diagnostic]:
-    """Return a C034 finding for each file that two templates produce, also if the names differ in case only."""
+    """Return a C034 finding for each file whose path an earlier file already has, compared without
+    case; ``[]`` if there are none.
+    """
     taken: dict[str, Output] = {}
     out = []
     for output in found:

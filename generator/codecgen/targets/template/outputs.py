@@ -85,7 +85,11 @@ def unknown_names(template: str) -> list[str]:
 
 
 def outputs(root: Root, templates: Iterable[str]) -> tuple[Output, ...]:
-    """Return the files that templates produce. Templates whose names begin with ``_`` are for others to include."""
+    """Return an Output for each file that templates produce, sorted by template. A placeholder such
+    as ``{{layout}}`` in the name gives one file for each declaration of that kind, otherwise one in
+    all. Skip templates whose file name begins with ``_``. Raise KeyError for an unknown
+    placeholder.
+    """
     out: list[Output] = []
     for template in sorted(templates):
         if template.rpartition("/")[2].startswith("_"):

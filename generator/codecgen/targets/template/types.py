@@ -46,7 +46,9 @@ _NOTHING = view.Type(
 
 
 def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> view.Type:
-    """Return the description of a field's type."""
+    """Return the view.Type of a field's type; its ``kind`` says which attributes are set.
+    ``around`` is the layout version of the field, which determines the version of held layouts.
+    """
     match type_:
         case field_types.ScalarType(name, enum, only):
             return replace(number(name), enum=enum, only=only)
@@ -89,7 +91,9 @@ def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> vie
 
 
 def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view.Type:
-    """Return an array type as templates see it: a :class:`view.Type` of kind ``array``."""
+    """Return the view.Type of an array, of kind ``array``: its element type, how its end or number
+    of elements is known, null, and compression.
+    """
     element = array.element
     return replace(
         _NOTHING,
@@ -122,7 +126,10 @@ def version_name(plan: LayoutPlan) -> str:
 
 
 def number(name: str) -> view.Type:
-    """Return the description of a number, a boolean or a uuid by its name in the schema language."""
+    """Return the view.Type of a scalar by its name in the schema language: a fixed ``size`` in
+    bytes, or for a varint ``max_size`` and whether it is compact. Raise AssertionError for an
+    unknown name.
+    """
     scalar = find_scalar(name)
     assert scalar is not None
     found = replace(_NOTHING, kind=scalar.kind, name=name, signed=scalar.signed)
@@ -132,7 +139,9 @@ def number(name: str) -> view.Type:
 
 
 def bits_of(plan: Plan, members: tuple[field_types.BitMember, ...]) -> tuple[view.Bit, ...]:
-    """Return the members of a field of bits, lowest first."""
+    """Return a view.Bit for each member of a field of bits, lowest bit first, with its mask in the
+    whole number.
+    """
     return tuple(
         view.Bit(
             name=m.name,
@@ -154,7 +163,10 @@ def bits_of(plan: Plan, members: tuple[field_types.BitMember, ...]) -> tuple[vie
 def _compression(
     plan: Plan, around: LayoutPlan, c: field_types.Compression | None
 ) -> view.Compression | None:
-    """Return the description of a compression, or None if there is none."""
+    """Return the view.Compression of an array: the expression that names the codec, the allowed
+    codecs, the variants that apply to the version of ``around``, and the limit in bytes. Return
+    None if ``c`` is None.
+    """
     by = expression(c.by) if c is not None else None
     if c is None or by is None:
         return None
@@ -169,7 +181,9 @@ def _compression(
 
 
 def expression(found: Expression | None) -> view.Expression | None:
-    """Return an expression as text with the fields that it names, or None without one."""
+    """Return the view.Expression of an expression: its text in the schema language, and the paths
+    of fields in it, each once. Return None if ``found`` is None.
+    """
     if found is None:
         return None
     names = tuple(dict.fromkeys(str(path) for path in found.paths()))
@@ -177,7 +191,9 @@ def expression(found: Expression | None) -> view.Expression | None:
 
 
 def since(plan: Plan, found: field_types.Since | None) -> view.Since | None:
-    """Return the release and documents of a ``since``, or None without one."""
+    """Return the view.Since of a ``since``: its release, and its documents with labels such as
+    ``KIP-98``, and web addresses if the manifest has them. Return None if ``found`` is None.
+    """
     if found is None:
         return None
     links = plan.manifest.links

@@ -24,7 +24,9 @@ _WIDEST = 200
 
 
 class Writer:
-    """Writes the files of a set of templates. ``warnings`` has what templates say that they leave out."""
+    """Renders the files of a set of user templates. ``warnings`` has what templates say that they
+    leave out.
+    """
 
     def __init__(self, root: Root, templates: Mapping[str, str]) -> None:
         self._templates = templates
@@ -38,7 +40,9 @@ class Writer:
         return tuple(self._warnings)
 
     def write(self, output: Output) -> str:
-        """Return the text of a file; raise RenderError if the template fails."""
+        """Return the text of a file, with printed values escaped as the suffix of its path
+        requires. Raise RenderError if the template fails, or prints None or unescaped schema text.
+        """
         suffix = PurePosixPath(output.path).suffix.lower()
         if suffix not in self._renderers:
             finalize = _printer(ESCAPES.get(suffix))
@@ -47,8 +51,9 @@ class Writer:
         return self._renderers[suffix].render(output.template, **values)
 
     def _warn(self, thing: Any, *words: object) -> str:
-        """Add a warning that a part of the declaration ``thing`` is left out, and return ``""``. Raise TypeError if it
-        has no place.
+        """Add a warning with the text ``words`` at the place of the declaration ``thing``, once,
+        and return ``""``. Raise TypeError if ``thing`` has no place in a schema file. Templates
+        call this function as ``warn``.
         """
         place = getattr(thing, "place", None)
         if not isinstance(place, Place):
@@ -59,7 +64,10 @@ class Writer:
 
 
 def _printer(escape: Callable[[str], str] | None) -> Callable[[Any], Markup]:
-    """Return the function that prints values, escaped by ``escape``. Without it, words of the schema need a filter."""
+    """Return the function that prints values in templates: it escapes text and numbers with
+    ``escape``, or, if that is None, prints them unchanged. It raises TypeError for None, for values
+    of other types, and, without ``escape``, for schema text.
+    """
 
     def printed(value: Any) -> Markup:
         """Return a value as markup; raise TypeError for None and for values that are no text or number."""

@@ -46,7 +46,9 @@ def min_size_of(plan: Plan, case: CasePlan) -> int:
 
 
 def bytes_to_fixed(entry: LayoutPlan) -> int:
-    """Return the offset after the last unconditional field of ``entry`` that has a fixed offset and size."""
+    """Return the offset, in bytes, after the last unconditional field of ``entry`` that has a fixed
+    offset and size, or 0 if it has none.
+    """
     ends = [
         (fp.offset or 0) + (fp.size or 0)
         for fp in entry.fields
@@ -62,8 +64,8 @@ def base_type(f: Field) -> str:
 
 
 def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
-    """Return a condition of a view as a test on the entry; None for None. Raise Unsupported, which
-    names ``f``, if kernels cannot express it.
+    """Return a condition of a view as a test on fields of the entry, with constants folded; None if
+    ``value`` is None. Raise Unsupported, which names ``f``, if kernels cannot express it.
     """
     if value is None:
         return None
@@ -74,7 +76,9 @@ def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
 
 
 class ArrayOpener:
-    """Emitter of the code that stores in the index what pass 2 needs of an entry whose array holds rows."""
+    """Emits kernel code that reads an entry up to the array whose elements are rows, and stores
+    what pass 2 needs for the rows in the entry's index row.
+    """
 
     def __init__(
         self,
@@ -97,8 +101,9 @@ class ArrayOpener:
         self.full_check = full_check
 
     def emit(self, end: Expr) -> None:
-        """Emit the read of the entry up to its rows, and store what pass 2 needs. Raise Unsupported
-        if kernels cannot read a field.
+        """Emit the read and the checks of the entry up to its rows, and store its fields, codec and
+        row count in the index. Raise Unsupported if the array is not the last field, is of fixed
+        length, or holds anything but one layout, or if kernels cannot read a field before it.
         """
         case, code, reader, slots = self.case, self.code, self.reader, self.kernels.slots
         assert case.array is not None
@@ -165,8 +170,9 @@ class ArrayOpener:
         code.give(1)
 
     def count(self, type_: ArrayType, f: Field, end: Expr) -> Expr | None:
-        """Emit the read of the element count, and return its expression; None if the entry states
-        no count. A null array counts 0. Raise Unsupported if kernels cannot read the count.
+        """Emit the read of the element count and return its variable; a null array counts 0. Return
+        None, and emit nothing, if the entry states no count. The kernel fails if the count is
+        negative or above ``most``. Raise Unsupported if kernels cannot read the count or its null.
         """
         found: Expr | None = None
         if type_.count is not None:
@@ -190,8 +196,9 @@ class ArrayOpener:
         return found
 
     def name_codec(self, codec: Var, fields: Fields, f: Field) -> None:
-        """Emit the assignment of the codec number to ``codec``. Raise Unsupported if kernels cannot
-        express the value that names the codec.
+        """Emit the assignment of the number of the compression codec to ``codec``. Raise
+        Unsupported if kernels cannot express the value that names the codec, or if its 0 does not
+        mean uncompressed.
         """
         assert self.case.array is not None and self.case.array.codec is not None
         if 0 in self.case.codecs and self.case.codecs[0] is not None:
@@ -203,8 +210,9 @@ class ArrayOpener:
         self.code.assign(codec, value)
 
     def checksums(self, end: Expr, codec: Expr) -> None:
-        """Emit the checks of checksums, for compressed rows only; others are checked when the rows
-        are read. Raise Unsupported if the range of a checksum does not end with the rows.
+        """Emit the comparison of the pending checksums if the rows are compressed; pass 2 compares
+        those of uncompressed rows. Note in the index which case applies. Raise Unsupported if the
+        range of a checksum does not end with the rows.
         """
         code, reader, checked = self.code, self.reader, self.row + self.kernels.slots["CHECKED"]
         for c, after in reader.pending:

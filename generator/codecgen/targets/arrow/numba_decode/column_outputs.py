@@ -67,7 +67,9 @@ class Slots:
 
 
 class ColumnOutputs:
-    """Emits code that writes values into columns. Nothing is written to a column whose addresses are 0.
+    """Emits kernel code that writes values into the Arrow buffers of columns. At run time, nothing
+    is written to a column whose buffer addresses are 0 (it was not requested). Buffers of bools and
+    validity begin with all bits set.
 
     Attributes:
         row: Entry of the index that a failure is noted in.
@@ -102,7 +104,9 @@ class ColumnOutputs:
             self.named = {(ITEM, name): leaf for name, leaf in sources.fields.items()}
 
     def target_of(self, leaf: Leaf) -> Target:
-        """Return the variables of a column; repeated calls return the same ones."""
+        """Return the Target (the kernel's variables for addresses, totals and room) of a column.
+        Repeated calls return the same Target.
+        """
         if leaf.index not in self.targets:
             words = ("data", "validity", "offsets", "at", "room", "nulls")
             made = (Var(f"{leaf.name}_{word}") for word in words)
@@ -137,7 +141,10 @@ class ColumnOutputs:
     # ------------------------------------------------------------ what is written
 
     def load_slots(self, out: Var, state: Var, room: Var | None, leaves: list[Leaf]) -> None:
-        """Emit code that loads the addresses and totals of ``leaves`` from the tables. Without ``room`` no limits are loaded."""
+        """Emit loads of the buffer addresses and written totals of ``leaves`` from the tables at
+        ``out`` and ``state``, and of the capacities from ``room`` unless it is None. Null counts
+        are loaded for nullable columns only.
+        """
         for leaf in leaves:
             t, slots = self.target_of(leaf), self.slots[leaf.index]
             for variable, table, slot in (
@@ -151,14 +158,18 @@ class ColumnOutputs:
                 self.code.assign(variable, call("load_i64_le", table + slot))
 
     def write_null(self, target: Target) -> None:
-        """Emit code that marks the value as null and counts it. Emits nothing for a column that is not nullable."""
+        """Emit code that marks the value at the current position as null and adds 1 to the column's
+        null count. Emit nothing for a column that is not nullable.
+        """
         if target.leaf.column.nullable:
             self.code.add(target.nulls, 1)
             with self.code.when(target.validity):
                 self.code.do("clear_bit", target.validity, self.position_of(target))
 
     def end_value(self, target: Target | None) -> None:
-        """Emit code that writes the offset after a value of variable size."""
+        """Emit the write of the Arrow offset after a value of bytes or a list. Emit nothing if
+        ``target`` is None.
+        """
         if target is not None:
             with self.code.when(target.offsets):
                 place = target.offsets + Num(4) * self.position_of(target) + 4
@@ -170,7 +181,9 @@ class ColumnOutputs:
         self.write_empty(target)
 
     def write_empty(self, target: Target) -> None:
-        """Emit code that writes 0, false or an empty value, members of structs included."""
+        """Emit the write of an empty value without marking it null: 0, false, a uuid of zeros,
+        empty bytes or list; a struct writes the empty values of its members.
+        """
         type_ = target.leaf.column.type
         if type_ in WIDTHS or type_ == "bool":
             self.write_number(target.leaf, Num(0), None, FALSE)
@@ -200,8 +213,9 @@ class ColumnOutputs:
         return place, place + UUID // 2
 
     def write_bytes(self, target: Target, p: Expr, n: Expr) -> None:
-        """Emit code that copies ``n`` bytes at the address ``p`` to the column. The kernel returns
-        0 if the buffer has no room.
+        """Emit the copy of ``n`` bytes from the address ``p`` to the end of the column's data, and
+        add ``n`` to its total. The kernel returns 0 if the bytes exceed the column's room. A column
+        that was not requested is only counted.
         """
         with self.code.when(target.offsets):
             with self.code.when(n > target.room - target.at):
@@ -215,7 +229,9 @@ class ColumnOutputs:
             self.code.give(0)
 
     def write_number(self, leaf: Leaf, value: Expr, null: Expr | None, truth: Expr) -> None:
-        """Emit code that writes a number.
+        """Emit the write of a number or bool at the current position. A bool column clears its bit
+        if ``truth`` is false and is otherwise unchanged. If ``null`` is not None and the column is
+        nullable, also mark the value as null when that condition holds.
 
         Args:
             leaf: The column.
@@ -250,7 +266,10 @@ class ColumnOutputs:
         state: Var,
         rows: tuple[Var, Var],
     ) -> None:
-        """Emit code that writes the same number into ``rows[1]`` rows from the row ``rows[0]`` on."""
+        """Emit the write of one number or bool into ``rows[1]`` rows from row ``rows[0]`` on. If
+        ``null`` is not None and the column is nullable, also mark these rows as null when that
+        condition holds; ``state`` is the table with the null counts.
+        """
         t = self.target_of(leaf)
         if leaf.column.type == "bool":
             with self.code.when(all_of([t.data, invert(truth)])):
@@ -263,7 +282,9 @@ class ColumnOutputs:
                 self.fill_null(leaf, state, rows)
 
     def fill_null(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
-        """Emit code that marks a range of rows as null and counts them."""
+        """Emit code that marks ``rows[1]`` rows from row ``rows[0]`` on as null, and adds them to
+        the column's null count in the table ``state``.
+        """
         t = self.target_of(leaf)
         place = state + self.slots[leaf.index].nulls
         self.code.do("store_64", place, call("load_i64_le", place) + rows[1])
@@ -277,7 +298,10 @@ class ColumnOutputs:
         self.fill_empty(leaf, state, rows)
 
     def fill_empty(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
-        """Emit code that fills a range of rows with empty values, members of structs included."""
+        """Emit the write of empty values into ``rows[1]`` rows from row ``rows[0]`` on: equal
+        offsets for bytes and lists, zeros for uuids and for numbers inside structs, recursively for
+        structs. Emit nothing for a top-level number or bool.
+        """
         t, type_ = self.target_of(leaf), leaf.column.type
         if type_ == "struct":
             for inner in self.targets_inside(t):
@@ -290,7 +314,9 @@ class ColumnOutputs:
             self.fill_zeros(t, rows)
 
     def fill_zeros(self, target: Target, rows: tuple[Var, Var]) -> None:
-        """Emit code that fills a range of rows with 0 or false."""
+        """Emit the write of 0, false or a uuid of zeros into ``rows[1]`` rows from row ``rows[0]``
+        on.
+        """
         type_, (first, count) = target.leaf.column.type, rows
         with self.code.when(target.data):
             if type_ == "bool":

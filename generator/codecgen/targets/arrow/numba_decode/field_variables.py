@@ -39,7 +39,9 @@ def is_raw(f: Field) -> bool:
 
 
 def null_of(type_: ArrayType | BytesType, f: Field) -> int | None:
-    """Return the number that says null, as it is read. Raise Unsupported if it may also be a length or a count."""
+    """Return the number that means null, as kernels read it, or None if the type has no null. Raise
+    Unsupported if that number is not negative, since it may also be a length or count.
+    """
     null = null_as_read(type_)
     if null is not None and null >= 0:
         raise Unsupported(f"null written as {type_.null}", f)
@@ -67,12 +69,16 @@ def load(name: str, place: Expr, f: Field) -> Expr:
 
 @dataclass(slots=True)
 class Variables:
-    """The variables of one function."""
+    """Variables of one generated function, by part (the entry, a row, or a nested layout) and
+    field.
+    """
 
     found: dict[tuple[str, str], Var] = field(default_factory=dict)
 
     def get(self, part: str, name: str) -> Var:
-        """Return the variable of a field, or of a named property of it; repeated calls return the same one."""
+        """Return the variable of a field, or of a named property of it, in ``part`` (the entry, a
+        row, or a nested layout). Repeated calls return the same variable.
+        """
         key = (part, name)
         if key not in self.found:
             self.found[key] = Var(f"{'part' if '/' in part else part}_{name}")
@@ -81,8 +87,8 @@ class Variables:
 
 @dataclass(slots=True)
 class Fields:
-    """What values mean in one part of a kernel. The fields that were asked for gather in ``used``, ends of the array of
-    rows in ``ends``, and in ``places`` what else is known of an entry.
+    """Resolves values of schema expressions to the variables of a kernel, for one part (the entry,
+    a row, or a nested layout). It collects the fields, array ends and places that the values use.
 
     ``part`` is where the fields lie that expressions of ``layout`` name, ``case`` is given for expressions of a view.
     """
@@ -101,9 +107,9 @@ class Fields:
         return Arithmetic(self.leaf)
 
     def constant_finder(self) -> Known:
-        """Return a function that maps a value to its constant if the schema fixes it, otherwise to None.
-
-        Fixed are constant fields and the versions of the layout and of its elements.
+        """Return a function that maps a value to a Literal if the schema fixes it (constant fields,
+        versions of the layout and of its elements), otherwise to None. Fields of the entry have no
+        constants in a header-only case, since kernels do not check them there.
         """
         head = self.case is not None and self.case.rows.header_only
         element = None if self.case is None or self.case.array is None else self.case.element
@@ -126,7 +132,9 @@ class Fields:
         return fold(value, self.constant_finder())
 
     def leaf(self, value: Value) -> Term:
-        """Return a field, bits, place, version or end as a term. Raises Refused if kernels do not have the value."""
+        """Return a known version, place, field, bits or array end as a Term. Raise Refused for
+        other values, and for fields that are no numbers or lie in nested layouts.
+        """
         match value:
             case nodes.VersionValue(version) if version is not None:
                 return Term(Num(version))
@@ -144,7 +152,10 @@ class Fields:
         raise Refused(f"used as a number ({type(value).__name__})")
 
     def end(self, value: nodes.EndValue) -> Term:
-        """Return a field of the first or last element as a term. Raises Refused for other values."""
+        """Return an integer field of an end (such as the first or last element) of the array of
+        rows as a Term, and note it in ``ends``. Raise Refused for another array, for fields that
+        are nested, nullable or no integers, and outside a view's case.
+        """
         inner = value.value
         if (
             self.case is None
@@ -161,7 +172,10 @@ class Fields:
         return Term(self.variables.get(value.end, inner.field.name))
 
     def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
-        """Return the part and the layout that hold the fields of ``owner``."""
+        """Return the part name and the layout that hold the fields of ``owner``: of the row for
+        ``item`` and ``end``, of the entry for ``entry``, if there is a case of a view; otherwise
+        those of this object.
+        """
         if owner in ("item", "end") and self.case is not None:
             return ITEM, self.case.element
         if owner == "entry" and self.case is not None:
@@ -169,7 +183,10 @@ class Fields:
         return self.part, self.layout
 
     def field(self, value: nodes.FieldValue) -> Term:
-        """Return a numeric field as a term with its null condition. Raises Refused for other fields."""
+        """Return a numeric field as a Term with its null condition, and note it in ``used``. Bytes
+        give their size, which is null if it is negative. Raise Refused for fields in nested
+        layouts, fields that the layout lacks, and types that do not fit int64.
+        """
         f = value.field
         part, layout = self.locate_owner(value.owner)
         if value.holders or layout.field(f.name) is None:
@@ -187,7 +204,10 @@ class Fields:
         raise Refused("bytes or a list")
 
     def raw(self, value: nodes.FieldValue, column: str) -> Term | None:
-        """Return the term of a field whose raw bits a column of type ``column`` stores, None for other values."""
+        """Return the Term of a ``u64``, ``f32`` or ``f64`` field whose bits a column of the
+        matching type ``column`` stores unchanged, and note it in ``used``. Return None for other
+        types and for fields in nested layouts.
+        """
         f = value.field
         part, layout = self.locate_owner(value.owner)
         if value.holders or layout.field(f.name) is None or not isinstance(f.type, ScalarType):
@@ -198,7 +218,9 @@ class Fields:
         return Term(self.variables.get(part, f.name), self.absence(value, part, layout))
 
     def absence(self, value: nodes.FieldValue, part: str, layout: LayoutPlan) -> Expr | None:
-        """Return the condition that an optional field is absent, None if it is always present."""
+        """Return the condition that an optional field is absent; None if it has no ``when`` or is
+        not nullable. Raise Refused if kernels cannot express the condition.
+        """
         fp = layout.field(value.field.name)
         if not value.type.nullable or fp is None or fp.when is None:
             return None

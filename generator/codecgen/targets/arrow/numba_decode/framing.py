@@ -37,7 +37,10 @@ class Framing:
 
 
 def framing_of(entry: LayoutPlan) -> Framing:
-    """Return how the end of an entry is found. Raises Unsupported for a length that kernels cannot use."""
+    """Return how the end of an entry is found: by a length field at a fixed offset, by its constant
+    size, or (``open``) only by reading its fields. Raise Unsupported if that length is optional,
+    counts itself, or measures from no fixed offset.
+    """
     last = (None, entry.fields[-1].name)
     found = (m for m in entry.fields if m.measures is not None and m.measures.last in last)
     f = next(found, None)

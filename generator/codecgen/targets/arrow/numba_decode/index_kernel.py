@@ -54,7 +54,9 @@ class Test:
 
 
 class Index:
-    """Emitter of the functions that find entries of one layout (pass 1)."""
+    """Emits the kernel functions that find the entries of one layout and note them in the index
+    table (pass 1), for pass 2 to decode their rows.
+    """
 
     def __init__(self, kernels: Kernels, entry: LayoutPlan, keys: list[int]) -> None:
         self.kernels = kernels
@@ -73,8 +75,9 @@ class Index:
         }
 
     def see_framing(self) -> None:
-        """Raise Unsupported if entries have no length and cannot be found without one: several
-        layouts, an entry without bytes, rows in an array, or rows with a condition.
+        """Raise Unsupported if the end of an entry is known only after its fields are read, and the
+        view is of a choice, an entry may have no bytes, rows are elements of an array, or rows have
+        a condition. Do nothing if entries have a length or constant size.
         """
         if not self.framing.open:
             return
@@ -92,8 +95,8 @@ class Index:
                 raise Unsupported("of rows with a condition, without a length", self.framing.blamed)
 
     def emit(self) -> str:
-        """Emit the functions of the index pass and return the name of the one that finds entries.
-        Raise Unsupported if kernels cannot find or check the entries.
+        """Emit the functions that open an entry, find its end, test for rows and find entries;
+        return the name of the last. Raise Unsupported if kernels cannot find or check the entries.
         """
         self.open()
         self.find_end()
@@ -108,8 +111,9 @@ class Index:
         return load(base_type(fp.field), place, fp.field)
 
     def tests(self, variables: Variables) -> list[Test]:
-        """Return one test per case: that an entry has rows of it, and that it needs the full check.
-        Raise Unsupported if kernels cannot express the condition of a case.
+        """Return a Test for each case of the layout: the conditions that an entry has rows of the
+        case and that it needs the full check, and the fields that they read. Raise Unsupported if
+        kernels cannot express a condition.
         """
         first = self.entry.fields[0].field
         out = []
@@ -123,8 +127,8 @@ class Index:
     def load_tested(
         self, code: Builder, tests: list[Test], start: Expr, variables: Variables
     ) -> None:
-        """Emit loads of the fields that the tests use. Raise Unsupported if a field lies at no
-        fixed place.
+        """Emit loads of the entry's fields that the conditions of ``tests`` use, from the entry at
+        ``start`` into their variables. Raise Unsupported if a field has no fixed offset and size.
         """
         for name in sorted({name for test in tests for name in test.used}):
             fp = self.entry.field(name)
@@ -136,8 +140,9 @@ class Index:
     # ------------------------------------------------------------ one entry
 
     def open(self) -> None:
-        """Emit the function that checks an entry and stores its case and sections in an index row.
-        Raise Unsupported if kernels cannot read a field of the entry.
+        """Emit the function that checks an entry and stores its case, place and sections in an
+        index row. It returns 0 and notes the failed check if the entry is too short, invalid, or of
+        no case. Raise Unsupported if kernels cannot read a field of the entry.
         """
         slots, module = self.kernels.slots, self.module
         p, end, row, most, full_check = map(Var, ("p", "end", "row", "most", "full_check"))
@@ -187,8 +192,9 @@ class Index:
         full_check: Var,
         start: Var,
     ) -> None:
-        """Emit the part of the opening function for one case. Raise Unsupported if kernels cannot
-        read a field of the entry.
+        """Emit the part of the opening function for the case of ``test``: fail if the case needs a
+        full check that was asked for, then read the entry up to its rows if they are array
+        elements. Raise Unsupported if kernels cannot read a field.
         """
         case, module = test.case, self.module
         if test.care is not None:
@@ -207,8 +213,10 @@ class Index:
     # ------------------------------------------------------------ where it ends
 
     def find_end(self) -> None:
-        """Emit the function that returns the end of the entry at an address. Raise Unsupported if
-        kernels cannot check its length.
+        """Emit the function that returns the end address of the entry at an address: 0 if the bytes
+        end before it, 2 for a discriminator of another layout, -1 for an invalid length. Entries of
+        constant size end after it; for entries without a length it returns the end of the bytes.
+        Raise Unsupported if kernels cannot check the length.
         """
         kernels, framing = self.kernels, self.framing
         kind = kind_of(kernels.view)
@@ -249,8 +257,9 @@ class Index:
         )
 
     def refused(self, measured: Var, variables: Variables) -> list[Expr]:
-        """Return the conditions under which a length is invalid: negative, or refused by the
-        schema. Raise Unsupported if the schema's condition reads another field.
+        """Return the conditions under which the length ``measured`` is invalid: negative, or
+        rejected by the ``refuse`` condition of its field, if it has one. Raise Unsupported if
+        kernels cannot express that condition, or if it reads another field.
         """
         length = self.framing.length
         assert length is not None
@@ -264,8 +273,9 @@ class Index:
         return [measured < 0, refused]
 
     def row_test(self, case: CasePlan) -> None:
-        """Emit the function that tests whether an entry is itself a row of ``case``. Raise
-        Unsupported if kernels cannot express the condition of the case.
+        """Emit the function that returns whether an entry is itself a row of ``case``: False if it
+        is too short, fails the case's condition, or needs a full check that was asked for. Raise
+        Unsupported if kernels cannot express the condition.
         """
         p, after, full_check = map(Var, ("p", "after", "full_check"))
         code, variables = Builder(), Variables()
@@ -290,8 +300,9 @@ class Index:
     # ------------------------------------------------------------ many entries
 
     def find(self) -> str:
-        """Emit the function that finds entries and fills the index table with their places. Return
-        its name.
+        """Emit the function that finds entries and fills the index table, and return its name. The
+        function returns the number of entries, the address where it stopped, why (a full table, the
+        end of the bytes, another kind, an invalid entry), and the number of rows, -1 if unknown.
         """
         slots, code = self.kernels.slots, Builder()
         table, capacity, p, end, most, full_check = map(

@@ -58,7 +58,9 @@ class Window:
 
 
 class LayoutReader:
-    """Emits read programs: fields in their order, with the windows that lengths open and the checksums over them.
+    """Emits kernel code that reads the fields of a layout in order, with their checks, checksums,
+    and windows (the bytes that a length field measures). The code reads at the address ``p`` and
+    advances it.
 
     Attributes:
         values: Reader of single values.
@@ -114,8 +116,10 @@ class LayoutReader:
         *,
         ruled: bool = False,
     ) -> Expr:
-        """Emit the read program of a layout, up to the field ``stop``, which is excluded. Raise
-        Unsupported if kernels cannot express a field.
+        """Emit the reads of a layout's fields, up to the field ``stop`` (exclusive; None: all), and
+        return the end of the innermost open window. In mode ``hop``, jump over the rest once the
+        needed fields are read. Raise Unsupported if kernels cannot read a field, or if the layout
+        has rules and ``ruled`` is False.
 
         Args:
             layout: The layout.
@@ -124,9 +128,6 @@ class LayoutReader:
             needed: Fields that others ask for.
             stop: First field that is not read. Without it all are.
             ruled: The caller applies or refuses the rules of the layout.
-
-        Returns:
-            The end of the innermost window that is open after the program.
         """
         if not ruled:
             refuse_rules(layout)
@@ -156,7 +157,9 @@ class LayoutReader:
         return end
 
     def has_more_wanted(self, ops: tuple[ReadOp, ...], wanted: set[str]) -> bool:
-        """Return whether one of ``ops`` reads a field that is in ``wanted``."""
+        """Return whether one of ``ops`` reads a field whose name is in ``wanted``; tagged fields
+        count too. Checks and windows do not.
+        """
         for op in ops:
             match op:
                 case read_ops.When(field) | read_ops.Number(field) | read_ops.Bytes(field):
@@ -174,7 +177,9 @@ class LayoutReader:
         return False
 
     def skip_to_end(self, layout: LayoutPlan) -> Expr:
-        """Emit the step to the end of the outermost window of ``layout``. Return the end of the bytes around it."""
+        """Emit the jump to the end of the outermost window of ``layout``, and the check that it is
+        not beyond the bytes around the window. Return the end of these bytes.
+        """
         inner = self.windows[0]
         end = self.ends[inner.length][0]
         self.code.assign(self.p, end)
@@ -191,8 +196,9 @@ class LayoutReader:
         end: Expr,
         wanted: set[str],
     ) -> Expr:
-        """Emit the code of ``op``, the operation at index ``i`` of ``ops``. Return the end of the
-        bytes that may be read afterwards. Raise Unsupported if kernels cannot express it.
+        """Emit the code of ``op``, the operation at index ``i`` of ``ops``, and return the end of
+        the bytes that may be read afterwards, which windows change. Requirements emit nothing in
+        mode ``hop``. Raise Unsupported if kernels cannot express the operation.
         """
         match op:
             case read_ops.Open():
@@ -216,8 +222,8 @@ class LayoutReader:
         return end
 
     def print_field_op(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit one operation of a field that may be absent: a requirement, or what reads the field.
-        Raise Unsupported if kernels cannot express it.
+        """Emit one operation inside a conditional or tagged field: a requirement, or the read of
+        the field up to ``end``. Raise Unsupported if kernels cannot express it.
         """
         if isinstance(op, read_ops.Require):
             self.print_op(op, (op,), 0, fields, end, wanted)
@@ -225,8 +231,9 @@ class LayoutReader:
             self.read_field(op, fields, end, wanted)
 
     def read_field(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit the operation that reads a field. Raise Unsupported if the field is a choice, or
-        kernels cannot read its type.
+        """Emit the code of an operation that reads a field, into its variable and column. Raise
+        Unsupported for a choice, or if kernels cannot read the type; TypeError for operations that
+        read no field, and for padding.
         """
         part = self.values.part = fields.part
         match op:
@@ -252,8 +259,9 @@ class LayoutReader:
     def read_number_field(
         self, f: Field, name: str, fields: Fields, end: Expr, wanted: set[str]
     ) -> None:
-        """Emit code that reads a number. It is stored in a variable only if the field is in
-        ``wanted`` or a column shows it. Raise Unsupported if kernels cannot read its type.
+        """Emit the read of a number field into its column, if it has one, and into its variable if
+        it has a column or is in ``wanted``; otherwise it is only checked and skipped. Raise
+        Unsupported if kernels cannot read its type.
         """
         target = self.gives.find_target(fields.part, f.name)
         variable = self.variables.get(fields.part, f.name)
@@ -263,14 +271,18 @@ class LayoutReader:
         )
 
     def check_requirement(self, f: Field, condition: Value, fields: Fields) -> None:
-        """Emit code by which the kernel fails at ``f`` unless ``condition`` holds. Raise Unsupported if it cannot be computed."""
+        """Emit code by which the kernel fails at ``f`` unless ``condition`` holds. Raise
+        Unsupported if kernels cannot express the condition.
+        """
         try:
             self.values.fail_if(negated_condition(fields.arithmetic(), condition), f)
         except Refused as error:
             raise Unsupported(error.reason, f) from None
 
     def condition_of(self, value: Value, fields: Fields, f: Field) -> Expr:
-        """Return ``value`` as a condition. Raise Unsupported, with the field ``f``, if it cannot be computed."""
+        """Return ``value`` as a condition of kernel code. Raise Unsupported, which names the field
+        ``f``, if kernels cannot express it.
+        """
         try:
             return fields.arithmetic().condition(value)
         except Refused as error:
@@ -285,8 +297,9 @@ class LayoutReader:
         end: Expr,
         wanted: set[str],
     ) -> None:
-        """Emit code that reads a field if ``condition`` holds, and otherwise sets it to absent.
-        Raise Unsupported if kernels cannot express the condition or the field.
+        """Emit code that reads and checks a field if ``condition`` holds, and otherwise sets it to
+        absent. A compressed array makes the kernel fail. Raise Unsupported if kernels cannot
+        express the condition or the field.
         """
         test = self.condition_of(condition, fields, fp.field)
         self.values.covered = 0
@@ -303,7 +316,9 @@ class LayoutReader:
             branch.arms.pop()  # type: ignore[attr-defined]
 
     def set_absent(self, f: Field, part: str) -> None:
-        """Emit code for an absent field: its variable is -1 for bytes and 0 for numbers, and its column null or empty."""
+        """Emit the values of an absent field: its variable is -1 for bytes and 0 for numbers; its
+        column, if it has one, becomes null, or empty if it is not nullable.
+        """
         variable = self.variables.get(part, f.name)
         target = self.gives.find_target(part, f.name)
         if isinstance(f.type, BytesType):
@@ -316,9 +331,9 @@ class LayoutReader:
     # ------------------------------------------------------------ windows and checksums
 
     def open_window(self, op: read_ops.Open, fields: Fields, end: Expr) -> Expr:
-        """Emit the check of a length, and open the window that it measures. Return the end of the
-        window. Raise Unsupported if the length counts itself, or may be left out and measures more
-        than one field of bytes.
+        """Emit the check of a length field, and open the window of bytes that it measures. Return
+        the end of the window. Raise Unsupported if the length is no integer or counts itself, or if
+        it is optional and measures anything but one field of bytes.
         """
         m, code = op.length, self.code
         check_number(m.field)
@@ -351,9 +366,9 @@ class LayoutReader:
         return inner
 
     def close_window(self, op: read_ops.Close, layout: LayoutPlan, end: Expr) -> Expr:
-        """Close the innermost window and return the end of the bytes around it. Emit the check that the
-        window is used up, or, without checks and for a window to the end of the layout, a jump to
-        its end ``end``.
+        """Close the innermost window and return the end of the bytes around it. Emit code by which
+        the kernel fails unless the window was read to its end ``end``; in mode ``hop``, for a
+        window to the end of the layout, jump to its end instead.
         """
         window = self.windows.pop()
         f = op.at.field
@@ -371,7 +386,8 @@ class LayoutReader:
 
     def note_place(self, c: FieldPlan, at_end: bool, fields: Fields) -> None:
         """Emit the assignment of ``p`` to the variable for the start or, with ``at_end``, the end
-        of the range of a checksum. Raise Unsupported if the checksum may be absent.
+        of the range of a checksum. Emit nothing in mode ``hop``. Raise Unsupported if the checksum
+        field is optional.
         """
         if self.checks:
             if c.when is not None:
@@ -380,7 +396,9 @@ class LayoutReader:
             self.code.assign(self.place_variable(fields.part, name), self.p)
 
     def place_variable(self, part: str, name: str) -> Var:
-        """Return the variable for ``name``, such as ``start of crc``, in a part. It is always the same one."""
+        """Return the variable of a property of a part, such as ``start of crc``. Repeated calls
+        return the same variable.
+        """
         key = (part, name)
         if key not in self.variables.found:
             where = "part" if "/" in part else part
@@ -388,9 +406,10 @@ class LayoutReader:
         return self.variables.found[key]
 
     def verify_here(self, c: FieldPlan, ahead: bool, fields: Fields, end: Expr) -> None:
-        """Emit the verification of a checksum, or note it in ``pending`` if it covers all that
-        follows in an entry (``ahead``). Raise Unsupported if the checksum may be absent, or its
-        range has no measured end.
+        """Emit the comparison of a checksum with the bytes read so far, or with ``ahead`` with all
+        bytes up to ``end``; for an entry in mode ``open``, note the latter in ``pending`` instead.
+        Emit nothing in mode ``hop``. Raise Unsupported if the checksum is optional or ``ahead`` has
+        no window.
         """
         if not self.checks:
             return
@@ -415,8 +434,9 @@ class LayoutReader:
     def compare_checksum(
         self, c: FieldPlan, part: str, start: Expr, size: Expr, only: tuple[Expr, ...] = ()
     ) -> None:
-        """Emit the comparison of a checksum over ``size`` bytes at ``start``, under the conditions ``only``. Raise Unsupported if
-        kernels lack the algorithm.
+        """Emit code by which the kernel fails if the checksum of ``size`` bytes at ``start``
+        differs from the field, compared only where all conditions ``only`` hold. Raise Unsupported
+        if kernels lack the algorithm.
         """
         if c.field.checksum not in KERNEL_CHECKSUMS:
             raise Unsupported(f"a checksum that kernels lack, {c.field.checksum}", c.field)
@@ -427,7 +447,10 @@ class LayoutReader:
         self.values.fail_if(all_of([*only, computed.ne(stored)]), c.field)
 
     def check_fixed_sizes(self, ops: tuple[ReadOp, ...], layout: LayoutPlan, end: Expr) -> None:
-        """Emit one check for all fields of fixed size at the start of ``ops``, unless their bytes are checked already."""
+        """Emit one check that the bytes of all consecutive fields of fixed size at the start of
+        ``ops`` are there. Emit nothing if an earlier check covers them, or if the first field
+        varies in size.
+        """
         first = ops[0]
         fp = first.field  # type: ignore[union-attr]
         if fp.size is None:
@@ -452,7 +475,11 @@ class LayoutReader:
     # ------------------------------------------------------------ arrays and layouts in the place of fields
 
     def read_array(self, op: read_ops.Elements, fields: Fields, end: Expr) -> None:
-        """Emit code that reads an array inside a row. Raise Unsupported if kernels cannot express it."""
+        """Emit code that reads an array inside a row; the kernel fails at a conditional compressed
+        array. Raise Unsupported for an unconditional compressed array, a length in bytes, elements
+        that are choices or of any version, a null that may be a count, or elements that kernels
+        cannot read.
+        """
         fp, type_, element = op.field, op.type, op.element
         f, part = fp.field, fields.part
         if type_.compression is not None:
@@ -498,7 +525,9 @@ class LayoutReader:
     def handle_null_array(
         self, type_: ArrayType, n: Var, null: int, target: Target | None, f: Field
     ) -> None:
-        """Emit code by which an array whose count is ``null`` is empty, and null in its column. ``at_least`` does not apply to it."""
+        """Emit code that treats an array whose count ``n`` is ``null`` as empty, and null in its
+        column if it has one. For other counts the kernel fails below ``at_least``.
+        """
         with self.code.when(n.eq(null)):
             self.code.assign(n, 0)
             if target is not None:
@@ -518,7 +547,9 @@ class LayoutReader:
         counted: bool,
     ) -> None:
         """Emit the loop over the elements of an array, ``n`` of them if ``counted``, otherwise up
-        to ``end``. Raise Unsupported if kernels cannot read an element.
+        to ``end`` with ``n`` counting them. The kernel fails below ``at_least`` elements or above
+        its limit, and returns 0 if the column has no room. Raise Unsupported if kernels cannot read
+        an element.
         """
         code = self.code
         part = fields.part
@@ -548,8 +579,9 @@ class LayoutReader:
         target: Target | None,
         end: Expr,
     ) -> None:
-        """Emit code that reads one element of an array. Raise Unsupported if kernels cannot read
-        its type.
+        """Emit code that reads one element of an array, a layout, scalar or bytes, into the columns
+        inside ``target``; if that is None, only skip and check it. Raise Unsupported if kernels
+        cannot read its type.
         """
         if isinstance(element, LayoutPlan):
             self.read_nested(f, element, part_of(fields.part, f.name), target, end)
@@ -566,7 +598,10 @@ class LayoutReader:
     def read_nested(
         self, f: Field, layout: LayoutPlan, part: str, target: Target | None, end: Expr
     ) -> None:
-        """Emit the program of a layout inside another one. Raise Unsupported if the layout holds itself."""
+        """Emit the reads of a layout inside another one, into the columns inside ``target``.
+        Columns for fields that this version lacks become null or empty. Raise Unsupported if the
+        layout holds itself, has rules, or has a field that kernels cannot read.
+        """
         if layout.name in self.held:
             raise Unsupported("a layout that holds itself", f)
         kept = self.windows, self.values.covered, self.ends
@@ -579,8 +614,9 @@ class LayoutReader:
                 self.gives.write_missing(inner)
 
     def read_struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
-        """Emit code that reads a layout in the place of a field, with the number before it that
-        says whether it is present. Raise Unsupported if its bytes say which version it is.
+        """Emit code that reads a layout in the place of a field, and before it the number that says
+        whether it is present: 1, or ``null``, where the column becomes null or empty. The kernel
+        fails for other numbers. Raise Unsupported if the layout encodes its own version.
         """
         type_ = f.type
         assert isinstance(type_, StructType)
@@ -610,8 +646,9 @@ class LayoutReader:
     # ------------------------------------------------------------ tagged fields
 
     def read_tags(self, op: read_ops.Tags, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit code that reads a section of tagged fields. Tags ascend, and unknown ones are
-        skipped. Raise Unsupported if kernels cannot read a tagged field.
+        """Emit code that reads a section of tagged fields; missing fields get their defaults.
+        Unknown tags are skipped. The kernel fails if tags do not ascend, or for tags of other
+        versions. Raise Unsupported if kernels cannot read a tagged field.
         """
         code, f = self.code, op.field.field
         part = fields.part
@@ -652,8 +689,9 @@ class LayoutReader:
             self.give_default(fp, part, there[fp.name])
 
     def is_left_to_codecs(self, fp: FieldPlan, part: str) -> bool:
-        """Return whether the kernel rejects a tagged field that is a layout, so that the reference codecs read the payload. Raise
-        Unsupported if a column shows the field, or entries may not be left to the codecs.
+        """Return whether a tagged field is a layout, so that the kernel fails where it is present
+        and the reference codecs read the entry. Raise Unsupported for such a layout if a column
+        shows it, or if this reader may not leave entries to the codecs.
         """
         if not isinstance(fp.field.type, StructType):
             return False
@@ -662,8 +700,9 @@ class LayoutReader:
         return True
 
     def set_default(self, fp: FieldPlan, part: str) -> Var | None:
-        """Emit the assignment of a tagged field's default to its variable. Return the variable that says whether the field is there, None
-        if no column shows the field.
+        """Emit the assignment of a tagged field's default to its variable: a number, or the size of
+        bytes (-1 for null). Return the variable, set to 0, that will say whether the field is
+        present; None if no column shows the field.
         """
         f = fp.field
         variable = self.variables.get(part, f.name)
@@ -688,8 +727,9 @@ class LayoutReader:
         after: Var,
         wanted: set[str],
     ) -> None:
-        """Emit code that reads a known tagged field, with the checks that it ends at ``after`` and
-        does not hold its default. Raise Unsupported if kernels cannot read it.
+        """Emit code that reads a known tagged field. The kernel fails unless the field ends at
+        ``after``, or if it holds its default (not tested in mode ``hop``). Raise Unsupported if
+        kernels cannot read the field.
         """
         f = fp.field
         if self.checks:
@@ -705,7 +745,10 @@ class LayoutReader:
         self.values.covered = 0
 
     def give_default(self, fp: FieldPlan, part: str, there: Var | None) -> None:
-        """Emit the write of the default of an absent tagged field to its column. Raise Unsupported for bytes that are not empty."""
+        """Emit the write of the default of a tagged field to its column where the field is absent:
+        null, a number, or an empty value. Emit nothing if no column shows the field. Raise
+        Unsupported for default bytes that are not empty.
+        """
         f = fp.field
         target = self.gives.find_target(part, f.name)
         if there is None or target is None:
@@ -733,7 +776,9 @@ def element_size(element: LayoutPlan | ScalarType | BytesType) -> int | None:
 
 
 def default_value(fp: FieldPlan) -> int | None:
-    """Return the default of a number as kernels hold it (its bits if kernels only copy it), None if the field is no number."""
+    """Return the default of a tagged number as kernels hold it: the number, or its encoded bits as
+    a signed integer if kernels only copy it. Return None for fields that are no numbers.
+    """
     f, number = fp.field, default_number(fp)
     if isinstance(f.type, ScalarType) and f.type.name != "uuid" and (number is None or is_raw(f)):
         order: Literal["little", "big"] = "little" if f.endian == "little" else "big"

@@ -43,8 +43,9 @@ def rules_of_fields(layout: LayoutPlan) -> list[RulePlan]:
 
 
 def rules_of_rows(case: CasePlan) -> list[RulePlan]:
-    """Return the rules that ask for elements which an entry of the case may have. Raise Unsupported
-    if a rule asks for elements of another array than that of the rows.
+    """Return the rules of the entry that use elements of the case's array of rows. Skip rules about
+    an array that is absent in this case. Raise Unsupported if a rule uses elements of another
+    array.
     """
     found = []
     for rule in case.entry.rules:
@@ -61,7 +62,9 @@ def rules_of_rows(case: CasePlan) -> list[RulePlan]:
 
 
 def _is_left_out(case: CasePlan, fp: FieldPlan) -> bool:
-    """Return whether the condition of the rows of a case says that a field is not there."""
+    """Return whether the condition of a case implies that an optional field is absent. Return False
+    if the field or the case has no condition, or if nothing follows from it.
+    """
     if fp.when is None or case.when is None:
         return False
     holding = conjuncts(case.when)
@@ -70,7 +73,9 @@ def _is_left_out(case: CasePlan, fp: FieldPlan) -> bool:
 
 
 def refuse_rules(layout: LayoutPlan, around: Collection[str] = ()) -> None:
-    """Raise Unsupported if a layout has rules: it lies where nothing applies them.
+    """Raise Unsupported if a layout has rules, which nothing would apply where it lies. Exempt are
+    rules about the elements of an array with ``nesting: 1`` if the layout is among ``around``, the
+    layouts that it lies in: the array is absent there.
 
     Args:
         layout: The layout.
@@ -90,8 +95,8 @@ def refuse_rules(layout: LayoutPlan, around: Collection[str] = ()) -> None:
 
 
 def breach_of(fields: Fields, rule: RulePlan) -> Expr:
-    """Return the condition that a rule is broken; sums wrap in 64 bits. Raise Unsupported if
-    kernels cannot express the rule.
+    """Return the condition that a rule is broken; its sums wrap in 64 bits. Raise Unsupported if
+    kernels cannot express the rule, AssertionError for a rule about ascending numbers.
     """
     assert rule.condition is not None
     arithmetic = fields.arithmetic()
@@ -103,8 +108,8 @@ def breach_of(fields: Fields, rule: RulePlan) -> Expr:
 
 
 def opposite_of(arithmetic: Arithmetic, value: Value) -> Expr:
-    """Return the expression that is true if the condition ``value`` is false. Raise Refused if
-    kernels cannot express it.
+    """Return the expression that is true if the condition ``value`` is false; ``and``, ``or`` and
+    ``not`` are resolved by De Morgan's laws. Raise Refused if kernels cannot express the condition.
     """
     match value:
         case nodes.Logical(operator, left, right):
@@ -116,8 +121,8 @@ def opposite_of(arithmetic: Arithmetic, value: Value) -> Expr:
 
 
 def fields_of_rules(plan: Plan, layout: LayoutPlan) -> set[str]:
-    """Return the names of the fields that rules without elements use. Raise Unsupported if kernels
-    cannot express a rule.
+    """Return the names of the fields that the rules of a layout use, for rules that use no array
+    elements. Raise Unsupported if kernels cannot express such a rule.
     """
     asked = Fields(plan, layout, ENTRY, Variables())
     for rule in rules_of_fields(layout):
@@ -126,7 +131,8 @@ def fields_of_rules(plan: Plan, layout: LayoutPlan) -> set[str]:
 
 
 def check_fields(values: ValueReader, fields: Fields, apply: Expr) -> None:
-    """Emit the rules that use no elements, under the condition ``apply``. Raise Unsupported if
+    """Emit code by which the kernel fails if a rule that uses no array elements is broken, where
+    the condition ``apply`` holds. Emit nothing if there are no such rules. Raise Unsupported if
     kernels cannot express a rule.
     """
     rules = rules_of_fields(fields.layout)
@@ -138,12 +144,17 @@ def check_fields(values: ValueReader, fields: Fields, apply: Expr) -> None:
 
 @dataclass(slots=True)
 class RowFields(Fields):
-    """Fields of an entry and aggregates of its rows, such as the largest value so far."""
+    """Resolves values in rules to the variables of a kernel: fields of an entry, and of its rows
+    the first, last, largest and smallest number so far.
+    """
 
     extremes: dict[tuple[str, str], Var] = field(default_factory=dict)
 
     def end(self, value: nodes.EndValue) -> Term:
-        """Return a field of the first, last, largest or smallest row as a term. Raises Refused for other values."""
+        """Return an integer field of the first, last, largest or smallest row as a Term, a variable
+        that is updated with each row. Raise Refused for array elements themselves, and for fields
+        that are nested, nullable or no integers.
+        """
         inner = value.value
         plain = isinstance(inner, nodes.FieldValue) and not inner.holders
         if not plain or not is_number(inner.field) or inner.type.nullable:  # type: ignore[union-attr]
@@ -156,7 +167,9 @@ class RowFields(Fields):
 
 
 class RowRules:
-    """Emitter of the rules about elements, before, in and after the loop over the rows."""
+    """Emits the checks of rules that use the elements of an entry's array of rows: before, in and
+    after the kernel's loop over the rows.
+    """
 
     def __init__(self, case: CasePlan, fields: RowFields) -> None:
         self.rules = rules_of_rows(case)
@@ -182,7 +195,10 @@ class RowRules:
             code.assign(variable, 0)
 
     def check_row(self, values: ValueReader, code: Builder, apply: Expr, is_first: Expr) -> None:
-        """Emit the checks and updates that the rules need for one row."""
+        """Emit, under the condition ``apply``, the checks of ascending numbers for one row, and the
+        updates of the first, last, largest and smallest values. ``is_first`` is the condition for
+        the first row. Emit nothing if there are no rules.
+        """
         if not self.rules:
             return
         with code.when(apply):
@@ -202,7 +218,10 @@ class RowRules:
     def check_all_rows(
         self, values: ValueReader, code: Builder, apply: Expr, is_empty: Expr
     ) -> None:
-        """Emit the checks of the rules that use all rows, after the last row."""
+        """Emit, after the last row, code by which the kernel fails if a rule about all rows is
+        broken, under the condition ``apply`` and unless there are no rows (``is_empty``). Emit
+        nothing if there are no such rules.
+        """
         if not self.breaches:
             return
         with code.when(all_of([apply, invert(is_empty)])):

@@ -43,7 +43,8 @@ class Case:
 
 @dataclass(slots=True)
 class Cases:
-    """The cases that columns or conditions ask for.
+    """Cases of choices (layouts that a discriminator selects) whose fields columns or conditions
+    use, so that the kernel reads them.
 
     Attributes:
         found: Cases by the part and the name of the choice, then by the name of the layout.
@@ -53,8 +54,9 @@ class Cases:
     found: dict[tuple[str, str], dict[str, Case]] = field(default_factory=dict)
 
     def ask(self, part: str, layout: LayoutPlan, read: nodes.FieldValue) -> None:
-        """Add the case, and the field in it, that ``read`` names, so that the kernel reads them.
-        Raise Unsupported if the field lies in a layout inside the case.
+        """Note that columns or conditions use a case of a choice, and the field in it that ``read``
+        names, if it names one. Raise Unsupported if the field lies in a layout inside the case, or
+        if kernels cannot read a layout of the case.
         """
         choice, case = (*read.holders, read.field)[:2]
         if len(read.holders) > 2:
@@ -72,7 +74,9 @@ class Cases:
             known[name].fields[read.field.name] = type_ if plain else None  # type: ignore[assignment]
 
     def plans(self, layout: LayoutPlan, choice: str, case: str) -> list[LayoutPlan]:
-        """Return the layout of a case in all its versions, each once."""
+        """Return the versions of the layout ``case`` that the field ``choice`` of ``layout`` can
+        hold, each once; ``[]`` if there are none.
+        """
         out: list[LayoutPlan] = []
         for op in choices(self.plan, layout):
             if op.field.name == choice:
@@ -87,7 +91,9 @@ class Cases:
         return next((case for case in every if case.part == part), None)
 
     def begin(self, code: Builder, variables: Variables, part: str | None = None) -> None:
-        """Emit the reset that no case has been read yet, for the choices in ``part`` or, without it, of all."""
+        """Emit the reset of the variables of all cases, or with ``part`` of the choices in that
+        part: no case was read, bytes are null (-1), numbers are 0 and absent.
+        """
         for (around, _), cases in self.found.items():
             if part not in (None, around):
                 continue
@@ -101,7 +107,10 @@ class Cases:
                         code.assign(is_there(variables, case, name), 0)
 
     def term(self, read: nodes.FieldValue, part: str, variables: Variables) -> Term:
-        """Return a field in a case as a number, or a case as 1 that is null if the case was not read. Raise Refused for arrays."""
+        """Return a field in a case as a Term: a number, or the size of bytes, null if it is absent.
+        A case itself is 1, null if another case was read. Raise Refused for arrays and for numbers
+        that do not fit int64. ``part`` holds the choice.
+        """
         choice, held = (*read.holders, read.field)[:2]
         case = self.found[part, choice.name][layout_of(held)]
         if len(read.holders) == 1:
@@ -117,7 +126,10 @@ class Cases:
     def raw(
         self, read: nodes.FieldValue, part: str, variables: Variables, column: str
     ) -> Term | None:
-        """Return a field in a case whose bits the column type ``column`` has as they are, None if the types differ."""
+        """Return the Term of a ``u64``, ``f32`` or ``f64`` field in a case whose bits a column of
+        the matching type ``column`` stores unchanged. Return None for other types, and for a case
+        itself.
+        """
         if len(read.holders) != 2 or not is_raw(read.field):
             return None
         if RAW.get(getattr(read.field.type, "name", "")) != column:
@@ -148,7 +160,9 @@ def is_there(variables: Variables, case: Case, name: str) -> Var:
 
 
 def choices(plan: Plan, layout: LayoutPlan) -> list[read_ops.Choose]:
-    """Return the operations of a layout that read choices, those under a condition last."""
+    """Return the operations of a layout's read program that read a choice, or a layout whose
+    version another field gives; conditional ones come last.
+    """
     ops = list(read_program(plan, layout).ops)
     for op in ops:
         if isinstance(op, read_ops.When):

@@ -21,8 +21,9 @@ left to the reference codecs; nothing knows it."""
 
 
 def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
-    """Return the text of the kernel module of a payload view. Raise Unsupported if no kernel can
-    read the view.
+    """Return the source of the kernel module of a payload view: a row function for each combination
+    of part layouts, and the loop over payloads. Raise Unsupported if kernels cannot read a layout,
+    condition or column.
 
     Args:
         plan: Plan of the schemas.
@@ -44,7 +45,9 @@ def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
 
 
 class PayloadLoop:
-    """Emits the loop over payloads, which finds out what each one is and calls the function for its rows."""
+    """Emits the kernel function that loops over payloads (values of records), determines the
+    layouts of each payload's parts, and calls the function that writes its rows.
+    """
 
     def __init__(self, kernels: PayloadKernels, rows: list[PayloadRowsKernel]) -> None:
         self.kernels = kernels
@@ -64,8 +67,10 @@ class PayloadLoop:
         self.nulls = {name: Var(f"{name}_is_null") for name in self.parts}
 
     def emit(self) -> str:
-        """Add the function that loops over payloads to the kernel module, and return its name.
-        Raise Unsupported if kernels cannot find out what a payload is.
+        """Add the function that loops over payloads to the kernel module, and return its name. The
+        function stops where an output is full and returns that payload's index; rejected and
+        unknown payloads are noted and skipped. Raise Unsupported if kernels cannot determine the
+        kind of a payload.
         """
         code, state = self.code, self.kernels.state
         table, first, last = Var("parts"), Var("first"), Var("last")
@@ -116,8 +121,10 @@ class PayloadLoop:
         return name
 
     def print_decision(self) -> None:
-        """Emit code that determines the kind of a payload by its discriminator. Raise Unsupported if the number lies at no
-        fixed place.
+        """Emit code that determines the kind of a payload by its discriminator, and reads its
+        parts. A null discriminating part or a number without a case is unknown, a part that is too
+        short is rejected, a case without rows is done. Raise Unsupported if the discriminator has
+        no fixed offset.
         """
         code, decider = self.code, self.view.decider
         by_number: dict[int | None, list[Combination]] = {}
@@ -172,8 +179,9 @@ class PayloadLoop:
         chosen: Mapping[str, LayoutPlan | None],
         combinations: list[Combination],
     ) -> None:
-        """Emit code that determines nulls and versions of the parts ``names``, then reads the
-        payload. Raise Unsupported if kernels cannot determine a version.
+        """Emit code that determines whether each of the parts ``names`` is null and of which
+        version it is, then calls the row function of the matching combination; ``chosen`` has the
+        parts known so far. Raise Unsupported if kernels cannot determine a version.
         """
         if not names:
             self.call_rows(next(c for c in combinations if c.layouts == chosen))
@@ -202,8 +210,9 @@ class PayloadLoop:
         chosen: Mapping[str, LayoutPlan | None],
         combinations: list[Combination],
     ) -> None:
-        """Emit code that determines by its number which of ``plans`` a part is. A payload in any
-        other version is rejected. Raise Unsupported if the version lies at no fixed place.
+        """Emit code that compares the version number of a part with ``plans``, and goes on with the
+        parts ``rest``. A payload that is too short or of another version is rejected. One plan
+        needs no test. Raise Unsupported if the version has no fixed offset.
         """
         code = self.code
         if len(plans) == 1:
@@ -224,7 +233,9 @@ class PayloadLoop:
                 code.assign(self.done, _REJECTED)
 
     def call_rows(self, combination: Combination) -> None:
-        """Emit the call of the function that writes the rows of a combination of parts."""
+        """Emit the call of the function that writes the rows of a combination of part layouts, with
+        the addresses of its parts and tables, and store its result in the variable ``done``.
+        """
         kernel = self.rows[id(combination)]
         arguments: list[Expr] = [v for n in kernel.layouts for v in (self.starts[n], self.ends[n])]
         arguments += [self.i + self.bias, self.state + self.kernels.state["NOTED"]]

@@ -58,10 +58,9 @@ def _both(name: str) -> tuple[Var, Var]:
 
 
 class PayloadReader(LayoutReader):
-    """Emits the read programs of the parts of a payload.
-
-    Of a choice it reads the ``cases`` that columns or conditions ask for. Another case is passed over if its end is known, and is
-    left to the reference codecs otherwise.
+    """Emits kernel code that reads and checks the parts of a payload. It reads the cases of choices
+    that columns or conditions use. Another case is skipped if its end is known; otherwise the
+    kernel fails, and the reference codecs read the payload.
 
     Attributes:
         unread: Variable that is 1 once a case has been passed over.
@@ -92,8 +91,9 @@ class PayloadReader(LayoutReader):
         self.needed = needed
 
     def read_field(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit the operation that reads a field or a choice, and note its place if a column needs
-        it. Raise Unsupported if kernels cannot read it.
+        """Emit the operation that reads a field or a choice. If a column reads the field again
+        later, first note the address of the field and the end of the bytes. Raise Unsupported if
+        kernels cannot read it.
         """
         noted = self.places.again.get((fields.part, op.field.name))  # type: ignore[union-attr]
         if noted is not None:
@@ -115,7 +115,10 @@ class PayloadReader(LayoutReader):
         end: Expr,
         counted: bool,
     ) -> None:
-        """Emit the loop over the elements of an array. If they are rows, only check them and note where the array begins."""
+        """Emit the loop over the elements of an array: ``n`` of them if ``counted``, otherwise up
+        to ``end``. If its elements are rows, note where the array begins and only read and check
+        them. Raise Unsupported if kernels cannot read an element.
+        """
         noted = self.places.each.get((fields.part, f.name))
         if noted is None or not isinstance(element, LayoutPlan):
             super().read_elements(f, type_, element, fields, n, end, counted)
@@ -132,8 +135,8 @@ class PayloadReader(LayoutReader):
             self.values.fail_if(n < type_.at_least, f)
 
     def read_item(self, element: LayoutPlan, end: Expr) -> None:
-        """Emit code that reads an element that is a row. Raise Unsupported if kernels cannot read a
-        field of it.
+        """Emit code that reads an array element that is a row, into variables, after resetting what
+        is noted of the previous element. Raise Unsupported if kernels cannot read a field of it.
         """
         self.values.loose = 0
         for (part, _), (start, _) in self.places.again.items():
@@ -148,7 +151,10 @@ class PayloadReader(LayoutReader):
     # ------------------------------------------------------------ choices
 
     def read_choice(self, op: read_ops.Choose, fields: Fields, end: Expr) -> None:
-        """Emit code that reads a choice. Raise Unsupported if kernels cannot tell its cases apart."""
+        """Emit code that reads a choice, with its length and null if it has them. Raise Unsupported
+        for a layout whose version another field gives, for a discriminator inside the cases, for
+        choices as cases, or if kernels cannot tell versions apart.
+        """
         code, f, type_ = self.code, op.field.field, op.type
         if not isinstance(type_, ChoiceType):
             raise Unsupported("a layout whose version another field says", f)
@@ -171,7 +177,9 @@ class PayloadReader(LayoutReader):
         self.values.loose = self.values.covered = 0
 
     def reaches_known_end(self, op: read_ops.Choose, fields: Fields) -> bool:
-        """Return whether the case of a choice ends where a window or the part ends."""
+        """Return whether the case of a choice without a length ends where the innermost window
+        ends, or, as the last field of a part, where the part ends.
+        """
         inside = self.windows[-1].last if self.windows else None
         if inside is not None:
             return inside == op.field.name
@@ -181,8 +189,10 @@ class PayloadReader(LayoutReader):
     def read_cases(
         self, op: read_ops.Choose, type_: ChoiceType, fields: Fields, end: Expr, to_end: bool
     ) -> None:
-        """Emit code that reads the case that is present. With ``to_end`` other cases are skipped,
-        otherwise they are rejected. Raise Unsupported if kernels cannot tell the cases apart.
+        """Emit code that reads the case that is present, if columns or conditions use it. Another
+        case is skipped and noted in ``unread`` with ``to_end``; otherwise the kernel fails. Unknown
+        discriminators are skipped if the choice keeps them. Raise Unsupported if kernels cannot
+        tell the cases apart.
         """
         code, f = self.code, op.field.field
         wanted = self.cases.found.get((fields.part, f.name), {})
@@ -210,8 +220,9 @@ class PayloadReader(LayoutReader):
     def list_case_tests(
         self, op: read_ops.Choose, fields: Fields, wanted: set[str]
     ) -> Iterator[tuple[LayoutPlan | None, Expr]]:
-        """Yield the layout and the condition of each wanted case, in each version, then conditions
-        of the other cases with None. Raise Unsupported if kernels cannot tell the cases apart.
+        """Yield each version of the ``wanted`` case layouts with its condition, then None with a
+        condition for the other cases. Raise Unsupported if cases are choices, if only the content
+        tells versions apart, or if kernels cannot express the discriminator or version.
         """
         if any(op.steps):
             raise Unsupported("a choice whose cases are choices", op.field.field)
@@ -240,7 +251,10 @@ class PayloadReader(LayoutReader):
     def is_case(
         self, given: Term, version: Term | None, numbers: list[int], versions: Set[int | None]
     ) -> Expr:
-        """Return the condition for a case of one of ``numbers``, in one of ``versions``. A version of None admits any."""
+        """Return the condition that the discriminator ``given`` is one of ``numbers`` and the
+        version is one of ``versions``. The version is not tested if it is None or ``versions``
+        contains None. Null values do not match.
+        """
         tests = [_is_one_of(given.value, set(numbers))]
         told = [v for v in versions if v is not None]
         if version is not None and len(told) == len(versions):
@@ -249,8 +263,8 @@ class PayloadReader(LayoutReader):
         return all_of([*([] if given.null is None else [invert(given.null)]), *tests])
 
     def resolve_term(self, value: Value | None, fields: Fields, op: read_ops.Choose) -> Term | None:
-        """Return the number that selects the case or its version, None if ``value`` is None. Raise Unsupported if it cannot be
-        computed.
+        """Return the Term of the number that selects a case or its version; None if ``value`` is
+        None. Raise Unsupported if kernels cannot express it.
         """
         try:
             return None if value is None else fields.arithmetic().term(fields.folded(value))
@@ -258,7 +272,10 @@ class PayloadReader(LayoutReader):
             raise Unsupported(error.reason, op.field.field) from None
 
     def read_case(self, plan: LayoutPlan, case: Case, end: Expr) -> None:
-        """Emit code that reads a case, and note which of its fields are there. Raise Unsupported if the layout holds itself."""
+        """Emit code that reads a case up to ``end``, and notes its version and which of the used
+        numbers are present. Raise Unsupported if the layout holds itself or kernels cannot read a
+        field.
+        """
         code = self.code
         if plan.name in self.held:
             raise Unsupported("a layout that holds itself", plan.layout.fields[0])
@@ -286,14 +303,19 @@ class PayloadReader(LayoutReader):
 
 @dataclass(slots=True)
 class PayloadFields(Fields):
-    """Meaning of values in the rows of a payload: fields of parts, of the element at hand, and of cases."""
+    """Resolves values in the rows of a payload to the variables of a kernel: fields of its parts,
+    of the current array element, and of cases of choices.
+    """
 
     layouts: dict[str, LayoutPlan] = field(default_factory=dict)
     element: LayoutPlan | None = None
     cases: Cases | None = None
 
     def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
-        """Return the part and the layout that the fields of ``owner`` lie in."""
+        """Return the name and the layout of the part that holds the fields of ``owner``; for
+        ``item`` those of the array element. Raise KeyError if ``owner`` names no part of the
+        combination.
+        """
         if owner == ITEM and self.element is not None:
             return ITEM, self.element
         name = part_of(owner) or ""
@@ -312,7 +334,9 @@ class PayloadFields(Fields):
         return self.cases.raw(value, self.locate_owner(value.owner)[0], self.variables, column)
 
     def constant_finder(self) -> Known:
-        """Return a function that gives the constant of a field, None if the field has none."""
+        """Return a function that maps a value to a Literal if the schema fixes it as a constant,
+        otherwise to None.
+        """
 
         def find_constant(value: Value) -> Value | None:
             if isinstance(value, FieldValue) and not value.type.nullable and not value.holders:

@@ -30,8 +30,9 @@ from codecgen.targets.arrow.unsupported_fields import find_choice
 
 
 class PayloadRowsKernel:
-    """Emits the function of one combination. It reads and checks all parts before it writes a row, and what it has written
-    counts when the state says so: all rows of a payload at once.
+    """Emits the kernel function that reads one combination of part layouts of a payload and writes
+    its rows. The function checks all parts before it writes a row; its rows count, all at once,
+    when it stores the totals.
     """
 
     def __init__(self, kernels: PayloadKernels, combination: Combination) -> None:
@@ -57,8 +58,10 @@ class PayloadRowsKernel:
         self.name = kernels.module.name(f"rows_{combination.name}")
 
     def emit(self) -> str:
-        """Add the function to the kernel module. Return its name. Raise Unsupported if kernels
-        cannot express a field or a column.
+        """Add the function to the kernel module and return its name. The function returns 1, or 0
+        if the payload is invalid or an output is full; no matching case means no rows. Raise
+        Unsupported if a version has no fields, or kernels cannot express a field, condition or
+        column.
         """
         self.prepare()
         code = self.code
@@ -89,7 +92,9 @@ class PayloadRowsKernel:
         return self.name
 
     def make_reader(self) -> PayloadReader:
-        """Return a reader that prints into the function."""
+        """Return a PayloadReader that emits into this function and reads at its variable ``p``,
+        noting the fields and places that columns and conditions use.
+        """
         return PayloadReader(
             self.kernels.plan,
             self.code,
@@ -105,8 +110,9 @@ class PayloadRowsKernel:
     # ------------------------------------------------------------ what is asked for
 
     def prepare(self) -> None:
-        """Find the fields that values ask for and the places that columns need, and print their
-        initial values. Raise Unsupported if a column or a condition cannot be expressed.
+        """Find the fields that columns and conditions use, and emit the initial values of their
+        variables. Raise Unsupported if kernels cannot express a column or condition, or if rows are
+        array elements without fields.
         """
         self.used: set[tuple[str, str]] = set()
         for case in self.combination.cases:
@@ -137,7 +143,10 @@ class PayloadRowsKernel:
             self.code.assign(start, 0)
 
     def prepare_column(self, leaf: Leaf, case: PayloadCase) -> None:
-        """Note which fields and places a column needs. Raise Unsupported if kernels cannot express its value."""
+        """Note which fields and places a column needs in a case; nothing if its value is missing or
+        null. Raise Unsupported if kernels cannot express the value, or if a column of bytes or
+        strings shows a field of another type.
+        """
         value = case.values.get(leaf.column.name)
         if value is None or isinstance(value, nodes.NullValue):
             return
@@ -162,7 +171,9 @@ class PayloadRowsKernel:
         return {name for own, name in self.used if own == part}
 
     def fields_of(self, case: PayloadCase, variables: Variables) -> PayloadFields:
-        """Return the meaning of values in the rows of a case."""
+        """Return a PayloadFields that resolves values of a case's rows to ``variables``: fields of
+        parts, of the array element, and of cases of choices.
+        """
         layout = next(iter(self.layouts.values()), None) or self.kernels.any_layout
         return PayloadFields(
             self.kernels.plan,
@@ -181,8 +192,8 @@ class PayloadRowsKernel:
         case: PayloadCase,
         leaf: Leaf | None = None,
     ) -> Term:
-        """Return the number for the column ``leaf`` or, without one, the condition ``value`` in terms of variables. Raise Unsupported
-        if it cannot be computed.
+        """Return ``value`` as a Term: a number for the column ``leaf``, or a condition if ``leaf``
+        is None. Raise Unsupported if kernels cannot express it.
         """
         try:
             if leaf is not None and isinstance(value, nodes.FieldValue):
@@ -197,7 +208,10 @@ class PayloadRowsKernel:
             raise Unsupported(error.reason, self.field_to_blame(value, case)) from None
 
     def shown_field(self, value: Value, case: PayloadCase) -> tuple[str, Field]:
-        """Return the part and the field that a column of bytes, lists or structs shows. Raise Unsupported if it is no single field."""
+        """Return the part and the field that a column of bytes, lists or structs shows; the field
+        may lie in a case of a choice. Raise Unsupported for conditional values and others that are
+        no single field.
+        """
         if isinstance(value, nodes.FieldValue) and nodes.case_in(value) and len(value.holders) == 2:
             part, _ = self.fields_of(case, Variables()).locate_owner(value.owner)
             choice, held = value.holders
@@ -213,7 +227,10 @@ class PayloadRowsKernel:
         raise Unsupported("bytes or a list that are no field", self.field_to_blame(value, case))
 
     def field_to_blame(self, value: Value, case: PayloadCase) -> Field:
-        """Return the field to name when a value cannot be expressed: the first one that it asks for, if any."""
+        """Return the field to name in an error about a value: the first field that it reads (the
+        outermost holder), otherwise the array of the case, otherwise the first field of the view's
+        first layout.
+        """
         for read in nodes.fields_read(value):
             return read.holders[0] if read.holders else read.field
         if case.array is not None:
@@ -229,8 +246,9 @@ class PayloadRowsKernel:
     # ------------------------------------------------------------ rows
 
     def write_rows(self, case: PayloadCase, reader: PayloadReader) -> None:
-        """Emit code that writes the rows of a payload; the kernel returns 0 if the output has no
-        room. Raise Unsupported if kernels cannot write a column.
+        """Emit code that writes the rows of a payload: one, one per array element, or none for an
+        empty case. The kernel returns 0 if an output is full or a skipped case of a choice is
+        present. Raise Unsupported if kernels cannot write a column.
         """
         code = self.code
         self.check_unread(reader)
@@ -264,7 +282,10 @@ class PayloadRowsKernel:
             reader.values.fail_if(self.unread.ne(0), self.choice)
 
     def write_row(self, case: PayloadCase, numbers: Var) -> None:
-        """Emit code that writes one row, whose fields have been read."""
+        """Emit the write of all columns of one row, whose fields have been read, and of the
+        record's number if it is requested. Advance the row position. Raise Unsupported if kernels
+        cannot express a column.
+        """
         code = self.code
         for leaf in self.kernels.view.leaves:
             if leaf.inside is None:
@@ -275,7 +296,9 @@ class PayloadRowsKernel:
         code.add(self.at, 1)
 
     def commit_rows(self) -> None:
-        """Emit code that stores the totals, so that the rows that were written count."""
+        """Emit stores of the row count, and of the sizes and null counts of columns, into the table
+        ``state``. Rows written before count only from then on.
+        """
         code = self.code
         code.do("store_64", self.state + self.kernels.state["ROWS"], self.at)
         for leaf in self.kernels.view.leaves:
@@ -286,8 +309,9 @@ class PayloadRowsKernel:
                 code.do("store_64", self.state + slots.nulls, target.nulls)
 
     def write_column(self, leaf: Leaf, case: PayloadCase) -> None:
-        """Emit code that writes the value of a column. Raise Unsupported if kernels cannot express
-        it.
+        """Emit the write of a column's value in one row: null or empty without a value, a copy of
+        bytes, a field read again for structs, lists and uuids, otherwise a number. Raise
+        Unsupported if kernels cannot express the value.
         """
         value = case.values.get(leaf.column.name)
         target = self.gives.target_of(leaf)
@@ -311,7 +335,9 @@ class PayloadRowsKernel:
             self.write_number(leaf, term)
 
     def write_number(self, leaf: Leaf, term: Term) -> None:
-        """Emit code that writes a number or a boolean into a column."""
+        """Emit the write of a Term into a column of numbers or bools. A condition becomes 0 or 1 in
+        a number column; a conditional expression is evaluated only if the column is requested.
+        """
         value = term.value
         if term.truth and leaf.column.type != "bool":
             value = call("int", value)
@@ -325,7 +351,9 @@ class PayloadRowsKernel:
     # ------------------------------------------------------------ columns that are fields
 
     def make_outputs(self, sources: Sources | None = None) -> ColumnOutputs:
-        """Return outputs for columns. With ``sources`` they write members of structs and elements of lists too."""
+        """Return the ColumnOutputs of this function. With ``sources``, they also know the members
+        of structs and the elements of lists.
+        """
         return ColumnOutputs(
             self.code,
             sources,
@@ -345,7 +373,10 @@ class PayloadRowsKernel:
     def list_versions(
         self, part: str, f: Field, case: PayloadCase
     ) -> list[tuple[LayoutPlan, Expr | None]]:
-        """Return the layouts that a field may be in, each with the condition for it. The last condition is None: otherwise."""
+        """Return the layout versions in which the field ``f`` of ``part`` may have been read, each
+        with its condition; the condition of the last is None (otherwise). For a part that is no
+        case of a choice, return its one layout with None.
+        """
         chosen = self.cases.find_case(part)
         if chosen is None:
             layout = case.element if part == ITEM else self.layouts[part]
@@ -357,7 +388,10 @@ class PayloadRowsKernel:
         return [(plan, test) for (_, plan), test in zip(there, [*tests[:-1], None], strict=True)]
 
     def prepare_default(self, part: str, f: Field, case: PayloadCase) -> None:
-        """Note where bytes begin that are a tagged field, which may be left out. Raise Unsupported for a default that is not empty."""
+        """Note the address of bytes that are a tagged field, and emit an initial address for them,
+        since the field may be absent. Do nothing for other fields. Raise Unsupported for a default
+        that is not empty.
+        """
         for layout, _ in self.list_versions(part, f, case):
             for fp in layout.tagged:
                 if fp.name == f.name and default_data(fp):
@@ -370,8 +404,9 @@ class PayloadRowsKernel:
     def read_again(
         self, leaf: Leaf, target: Target, part: str, f: Field, case: PayloadCase
     ) -> None:
-        """Emit code that reads a field once more for its column, now into the buffers of structs
-        and lists. Raise Unsupported if no operation reads the field by itself.
+        """Emit a second read of a field, from its noted address, that writes its column (a struct,
+        list or uuid). A field that was not read writes its default, null or an empty value. Raise
+        Unsupported if no operation reads the field by itself.
         """
         start, end = self.places.again[part, f.name]
         gives = self.make_outputs(self.sources_inside(leaf))
@@ -391,8 +426,9 @@ class PayloadRowsKernel:
                 reader.read_field(find_operation(self.kernels, layout, f), fields, end, {f.name})
 
     def write_unread(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
-        """Emit the value that a column gets if its field was not read: the default of a tagged
-        field, otherwise null or empty. Raise Unsupported for a default that is not empty.
+        """Emit the value that a column gets if its field was not read: for a tagged field its empty
+        default (null if the default is null), otherwise null or empty. Raise Unsupported for a
+        scalar default that is not zero.
         """
         chosen = self.cases.find_case(part)
         if chosen is None:
@@ -410,7 +446,10 @@ class PayloadRowsKernel:
             self.write_missing(target)
 
     def write_left_out(self, target: Target, layout: LayoutPlan, f: Field) -> None:
-        """Emit the value that a column gets if ``layout`` leaves its field out. Raise Unsupported for a default that is not empty."""
+        """Emit the value of a column whose field is absent in ``layout``: null, or empty if the
+        column is not nullable; for a tagged field its empty default. Raise Unsupported for a scalar
+        default that is not zero.
+        """
         tagged = next((fp for fp in layout.tagged if fp.name == f.name), None)
         if tagged is None or (isinstance(f.type, ArrayType) and tagged.default is not None):
             self.write_missing(target)
@@ -429,7 +468,9 @@ class PayloadRowsKernel:
 
 
 def find_operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops.ReadOp:
-    """Return the operation that reads a field by itself. Raise Unsupported if there is none."""
+    """Return the operation in a layout's read program that reads the field as a number, array or
+    nested layout, also inside conditions and tagged fields. Raise Unsupported if there is none.
+    """
     ops = list(read_program(kernels.plan, layout).ops)
     for op in ops:
         if isinstance(op, read_ops.When):

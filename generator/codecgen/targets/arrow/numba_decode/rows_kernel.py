@@ -39,9 +39,9 @@ from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
 
 
 class RowsKernel:
-    """Emitter of the functions that decode the rows of one case (pass 2).
-
-    Rows count once the state is stored: all rows of an array at once, rows that are entries one by one.
+    """Emits the kernel functions that decode the rows of one case of a view into columns (pass 2).
+    Rows count once the state table is stored: all rows of an array at once, rows that are entries
+    one by one.
     """
 
     def __init__(self, kernels: Kernels, index: Index, case: CasePlan) -> None:
@@ -60,7 +60,7 @@ class RowsKernel:
         self.gives = self.gives_to(self.code)
 
     def gives_to(self, code: Builder) -> ColumnOutputs:
-        """Return the column outputs that write to the code of ``code``."""
+        """Return ColumnOutputs for the columns of this case that emit into ``code``."""
         return ColumnOutputs(
             code,
             self.sources,
@@ -78,7 +78,9 @@ class RowsKernel:
         self.gives = self.gives_to(self.code)
 
     def slot(self, table: Var, name: str) -> Expr:
-        """Return the address of the slot ``name`` in a table."""
+        """Return the address expression of the slot ``name`` in a table: the state or its
+        capacities (``room``), otherwise an index row. Raise KeyError if the table has no such slot.
+        """
         slots = (
             self.kernels.state if table is self.state or table is self.room else self.kernels.slots
         )
@@ -91,7 +93,9 @@ class RowsKernel:
     # ------------------------------------------------------------ rows
 
     def rows(self) -> None:
-        """Emit the function that decodes the rows of one index row, up to those that fit."""
+        """Emit the function that checks and writes the rows of one index row. It returns 1, or 0 if
+        a row is invalid or an output is full. Raise Unsupported if kernels cannot read a field.
+        """
         code, case = self.code, self.case
         rows_room = Var("rows_room")
         code.assign(self.p, self.loaded(self.row, "SECTION"))
@@ -118,15 +122,18 @@ class RowsKernel:
         )
 
     def noted(self, part: str, name: str) -> Var:
-        """Return the variable of a value that the index stored; repeated calls return the same one."""
+        """Return the variable of a value that pass 1 stored in the index, such as an entry field or
+        ``start of crc``. Repeated calls return the same variable.
+        """
         key = (part, name)
         if key not in self.variables.found:
             self.variables.found[key] = Var(f"{part}_{name.replace(' ', '_')}")
         return self.variables.found[key]
 
     def rows_of_array(self, array: FieldPlan, rows_room: Var) -> None:
-        """Emit the decoding of rows that are elements of an array in the entry. Raise Unsupported
-        if kernels cannot read a field of an element.
+        """Emit the checks, decoding and commit of all rows that are elements of the entry's array;
+        the kernel returns 0 if one is invalid or they do not fit. Raise Unsupported if kernels
+        cannot read a field of an element, or if the element layout has rules.
         """
         code, case = self.code, self.case
         type_ = array.field.type
@@ -180,8 +187,9 @@ class RowsKernel:
         code.do("store_64", self.slot(self.state, "NEXT"), self.loaded(self.row, "END"))
 
     def find_ends(self, array: FieldPlan) -> None:
-        """Emit the reads of the first and the last element if columns are relative to them. Raise
-        Unsupported if elements may have no bytes, or kernels cannot read them.
+        """Emit a pass over the array that stores the used fields of its first and last element, if
+        columns are relative to them; otherwise emit nothing. Raise Unsupported if elements may have
+        no bytes, or kernels cannot read them.
         """
         code, case = self.code, self.case
         ends = self.kernels.asked[case.number].ends
@@ -224,9 +232,9 @@ class RowsKernel:
             code.do("store_64", self.row + slots[which, name], variable)
 
     def rows_that_are_entries(self, rows_room: Var) -> None:
-        """Emit the decoding of rows that are entries themselves, one after the other. Raise
-        Unsupported if entries without a length are read by their headers only, or kernels cannot
-        read a field.
+        """Emit the loop that decodes and commits entries that are rows, until another kind or the
+        end (the kernel returns 1), or until one is invalid or does not fit (0). Raise Unsupported
+        if kernels cannot read a field, or for header-only rows of entries without a length.
         """
         code, case = self.code, self.case
         full_check, after, start = Var("full_check"), Var("after"), Var("start")
@@ -271,8 +279,9 @@ class RowsKernel:
             code.do("store_64", self.slot(self.state, "NEXT"), self.p)
 
     def head_fields(self) -> None:
-        """Emit loads of the header fields that columns need. Raise Unsupported if a field is
-        optional or lies at no fixed place.
+        """Emit loads of the header fields that columns use, from their fixed offsets, for a
+        header-only case. Raise Unsupported if a field is optional, has no fixed offset, or is no
+        integer that kernels load.
         """
         entry = self.case.entry
         for name in sorted(self.kernels.item_fields(self.case)):
@@ -285,7 +294,9 @@ class RowsKernel:
             self.code.assign(self.variables.get(ITEM, name), value)
 
     def commit(self, rows: Expr) -> None:
-        """Emit the stores that make the rows and bytes written so far count, and count the entry."""
+        """Emit stores of ``rows`` as the row count, of one more entry, and of the sizes and null
+        counts of columns. Rows written before count only from then on.
+        """
         code = self.code
         code.do("store_64", self.slot(self.state, "ROWS"), rows)
         entries = self.slot(self.state, "ENTRIES")
@@ -302,8 +313,8 @@ class RowsKernel:
     # ------------------------------------------------------------ numbers
 
     def terms(self) -> list[tuple[Leaf, Term]]:
-        """Return the numeric columns of the row, each with the term of its value. Raise Unsupported
-        if kernels cannot express a value.
+        """Return the columns whose value is computed as a number or bool, each with the Term of its
+        value. Raise Unsupported if kernels cannot express a value.
         """
         fields = self.kernels.fields(self.case, self.variables)
         numbers = self.sources.numbers
@@ -312,7 +323,9 @@ class RowsKernel:
         ]
 
     def varies(self, term: Term) -> bool:
-        """Return True if a value differs between the rows of one index row."""
+        """Return True if a value can differ between the rows of one index row: it reads a field of
+        the row or, where each entry is a row, a place such as the position.
+        """
         own = {v for (part, _), v in self.variables.found.items() if part == ITEM}
         if self.case.array is None:
             own |= {v for (part, _), v in self.variables.found.items() if part == "place"}
@@ -320,7 +333,10 @@ class RowsKernel:
         return bool(own & read)
 
     def has_nulls_in_rows(self, leaf: Leaf) -> bool:
-        """Return True if nulls of a column are written row by row, not for all rows of an index row at once."""
+        """Return True if nulls of a column are written row by row: columns inside structs or lists,
+        columns that copy a field, and numbers whose value varies and may be null. Return False for
+        others, filled for all rows at once.
+        """
         if leaf.inside is not None or leaf.column.type in DIRECT:
             return True
         found = [term for own, term in self.terms() if own is leaf]
@@ -333,7 +349,10 @@ class RowsKernel:
                 self.number(leaf, term)
 
     def number(self, leaf: Leaf, term: Term) -> None:
-        """Emit the write of one number of a row."""
+        """Emit the write of a Term into a column of numbers or bools for one row. A condition
+        becomes 0 or 1 in a number column; a conditional expression is evaluated only if the column
+        is requested.
+        """
         value, truth = term.value, term.value
         if term.truth and leaf.column.type != "bool":
             value = call("int", term.value)
@@ -342,7 +361,9 @@ class RowsKernel:
         self.gives.write_number(leaf, value, term.null, truth)
 
     def branches(self, value: Pick, leaf: Leaf) -> Expr:
-        """Emit the evaluation of a conditional value, only if its column is selected. Return its variable."""
+        """Emit the evaluation of a conditional expression into a new variable, only where the
+        column is requested, and return the variable.
+        """
         made = Var("value")
         with self.code.when(self.gives.target_of(leaf).data):
             self.code.choose(made, value)
@@ -351,7 +372,9 @@ class RowsKernel:
     # ------------------------------------------------------------ the same in all rows
 
     def same(self) -> None:
-        """Emit the function that fills columns whose value is equal in all rows of one index row."""
+        """Emit the function that fills, for all new rows of one index row, the columns whose value
+        is equal in them: entry fields, and columns without a value (null or empty).
+        """
         self.start()
         code, case = self.code, self.case
         first, count = Var("first"), Var("count")

@@ -21,7 +21,9 @@ MAX_LOOSE = 40
 
 
 class ValueReader:
-    """Emits bounds-checked reads of single values at the place ``p``, and gives the values to columns.
+    """Emits kernel code that reads single values at the address ``p``, checks their bounds,
+    advances ``p``, and writes the values to columns. A kernel that fails notes the check and the
+    address, and returns.
 
     Attributes:
         loose: Bytes by which ``p`` may be beyond the end of what may be read. A check is due before they exceed MAX_LOOSE.
@@ -59,8 +61,9 @@ class ValueReader:
         self.code.give(self.fail_call(f), f.name)
 
     def check_size(self, size: int, end: Expr, f: Field) -> None:
-        """Emit the check that ``size`` bytes follow before ``end``. The check is put off while
-        fewer bytes than the slack after the input are unchecked.
+        """Emit the check that ``size`` bytes follow before ``end``, by which the kernel fails at
+        ``f``. As long as at most MAX_LOOSE (40) bytes in sum are unchecked, emit nothing and add
+        ``size`` to ``loose``: input is followed by more readable bytes.
         """
         if self.loose + size > MAX_LOOSE:
             self.fail_if(end - self.p < size, f)
@@ -85,8 +88,9 @@ class ValueReader:
         end: Expr,
         f: Field,
     ) -> None:
-        """Emit the read of an integer, a boolean, a float or a uuid into ``variable`` and its
-        column; without both only skip it. Raise Unsupported for any other type.
+        """Emit the read of a scalar of the type ``name`` into ``variable`` and the column
+        ``target``. If both are None, only skip it, after the checks of bools and varints. A uuid
+        goes to the column only. Raise Unsupported for types that kernels cannot read.
         """
         size = fixed_size(name)
         if target is not None and name != "uuid":
@@ -111,8 +115,9 @@ class ValueReader:
             self.gives.write_value(target, variable)
 
     def read_raw(self, name: str, variable: Var, end: Expr, f: Field) -> None:
-        """Emit the read of the bits of a number that kernels copy and do not interpret, and the
-        step over it.
+        """Emit the read of the bits of a ``u64``, ``f32`` or ``f64``, which kernels copy and do not
+        interpret, into ``variable``, and the step over it. Check that its bytes precede ``end``
+        unless that is known.
         """
         size = SCALARS[name].width
         if not self.covered:
@@ -122,8 +127,9 @@ class ValueReader:
         self.code.add(self.p, size)
 
     def read_number(self, name: str, variable: Var, end: Expr, f: Field) -> None:
-        """Emit the read of an integer or a boolean into ``variable``, and the step over it. Raise
-        Unsupported for any other type.
+        """Emit the read of an integer, varint or bool into ``variable``, and the step over it. The
+        kernel fails for a bool above 1 and for an overlong varint; 1 is subtracted from a compact
+        length. Raise Unsupported for any other type.
         """
         if is_integer(name):
             size = SCALARS[name].width
@@ -166,9 +172,9 @@ class ValueReader:
         *,
         ends_window: bool = False,
     ) -> None:
-        """Emit the read of bytes or text: the size into ``n``, the content into the column
-        ``target``. Raise Unsupported if the bytes reach to the end and ``after`` is None, or null
-        is written as a size that is possible.
+        """Emit the read of bytes or text: the size into ``n`` (-1 for null), the content into the
+        column ``target`` unless it is None. Raise Unsupported if the bytes reach to the end and the
+        fields after them vary in size (``after`` is None), or if null is a possible size.
 
         Args:
             f: Field that the bytes are, or are elements of.
@@ -207,8 +213,10 @@ class ValueReader:
         end: Expr,
         target: Target | None,
     ) -> None:
-        """Emit the read of bytes with a length prefix of the type ``length``. Raise Unsupported if
-        null is written as a size that is possible.
+        """Emit the read of bytes after a length prefix of the type ``length``: the size into ``n``
+        (-1 for null), the content into the column. The kernel fails for other negative sizes and
+        beyond ``end``. Raise Unsupported if null is written as a possible size, or for a prefix
+        that kernels cannot read.
         """
         code = self.code
         self.covered = 0
@@ -233,8 +241,9 @@ class ValueReader:
         self.gives.end_value(target)
 
     def read_content(self, f: Field, type_: BytesType, n: Var, target: Target | None) -> None:
-        """Emit the check that text is UTF-8, the copy of ``n`` bytes at ``p`` to the column, and
-        the step over them.
+        """Emit the copy of ``n`` bytes at ``p`` to the column, if ``target`` is not None, and the
+        step over them. If values are checked, the kernel fails for text that is not UTF-8. The
+        address is noted if ``starts`` has the field.
         """
         start = self.starts.get((self.part, f.name))
         if start is not None:

@@ -47,8 +47,8 @@ def deferred(entry: LayoutPlan) -> list[FieldPlan]:
 
 
 def column_slots(module: KernelModule, leaves: Sequence[Leaf]) -> dict[int, Slots]:
-    """Return the constants for the positions of each column in the tables ``out``, ``state`` and
-    ``room``, by the index of its leaf.
+    """Add constants for the byte positions of each column's addresses and totals in the tables
+    ``out``, ``state`` and ``room`` to the module. Return them by the index of the column.
     """
     out = {}
     for leaf in leaves:
@@ -65,7 +65,9 @@ def column_slots(module: KernelModule, leaves: Sequence[Leaf]) -> dict[int, Slot
 
 
 class Kernels:
-    """Kernels that decode one view, with the module that they are emitted to."""
+    """Generated numba functions that decode the entries of one view (a table over entries such as
+    record batches) into Arrow buffers, with the module that they are emitted to.
+    """
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
         self.plan = plan
@@ -102,8 +104,9 @@ class Kernels:
         return Fields(self.plan, case.entry, part, variables, case)
 
     def ask(self, case: CasePlan) -> Fields:
-        """Return the fields that the columns and row rules of ``case`` use. Raise Unsupported if
-        kernels cannot express a column or a rule.
+        """Return a Fields object that has collected the fields, array ends and places that the
+        columns and row rules of ``case`` use. Raise Unsupported if kernels cannot express a column
+        or rule.
         """
         fields = self.fields(case, Variables())
         for leaf, value in self.sources[case.number].numbers:
@@ -119,8 +122,9 @@ class Kernels:
         return RowRules(case, RowFields(self.plan, case.entry, ENTRY, variables, case))
 
     def refused(self, fields: Fields, case: CasePlan) -> list[Expr]:
-        """Return the conditions under which the rows of an entry are refused: requirements on their
-        array. Raise Unsupported if kernels cannot express one.
+        """Return the conditions under which the rows of an entry are rejected: requirements of the
+        schema on their array; ``[]`` if entries are rows themselves. Raise Unsupported if kernels
+        cannot express one.
         """
         if case.array is None:
             return []
@@ -131,8 +135,8 @@ class Kernels:
         ]
 
     def condition(self, fields: Fields, value: nodes.Value, f: Field) -> Expr:
-        """Return ``value`` as a condition. Raise Unsupported, which names ``f``, if kernels cannot
-        express it.
+        """Return ``value``, with constants folded, as a condition of kernel code. Raise
+        Unsupported, which names ``f``, if kernels cannot express it.
         """
         try:
             return fields.arithmetic().condition(fields.folded(value))
@@ -140,8 +144,9 @@ class Kernels:
             raise Unsupported(error.reason, f) from None
 
     def term(self, fields: Fields, case: CasePlan, value: nodes.Value, leaf: Leaf) -> Term:
-        """Return the value of a numeric column as a term of fields. Raise Unsupported if kernels
-        cannot express the value.
+        """Return the value of the numeric column ``leaf`` as a Term; a ``u64`` or float field gives
+        its raw bits if the column has the matching type. Raise Unsupported if kernels cannot
+        express the value.
         """
         plain = fields.folded(value)
         try:
@@ -154,8 +159,10 @@ class Kernels:
             raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
     def noted(self, case: CasePlan) -> set[tuple[str, str]]:
-        """Return what the index stores of an entry for its rows: fields, checksum starts and the
-        ends of the array. Raise Unsupported if a rule asks for elements of another array.
+        """Return the part and name of each value that the index stores of an entry for its rows:
+        entry fields, checksums and their starts, array ends, and whether rules apply. Return the
+        empty set if entries are rows themselves. Raise Unsupported if a rule uses elements of
+        another array.
         """
         if case.array is None:
             return set()

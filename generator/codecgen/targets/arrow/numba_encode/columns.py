@@ -17,30 +17,34 @@ LOADS = {
 
 
 class Variables:
-    """Variables of one function, by the fields and columns that they hold."""
+    """Variables of one kernel function, by the fields and columns whose values they hold."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str], Var] = {}
         self.parts: dict[tuple[int, str], Var] = {}
 
     def get(self, kind: str, name: str) -> Var:
-        """Return the variable of a field or column, or of a property of it; repeated calls return the same one."""
+        """Return the variable of a field or column; ``kind`` says which value, such as ``row``,
+        ``entry`` or ``null row``. Repeated calls return the same variable.
+        """
         key = (kind, name)
         if key not in self.found:
             self.found[key] = Var(f"{kind.replace(' ', '_')}_{name}")
         return self.found[key]
 
     def leaf_variable(self, leaf: Leaf, part: str) -> Var:
-        """Return the variable of a property of a column, such as its address; repeated calls return the same one."""
+        """Return the variable of a property of a column, such as ``data``, its buffer address.
+        Repeated calls return the same variable.
+        """
         key = (leaf.index, part)
         if key not in self.parts:
             self.parts[key] = Var(f"{leaf.name}_{part}")
         return self.parts[key]
 
     def value(self, leaf: Leaf) -> Var:
-        """Return the variable of a leaf's value in the current row or element. For bytes and lists it holds the size.
-
-        Bytes that are null have the size -1.
+        """Return the variable of a column's value in the current row or list element: a number, or
+        for bytes and lists their size, which is -1 for null bytes. Repeated calls return the same
+        variable.
         """
         if leaf.inside is None:
             return self.get("row", leaf.name)
@@ -51,7 +55,7 @@ class Variables:
 
 
 class Columns:
-    """Emitter of the code that loads columns into variables."""
+    """Emits kernel code that loads values of Arrow columns into variables."""
 
     def __init__(self, encoders: Encoders, code: Builder, variables: Variables) -> None:
         self.encoders = encoders
@@ -60,8 +64,9 @@ class Columns:
         self.leaf_variable = variables.leaf_variable
 
     def addresses(self, columns: Var) -> None:
-        """Emit the loads of the buffer addresses of all columns from the table at ``columns`` into
-        variables. Variables that turn out not to be used are not printed.
+        """Emit loads of the buffer addresses and other facts of all columns from the table at the
+        address ``columns`` into variables. Loads that no later code uses are removed when the
+        function is printed.
         """
         for leaf in self.encoders.view.leaves:
             for name in BUFFERS:
@@ -73,7 +78,9 @@ class Columns:
         return row * self.leaf_variable(leaf, "step") if leaf.column.on_request else row
 
     def load(self, leaf: Leaf, row: Expr) -> None:
-        """Emit the loads of a leaf for ``row``: its number, or the start and size of its bytes or elements."""
+        """Emit the loads of a column's value in the row ``row``: its number and null flag, or the
+        start and the size of its bytes or list elements. The size of null bytes is -1.
+        """
         if leaf.column.type in BYTES_LIKE:
             self.bytes(leaf, row)
             self.null_bytes(leaf, row)
@@ -83,7 +90,10 @@ class Columns:
             self.number(leaf, row, "row")
 
     def number(self, leaf: Leaf, row: Expr, kind: str) -> None:
-        """Emit the load of a number at ``row``, and of its null flag if the column is nullable."""
+        """Emit the load of a number or bool at the index ``row`` into the variable ``kind`` of the
+        column, and of its null flag if the column is nullable. A column on request may have one
+        value for all rows.
+        """
         place = self.value_index(leaf, row)
         variable = self.variables.get(kind, leaf.column.name)
         data = self.leaf_variable(leaf, "data")
@@ -104,7 +114,9 @@ class Columns:
         )
 
     def bytes(self, leaf: Leaf, row: Expr) -> None:
-        """Emit the loads of the start and the size of the bytes or elements at ``row``."""
+        """Emit the loads of the start and the size of the bytes or list elements at the index
+        ``row``, from two neighboring Arrow offsets. Nulls are not considered.
+        """
         at = self.leaf_variable(leaf, "at")
         first = self.leaf_variable(leaf, "offsets") + Num(4) * self.value_index(leaf, row)
         self.code.assign(at, call("load_i32_le", first))

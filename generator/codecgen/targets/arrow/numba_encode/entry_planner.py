@@ -55,7 +55,9 @@ _ALL = (
 
 
 class EntryPlanner:
-    """Emitter of the function that plans entries of one case (pass 1)."""
+    """Emits the kernel function that plans one entry of a case (pass 1 of writing): how many rows
+    it holds, how many bytes they take, and which row or column cannot be written.
+    """
 
     def __init__(self, encoders: Encoders, program: WriteProgram) -> None:
         self.encoders = encoders
@@ -74,7 +76,10 @@ class EntryPlanner:
         self.running = [op for op in around if isinstance(op, Number) and op.running]
 
     def emit(self) -> None:
-        """Emit the function that plans one entry (pass 1)."""
+        """Emit the function that plans one entry. It returns the number of rows and -1; 0 and the
+        number of the failed check if the first row cannot be written; -1 and a check if the row is
+        not of this case. Raise Unsupported if kernels cannot express a value or check.
+        """
         frame, code, variables = self.frame, self.code, self.frame.variables
         frame.columns.addresses(self.columns)
         code.assign(self.extra, call("load_i64_le", self.columns + self.encoders.extra))
@@ -114,8 +119,9 @@ class EntryPlanner:
         return [value for op in ops for value in columns_of(op)]
 
     def first_row(self) -> None:
-        """Emit what the first row of an entry determines: initial column values, extremes and fixed
-        fields. Raise Unsupported if kernels cannot express a value.
+        """Emit, before the loop over rows, what the first row determines: initial column values and
+        extremes, fixed fields of the entry, and the check of the case's condition. Raise
+        Unsupported if kernels cannot express a value or no row can meet the condition.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         used = {(value.which, value.column.name) for value in self.used()}
@@ -141,8 +147,8 @@ class EntryPlanner:
             self.fits.begin(op)
 
     def not_when(self) -> Expr:
-        """Return the negation of the case's row condition. Raise Unsupported if the condition never
-        holds.
+        """Return the test that a row does not meet the condition of the case. Raise Unsupported if
+        the condition never holds, or if kernels cannot express it.
         """
         assert self.program.when is not None
         f = self.program.case.entry.fields[0].field
@@ -158,8 +164,9 @@ class EntryPlanner:
     # ------------------------------------------------------------ one row
 
     def one_row(self) -> None:
-        """Emit the loop body for one row: its values, checks, size and the comparison with what
-        readers return. Raise Unsupported if kernels cannot express a value or a check.
+        """Emit the loop body for one row: load its columns, check values, rules and sizes, and
+        compare what readers would return. A failed check ends the entry before the row. Raise
+        Unsupported if kernels cannot express a value or check.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         for now, before in self.back.moving().items():
@@ -199,7 +206,10 @@ class EntryPlanner:
         code.add(frame.row, 1)
 
     def row_columns(self) -> tuple[list[Leaf], list[Leaf]]:
-        """Return the columns that are written or read back by default, and those checked only if they are given."""
+        """Return two lists of top-level columns: those that each row writes or compares with what
+        readers return, and columns on request that are not written, which are compared only if they
+        are given. Columns of file positions are in neither.
+        """
         used = _column_names(value for value in self.used() if value.which != "first")
         used |= {leaf.column.name for op in self.program.row if (leaf := leaf_of(op))}
         main: list[Leaf] = []
@@ -214,7 +224,9 @@ class EntryPlanner:
         return main, others
 
     def keep_ends(self) -> None:
-        """Emit the assignments that save fields of the first and the last element."""
+        """Emit the assignments that keep the fields of the first and the last element so far that
+        readers or rules use; at the first row, also initialize the values of the row before.
+        """
         frame, code, variables = self.frame, self.code, self.frame.variables
         last = [(end, name) for end, name in self.ends if end == "last"]
         first = [(end, name) for end, name in self.ends if end == "first"]
@@ -230,8 +242,9 @@ class EntryPlanner:
     # ------------------------------------------------------------ sizes
 
     def sizes(self) -> None:
-        """Emit the size of the row in bytes, and stop before the row if the entry has no room for
-        it. Raise Unsupported if a length stands before only a part of the row.
+        """Emit the size of the row in bytes, and end the entry before a row that exceeds its room;
+        a first row that exceeds a length field is refused. Raise Unsupported if a length measures
+        only a part of the row.
         """
         frame, code, taken = self.frame, self.code, self.frame.taken
         others: list[Expr] = []
@@ -263,7 +276,9 @@ class EntryPlanner:
         code.add(frame.size, taken)
 
     def with_length(self, op: Length, ahead: int) -> Expr:
-        """Return the size of a row's length prefix and of the ``ahead`` bytes before the prefix."""
+        """Return the size in bytes of a row's varint length prefix plus the ``ahead`` bytes before
+        the prefix. The content itself is not included.
+        """
         taken = self.frame.taken
         size = (
             call("size_uvarint", taken + 1)
@@ -273,7 +288,9 @@ class EntryPlanner:
         return size + ahead if ahead else size
 
     def whole_row(self, op: Length) -> None:
-        """Raise Unsupported unless a length prefix covers the whole rest of the row."""
+        """Raise Unsupported unless a length prefix measures all fields that follow it in the row,
+        from the next field to the last.
+        """
         fields = self.program.case.element.fields
         names = [fp.name for fp in fields]
         at = names.index(op.field.name)
@@ -283,8 +300,9 @@ class EntryPlanner:
             raise Unsupported("a length that is not before what it measures", op.field.field)
 
     def lengths_hold(self) -> None:
-        """Emit checks that the row's size fits its small length fields. Raise Unsupported if such a
-        field measures only a part of the row.
+        """Emit stops for rows whose size exceeds a fixed-size length field in them. Emit nothing
+        for fields that hold at least 2**31 - 1. Raise Unsupported if such a field measures only a
+        part of the row.
         """
         element = self.program.case.element
         for op in self.program.row:
@@ -304,7 +322,10 @@ class EntryPlanner:
     # ------------------------------------------------------------ after the last row
 
     def close(self) -> None:
-        """Emit the end of the function: refuse an entry without rows, otherwise store the entry in the table."""
+        """Emit the end of the function: without rows, return 0 and the failed check; otherwise
+        store the entry's case, rows, sizes, codec and values in the table. Running fields go back
+        to their value before a row that did not fit.
+        """
         frame, code, table, variables = (
             self.frame,
             self.code,
@@ -336,7 +357,9 @@ class EntryPlanner:
             code.do("store_64", self.entry + slot, value)
 
     def codec(self) -> Expr:
-        """Return the codec number of the rows, 0 if they are never compressed."""
+        """Return the expression for the number of the compression codec of an entry's rows, or 0 if
+        the rows are never compressed.
+        """
         for op in self.program.around:
             if isinstance(op, Rows) and op.codec is not None:
                 own = self.frame.values.own
@@ -350,7 +373,10 @@ def _column_names(values: Iterable[ColumnValue]) -> set[str]:
 
 
 def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
-    """Emit the function that plans many entries (pass 1), and return its name."""
+    """Emit the function that plans many entries of one layout (pass 1 of writing), and return its
+    name. The function stops when the table is full, when the rows have enough bytes, or before a
+    row that cannot be written; unless the rows are final, the last entry waits for more rows.
+    """
     code = Builder()
     parameters = [
         Var(name)

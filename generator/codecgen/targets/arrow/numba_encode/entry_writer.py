@@ -33,7 +33,9 @@ from codecgen.targets.arrow.numba_encode.view import Encoders, stored_values
 
 
 class EntryWriter:
-    """Emitter of a function of pass 2, which writes the ``rows`` of an entry or the entry around them."""
+    """Emits one kernel function of pass 2 of writing: with ``rows``, the function that writes the
+    rows of an entry, otherwise the function that writes the entry around its rows.
+    """
 
     def __init__(self, encoders: Encoders, program: WriteProgram, *, rows: bool) -> None:
         self.encoders = encoders
@@ -52,8 +54,9 @@ class EntryWriter:
     # ------------------------------------------------------------ functions
 
     def emit(self) -> None:
-        """Emit the function that writes the rows of an entry, or the entry around its rows (pass
-        2). Raise Unsupported if kernels cannot write a field.
+        """Emit the function that writes the rows of an entry, or the entry around its rows, at an
+        address, and returns the address after them. Raise Unsupported if kernels cannot write a
+        field.
         """
         frame, code, table = self.frame, self.code, self.encoders.table
         case = self.program.case
@@ -93,7 +96,9 @@ class EntryWriter:
         return call("load_i64_le", self.entry + slot)
 
     def load(self) -> None:
-        """Emit the loads of the columns that each row writes."""
+        """Emit the loads of the columns that each row writes: numbers of the current row, bytes and
+        lists. Columns of the first row or of extremes are not loaded.
+        """
         used = {v.column.name for op in self.ops for v in columns_of(op) if v.which == "row"}
         used |= {leaf.column.name for op in self.ops if (leaf := leaf_of(op))}
         for leaf in self.encoders.view.leaves:
@@ -101,7 +106,9 @@ class EntryWriter:
                 self.frame.columns.load(leaf, self.frame.row)
 
     def work_out(self) -> None:
-        """Emit the values of fields that other fields of the row depend on."""
+        """Emit the values of the row's numbers and bits that other fields of the row depend on,
+        before the first field is written, and note their names in ``worked_out``.
+        """
         own = ("own",) if self.program.around else ("own", "entry")
         named = {
             read.field.name
@@ -118,8 +125,9 @@ class EntryWriter:
     # ------------------------------------------------------------ fields
 
     def fields(self) -> None:
-        """Emit all fields in order; then fill in the lengths, then the checksums. Raise Unsupported
-        if kernels cannot write a field.
+        """Emit the writes of all fields in order, then of the lengths whose space was kept, from
+        the last to the first, then of the checksums, inner ones first. Absent fields write nothing.
+        Raise Unsupported if kernels cannot write a field.
         """
         there = [op for op in self.ops if not isinstance(op, Absent)]
         later = [op for op in there if isinstance(op, Checksum) or _is_later(op)]
@@ -167,7 +175,10 @@ class EntryWriter:
         self.code.do(primitive(f"store_{8 * size}{order}", f"{size} bytes", f), place, value)
 
     def number(self, name: str, value: Expr, f: Field, remark: str = "") -> None:
-        """Emit the write of a number at the current address, which then moves past the number."""
+        """Emit the write of a number of the type ``name`` at the address ``p``, and advance ``p``
+        past it. A compact number is written plus 1. Raise Unsupported if kernels lack a primitive
+        for the type.
+        """
         size = fixed_size(name)
         if size is not None:
             self.store(self.p, size, value, f)
@@ -180,8 +191,9 @@ class EntryWriter:
             self.code.assign(self.p, effect(put, self.p, value), remark)
 
     def one(self, op: WriteOp) -> None:
-        """Emit the bytes of one operation. Raise Unsupported if the length of an entry varies in
-        size.
+        """Emit the bytes of one write operation; a later length or checksum only keeps space. Raise
+        Unsupported for a varint length in an entry around rows, or if kernels cannot write the
+        type.
         """
         code, f = self.code, op.field.field
         match op:
@@ -210,7 +222,10 @@ class EntryWriter:
                 self.rows_of(op)
 
     def varying(self, op: Number | Bits, name: str) -> None:
-        """Emit the write of a number or of bits whose value depends on columns."""
+        """Emit the write of a number or of bits whose value depends on columns. Around rows, and
+        for values computed before, the variable of the field is written; otherwise its value is
+        computed here. Raise Unsupported if kernels cannot express the value.
+        """
         variable = self.frame.variables.get(self.part, op.field.name)
         remark = op.field.name
         if not self.of_rows:
@@ -226,8 +241,8 @@ class EntryWriter:
         self.number(name, value, op.field.field, remark)
 
     def value(self, op: Number | Bits) -> Expr:
-        """Return the value of a number or of packed bits of the row. Raise Unsupported if kernels
-        cannot express it.
+        """Return the expression for a number, or for a word of bits with each member shifted to its
+        place. Raise Unsupported if kernels cannot express the value.
         """
         if isinstance(op, Number):
             return _number(self.frame.written_term(op.value, op, self.part))
@@ -243,7 +258,10 @@ class EntryWriter:
     # ------------------------------------------------------------ bytes and lists
 
     def bytes(self, op: Bytes) -> None:
-        """Emit the write of a bytes field, null if it has no column or the column's value is null."""
+        """Emit the write of a bytes field from its column, after its length if it has one. Without
+        a column, or for a null value, write the length that means null; a null value without a
+        length writes nothing.
+        """
         f, leaf, length = op.field.field, op.column, op.type.length
         counted = not isinstance(length, int) and length != "rest"
         if leaf is None:
@@ -259,7 +277,9 @@ class EntryWriter:
                 self.number(str(length), Num(null_of(op.type)), f, "null")
 
     def content(self, type_: BytesType, f: Field, leaf: Leaf, counted: bool) -> None:
-        """Emit the bytes of a column, with their length in front if ``counted``."""
+        """Emit the copy of a column's bytes to the address ``p``, after their length if
+        ``counted``, and advance ``p`` past them.
+        """
         variables, code = self.frame.variables, self.code
         n = variables.value(leaf)
         if counted:
@@ -269,8 +289,9 @@ class EntryWriter:
         code.add(self.p, n)
 
     def elements(self, op: Elements) -> None:
-        """Emit code that writes the count of a list, if declared, and its elements. A list without
-        a column is written empty.
+        """Emit the write of a list's count, if it is declared, and of its elements. A list without
+        a column, or whose elements have no layout, writes only the count. Raise Unsupported if
+        kernels cannot write a field.
         """
         f, leaf, variables = op.field.field, op.column, self.frame.variables
         many: Expr = Num(0) if leaf is None else variables.value(leaf)
@@ -290,8 +311,9 @@ class EntryWriter:
                 self.bytes(inner)
 
     def rows_of(self, op: Rows) -> None:
-        """Emit code that writes the count and the length of the rows, as far as declared, and the
-        rows, compressed if the entry has a codec.
+        """Emit the write of the count and the length in bytes of an entry's rows, each if declared,
+        and of the rows: a copy of the compressed section if pass 1 made one, otherwise a call of
+        the function that writes rows.
         """
         code, f = self.code, op.field.field
         if op.type.count is not None:

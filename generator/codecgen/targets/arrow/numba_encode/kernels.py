@@ -12,8 +12,8 @@ from codecgen.targets.arrow.numba_encode.view import Encoders
 
 
 def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:
-    """Return the encoders of a view and the text of their module. Raise Unsupported if kernels
-    cannot write the view.
+    """Return the Encoders of a view and the source of the kernel module that writes it; ``doc`` has
+    the paragraphs of the module's docstring. Raise Unsupported if kernels cannot write the view.
     """
     encoders = Encoders(plan, view)
     table = ["KERNELS: dict[int, tuple[Any, Any, Any]] = {"]
@@ -37,7 +37,10 @@ def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:
 
 
 def write_compressed_rows(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
-    """Emit the function that writes the rows of compressed entries, and return its name."""
+    """Emit the function that writes the uncompressed rows of those entries that have a codec, one
+    after the other, notes their addresses in the table, and returns the address after them. Return
+    the function's name.
+    """
     code = Builder()
     columns, table, first, last, p = parameters = _parameters()
     i, own, case = map(Var, ("i", "entry", "case"))
@@ -65,7 +68,9 @@ def write_compressed_rows(encoders: Encoders, entry: LayoutPlan, cases: list[Cas
 
 
 def write_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
-    """Emit the function that writes entries as bytes of a file, and return its name."""
+    """Emit the function that writes the entries ``first`` to ``last`` (exclusive) of the table one
+    after the other, and returns the address after them. Return the function's name.
+    """
     code = Builder()
     columns, table, first, last, p = parameters = _parameters()
     i, own, case = map(Var, ("i", "entry", "case"))

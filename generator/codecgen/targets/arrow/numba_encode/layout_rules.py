@@ -32,7 +32,8 @@ class RuleCheck:
 
 
 class RuleValues(Values):
-    """Values of an entry with its rows so far.
+    """Resolves values in rules to the kernel's variables, for an entry with the rows planned so
+    far.
 
     Attributes:
         extremes: Fields of rows whose largest or smallest number a rule uses.
@@ -46,8 +47,9 @@ class RuleValues(Values):
         self.running = False
 
     def field(self, value: nodes.FieldValue, part: str) -> Term:
-        """Return a field as a term, and note if its value changes with the rows. Raise Refused if
-        no operation writes it as a number.
+        """Return a field as a Term, and set ``running`` if its value changes with each row. A count
+        of rows is the number of rows so far. Raise Refused if the field is not written or has no
+        number.
         """
         where, op = self.op(value, part)
         self.running |= where == "item" or (isinstance(op, Number) and op.running)
@@ -57,7 +59,10 @@ class RuleValues(Values):
         return super().field(value, part)
 
     def end(self, value: nodes.EndValue) -> Term:
-        """Return a field of the first, last, largest or smallest row as a term. Raises Refused for other values."""
+        """Return a field of the first, last, largest or smallest row as a Term, and set
+        ``running``. Raise Refused for elements that are no layouts, for nested fields, and for
+        fields that are not written as a number.
+        """
         self.running = True
         inner = value.value
         if value.end in ("first", "last"):
@@ -72,9 +77,8 @@ class RuleValues(Values):
 
 
 class LayoutRules:
-    """Emits the rules of the layout of an entry, for the rows from the first one to the row at hand.
-
-    A row with which an entry would break a rule begins the next entry, or is refused if it breaks the rule alone.
+    """Emits the checks of a layout's rules in pass 1 of writing. A row with which an entry would
+    break a rule begins the next entry; a row that breaks a rule by itself is refused.
     """
 
     def __init__(self, frame: PlannerFunction) -> None:
@@ -94,7 +98,8 @@ class LayoutRules:
         self.ends = self.values.ends
 
     def check_of(self, rule: RulePlan) -> RuleCheck | None:
-        """Return the check of a rule; None if what is written always meets it. Raise Unsupported if
+        """Return the RuleCheck of a rule: the condition that the rows break it, and whether that
+        changes with each row. Return None if what is written always meets it. Raise Unsupported if
         kernels cannot express the rule.
         """
         try:
@@ -112,8 +117,9 @@ class LayoutRules:
             raise Unsupported(error.reason, field_of_rule(self.case.entry, rule)) from None
 
     def descent(self, value: nodes.FieldValue) -> Expr:
-        """Return the condition that the number of the row at hand is not above that of the row
-        before. Raise Refused if ``value`` is not written as a number.
+        """Return the condition that the number ``value`` of the current row is not above that of
+        the row before it in the entry; false for the first row. Raise Refused if the field is not
+        written as a number.
         """
         if not isinstance(self.values.op(value, "item")[1], Number):
             raise Refused("a rule about numbers that kernels do not compare")
@@ -134,7 +140,9 @@ class LayoutRules:
             self.frame.code.assign(self.extreme(end, name), 0)
 
     def row(self) -> None:
-        """Emit the rules for the rows up to the row at hand."""
+        """Emit the updates of the largest and smallest numbers with the current row, then the stops
+        for the rules whose condition changes with the rows.
+        """
         frame, code = self.frame, self.frame.code
         if self.values.extremes:
             for end, name in sorted(self.values.extremes):
@@ -150,7 +158,9 @@ class LayoutRules:
         return self.frame.variables.get(end, f"item_{name}")
 
     def stop(self, *, running: bool) -> None:
-        """Emit stops for the rules that change with the rows (``running``), or for the other rules."""
+        """Emit a stop for each rule whose condition changes with each row (``running``), or for
+        each other rule: the row ends the entry before it, or is refused as the first row.
+        """
         for check in self.checks:
             if check.running is running:
                 leaf = self.blame(check.rule)
@@ -159,8 +169,9 @@ class LayoutRules:
                 self.frame.stop_for(check.breach, found)
 
     def blame(self, rule: RulePlan) -> int | None:
-        """Return the index of the column that a broken rule is about; None if no column determines
-        it.
+        """Return the index of the column to name when a rule is broken: the column of the rule's
+        field, otherwise of the ascending or end field that it uses, otherwise of a field in its
+        condition. Return None if no column determines it.
         """
         frame = self.frame
         about: WriteOp | None = frame.program.find_op("own", rule.rule.about)

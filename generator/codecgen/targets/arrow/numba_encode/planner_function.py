@@ -19,7 +19,10 @@ from codecgen.targets.arrow.numba_encode.view import Encoders
 
 
 class PlannerFunction:
-    """Shared state of the emitters of one planning function. ``inside``: the loop over the rows is open."""
+    """State of one kernel function of pass 1 of writing while it is emitted: variables, columns,
+    and how it reports rows that cannot be written. ``inside`` says that the loop over the rows is
+    open.
+    """
 
     def __init__(self, encoders: Encoders, program: WriteProgram) -> None:
         self.encoders = encoders
@@ -36,8 +39,9 @@ class PlannerFunction:
     # ------------------------------------------------------------ values
 
     def written_term(self, value: Value, op: WriteOp, part: str) -> Term:
-        """Return ``value`` of a write operation as a term. Raise Unsupported, which names the field
-        of ``op``, if kernels cannot express it.
+        """Return the Term of ``value`` as written into a field of ``part`` (entry or item); sums
+        wrap in 64 bits. Raise Unsupported, which names the field of ``op``, if kernels cannot
+        express it.
         """
         try:
             return self.values.written_term(value, part)
@@ -45,8 +49,8 @@ class PlannerFunction:
             raise Unsupported(error.reason, op.field.field) from None
 
     def condition(self, value: Value, part: str, f: Field) -> Expr:
-        """Return a condition on written fields as a test. Raise Unsupported, which names ``f``, if
-        kernels cannot express it.
+        """Return a condition on written fields of ``part`` (entry or item) as a test. Raise
+        Unsupported, which names ``f``, if kernels cannot express it.
         """
         try:
             return self.values.read(part).condition(value)
@@ -54,8 +58,8 @@ class PlannerFunction:
             raise Unsupported(error.reason, f) from None
 
     def read(self, value: Value) -> Term:
-        """Return the value that a reader computes for a column of a row. Raise Unsupported if
-        kernels cannot express it.
+        """Return the value that a reader would compute for a column from the written fields, as a
+        Term. Raise Unsupported if kernels cannot express it.
         """
         try:
             return self.values.read(self.values.own).term(value)
@@ -65,7 +69,10 @@ class PlannerFunction:
     # ------------------------------------------------------------ who is to blame
 
     def blame(self, value: Value, part: str) -> int | None:
-        """Return the index of the first column that ``value`` depends on, None if it depends on none."""
+        """Return the index of the first column that ``value`` depends on, directly or through
+        written fields of ``part``; None if it depends on none. Raise Refused for a field that
+        nothing writes.
+        """
         for column in nodes.columns_read(value):
             return self.encoders.leaf(column.column.name).index
         for node in nodes.iterate_nodes(value):
@@ -81,7 +88,9 @@ class PlannerFunction:
         return None
 
     def blame_op(self, op: WriteOp, part: str, bits: str | None = None) -> int | None:
-        """Return the index of the column that ``op``, or its bits ``bits``, writes; None if there is none."""
+        """Return the index of the first column that the write operation ``op`` depends on; of its
+        member ``bits`` only, if that is given. Return None if no column determines what it writes.
+        """
         match op:
             case Bytes(column=leaf) | Elements(column=leaf) if leaf is not None:
                 return leaf.index
@@ -96,17 +105,18 @@ class PlannerFunction:
     # ------------------------------------------------------------ refusals
 
     def not_these(self, when: Expression) -> None:
-        """Emit the return of -1 and a check number: the first row does not meet the condition of this case."""
+        """Emit the statement that returns -1 and the number of a check: the first row does not meet
+        the condition ``when`` of this case.
+        """
         assert self.program.when is not None
         leaf = self.blame(self.program.when, self.values.own)
         check = Check("when", when, leaf)
         self.code.give(Several((Num(-1), self.number(check))), self.remark(check))
 
     def stop(self, condition: Expr, leaf: int | None, f: Field | None = None) -> None:
-        """Emit a stop if ``condition`` holds: column ``leaf`` (an index) does not fit field ``f``.
-        Raise Unsupported if the condition always holds and ``f`` is given.
-
-        ``leaf`` None blames the whole row. ``f`` None means that a reader would not return the column's value.
+        """Emit a stop where ``condition`` holds: the column with the index ``leaf`` (None: the row)
+        cannot be written to the field ``f`` (None: a reader would return another value). Emit
+        nothing for a false constant. Raise Unsupported for a true constant with a field.
         """
         check = Check(column=leaf) if f is None else Check(f.name, f.span, leaf)
         if condition == TRUE and f is not None:
@@ -115,7 +125,9 @@ class PlannerFunction:
             self.stop_for(condition, check)
 
     def stop_for(self, condition: Expr, check: Check) -> None:
-        """Emit code that, if ``condition`` holds, ends the entry before this row or refuses the first row."""
+        """Emit code that acts if ``condition`` holds: inside the loop over rows, note the check and
+        leave the loop before this row; before the loop, return 0 and the number of the check.
+        """
         with self.code.when(condition):
             if self.inside:
                 self.code.assign(self.blamed, self.number(check), self.remark(check))

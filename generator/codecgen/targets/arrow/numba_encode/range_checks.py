@@ -26,7 +26,9 @@ from codecgen.targets.arrow.numba_encode.sizes import MAX_BYTES, largest, size_o
 
 
 class RangeChecks:
-    """Emitter of field values and of the checks that they fit their fields."""
+    """Emits the values of written fields, and the checks that columns fit the fields and meet their
+    rules. A failed check ends the entry before the row, or refuses its first row.
+    """
 
     def __init__(self, frame: PlannerFunction) -> None:
         self.frame = frame
@@ -35,8 +37,9 @@ class RangeChecks:
     # ------------------------------------------------------------ numbers
 
     def work_out(self, op: WriteOp, part: str) -> None:
-        """Emit the value of a numeric field and the checks that it fits. Raise Unsupported if
-        kernels cannot express the value.
+        """Emit the value of a number or of a word of bits, and the checks that it is not null and
+        in range. Emit nothing for other operations. Raise Unsupported if kernels cannot express the
+        value, or if it never fits.
         """
         frame = self.frame
         variable = frame.variables.get(part, op.field.name)
@@ -57,8 +60,8 @@ class RangeChecks:
             self.code.choose(variable, total)
 
     def number(self, op: Number, part: str) -> None:
-        """Emit the value of a number field and the checks that it is not null and in range. Raise
-        Unsupported if kernels cannot express the value.
+        """Emit the value of a number field into its variable, and the checks that it is not null
+        and in range. Raise Unsupported if kernels cannot express the value, or if it never fits.
         """
         frame, f = self.frame, op.field.field
         leaf = frame.blame(op.value, part)
@@ -81,8 +84,9 @@ class RangeChecks:
     # ------------------------------------------------------------ rules
 
     def rules(self, ops: tuple[WriteOp, ...], part: str) -> None:
-        """Emit checks of the schema's ``valid`` and ``refuse`` rules for the fields of ``ops``.
-        Raise Unsupported if no row can meet a rule.
+        """Emit checks of the schema's ``valid`` and ``refuse`` rules for the fields of ``ops``,
+        which are of ``part`` (entry or item). Raise Unsupported if no row can meet a rule, or if
+        kernels cannot express it.
         """
         for op in ops:
             if isinstance(op, Number | Bits | Constant | Bytes | Elements | Rows):
@@ -91,8 +95,9 @@ class RangeChecks:
                         self.rule(op, rule, wanted, part)
 
     def rule(self, op: WriteOp, rule: Value, wanted: bool, part: str) -> None:
-        """Emit a stop if a rule's value is not ``wanted``. Raise Unsupported if no row can meet the
-        rule.
+        """Emit a stop where the rule's condition differs from ``wanted`` (True for ``valid``, False
+        for ``refuse``); nothing if constants already decide it. Raise Unsupported if no row can
+        meet the rule, or if kernels cannot express it.
         """
         frame, f = self.frame, op.field.field
         value = frame.program.fold_rule(rule, part)
@@ -108,7 +113,9 @@ class RangeChecks:
     # ------------------------------------------------------------ bytes and lists
 
     def bytes(self) -> None:
-        """Emit checks that the bytes and lists of the row fit their fields."""
+        """Emit the checks that the bytes and lists of the current row fit their fields; fields
+        without a column need none. Raise Unsupported if a value never fits.
+        """
         for op in self.frame.program.row:
             if isinstance(op, Bytes) and op.column is not None:
                 self.bytes_fit(op, op.column)
@@ -116,7 +123,9 @@ class RangeChecks:
                 self.list_fits(op, op.column)
 
     def bytes_fit(self, op: Bytes, leaf: Leaf) -> None:
-        """Emit the checks that a value's size fits its field, and that it is null only where the field can be."""
+        """Emit stops for bytes whose size differs from a fixed size or exceeds the length field,
+        for nulls where the field cannot be null, and for text that is not UTF-8.
+        """
         frame, f, n = self.frame, op.field.field, self.frame.variables.value(leaf)
         length = op.type.length
         nullable = leaf.column.nullable
@@ -136,7 +145,10 @@ class RangeChecks:
             frame.stop(all_of([n > 0, wrong]) if nullable else wrong, leaf.index, f)
 
     def list_fits(self, op: Elements, leaf: Leaf) -> None:
-        """Emit the checks that a list and its elements fit, and the size of its elements."""
+        """Emit stops for a list with more elements than its count or the limit of the kernels
+        allows, and for elements that do not fit. Emit the sum of its elements' sizes, in bytes,
+        into the column's variable ``size``.
+        """
         frame, code, f = self.frame, self.code, op.field.field
         part = frame.variables.leaf_variable
         n, at, size = frame.variables.value(leaf), part(leaf, "at"), part(leaf, "size")
@@ -165,7 +177,10 @@ class RangeChecks:
             code.leave()
 
     def max_elements(self, op: Elements) -> int:
-        """Return the maximum number of elements that the count of a list can state."""
+        """Return the largest number of elements that the count of a list can state, at most 2**31 -
+        1. The count is a field of the row if the array is counted by one, otherwise the number
+        before the elements.
+        """
         name = op.type.count or "varint"
         if op.type.counted_by is not None:
             fp = self.frame.case.element.field(op.type.counted_by)
@@ -184,7 +199,10 @@ def _as_number(term: Term) -> Expr:
 
 
 def outside(value: Expr, limits: Limits) -> Expr:
-    """Return the condition that ``value`` is outside ``limits``."""
+    """Return the condition that ``value`` is outside ``limits``: not among the allowed numbers,
+    below the low or above the high limit. A limit of None is not tested; without any limit, the
+    condition is FALSE.
+    """
     if limits.allowed is not None:
         return invert_member(value, limits.allowed)
     tests = [value < limits.low] if limits.low is not None else []

@@ -27,7 +27,9 @@ from codecgen.targets.arrow.numba_encode.view import BYTES_LIKE
 
 
 class RoundTrip:
-    """Emitter of the checks that a reader returns the given columns, for this row and for earlier rows of the entry."""
+    """Emits the checks, in pass 1 of writing, that a reader of the written entry would return the
+    given columns, for the current row and for earlier rows of the entry.
+    """
 
     def __init__(self, frame: PlannerFunction) -> None:
         self.frame = frame
@@ -42,7 +44,10 @@ class RoundTrip:
         ]
 
     def ends(self) -> list[tuple[str, str]]:
-        """Return (end, field) for the first and last element's fields that readers use, sorted."""
+        """Return the fields of the first and last array element that readers or rules use, as
+        sorted pairs such as ``("last", "offset")``. Raise Unsupported if kernels cannot express
+        what a reader computes for a column or requires of the array.
+        """
         for value in self.numbers:
             self.frame.read(value)
         array = self.frame.case.array
@@ -52,7 +57,10 @@ class RoundTrip:
         return sorted(self.frame.values.ends)
 
     def moving(self) -> dict[Var, Var]:
-        """Return the variables that change from row to row, each with the variable of its previous value."""
+        """Return the variables whose value changes from row to row, each mapped to the variable of
+        its value before the current row: running fields of the entry, and fields of the last
+        element.
+        """
         frame = self.frame
         out = {}
         for op in self.program.around:
@@ -67,7 +75,10 @@ class RoundTrip:
     # ------------------------------------------------------------ columns
 
     def columns(self, leaves: list[Leaf]) -> None:
-        """Emit checks that a reader returns each of ``leaves`` as it was given."""
+        """Emit stops for rows in which a reader would not return the value of one of ``leaves``. A
+        column without a value must be null or empty if it is given. Skip columns of file positions
+        and columns that are read from the field that they are written to.
+        """
         frame = self.frame
         for leaf in leaves:
             value = self.program.values.get(leaf.column.name)
@@ -88,7 +99,9 @@ class RoundTrip:
                 self.number(leaf, value, given, n)
 
     def is_itself(self, leaf: Leaf, value: Value) -> bool:
-        """Return True if a column is read from the same field that it is written to, in each row."""
+        """Return True if ``value``, which a reader computes for a column, is the field or the bits
+        of the row to which the same column is written unchanged.
+        """
         while isinstance(value, nodes.DerivedValue) and not _wraps(value):
             value = value.value
         match value:
@@ -114,7 +127,11 @@ class RoundTrip:
         )
 
     def number(self, leaf: Leaf, value: Value, given: Expr, n: Var) -> None:
-        """Emit the check that a reader returns ``value`` as the given value of a numeric column."""
+        """Emit stops for rows in which ``value``, as a reader computes it, differs from the given
+        value of a numeric column; also as computed with the values before the row, so that earlier
+        rows stay right. Note columns that vary by row in ``varying``. Raise Unsupported if kernels
+        cannot express the value.
+        """
         frame = self.frame
         term = frame.read(value)
         if leaf.column.type == "bool":
@@ -141,8 +158,8 @@ class RoundTrip:
             frame.stop(all_of([given, _differs(found.value, n)]), leaf.index)
 
     def compare(self, leaf: Leaf, term: Term, n: Var) -> None:
-        """Emit a stop unless the value that a reader computes (``term``) equals the column's value
-        ``n``.
+        """Emit a stop where the value that a reader computes (``term``) differs from the column's
+        value ``n``. For a nullable column, first compare whether both are null.
         """
         frame, back = self.frame, self.found
         if not leaf.column.nullable:
@@ -168,7 +185,9 @@ def _wraps(value: nodes.DerivedValue) -> bool:
 
 
 def _as_bit(term: Term, value: Value) -> Expr:
-    """Return a condition or a number of a boolean column as 1 or 0."""
+    """Return the value of a bool column as the number 1 or 0: conditions and numbers other than 0
+    give 1. A number that is known to be 0 or 1 stays as it is.
+    """
     if term.truth:
         return call("int", term.value)
     low, high = exact_range(value)

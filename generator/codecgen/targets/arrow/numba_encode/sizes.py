@@ -27,7 +27,10 @@ MAX_BYTES = (1 << 31) - 1
 
 
 def size_of_number(name: str, value: Expr) -> tuple[int, list[Expr]]:
-    """Return the size of a number of type ``name``: its fixed bytes, and expressions for the varying ones."""
+    """Return the size in bytes of a number of the type ``name`` as a fixed part and a list of
+    expressions to add: ``(width, [])`` for integers and bools, ``(0, [call])`` for varints and
+    compact numbers.
+    """
     if name == "bool":
         return 1, []
     if is_integer(name):
@@ -38,7 +41,9 @@ def size_of_number(name: str, value: Expr) -> tuple[int, list[Expr]]:
 
 
 def size_of_bytes(type_: BytesType, n: Expr) -> tuple[int, list[Expr]]:
-    """Return the fixed and the varying size of a bytes field. ``n`` is the number of bytes, -1 for null."""
+    """Return the size of a bytes field, with its length prefix if it has one, as a fixed number of
+    bytes and a list of expressions to add. ``n`` is the number of content bytes, -1 for null.
+    """
     content = n if type_.null is None else call("max", n, 0)
     if isinstance(type_.length, int) or type_.length == "rest":
         return 0, [content]
@@ -66,7 +71,10 @@ def largest(name: str) -> int:
 
 
 def sizes_of(op: WriteOp, variables: Variables) -> tuple[int, list[Expr]]:
-    """Return the fixed and the varying size of what ``op`` writes in a row, without length prefixes."""
+    """Return what a write operation of a row takes, as a fixed number of bytes and a list of
+    expressions to add. Absent fields and the rows themselves take none; bits, lengths and checksums
+    take the fixed size of their field, 0 if it varies.
+    """
     match op:
         case Constant(type=name, value=value):
             return size_of_number(name, Num(value))
@@ -99,7 +107,10 @@ def count_of(op: Count, variables: Variables) -> Expr:
 
 
 def fixed_size_of(op: WriteOp) -> int:
-    """Return the bytes that an operation takes around rows if they never vary, else 0."""
+    """Return the number of bytes that a write operation around the rows takes if it never varies,
+    otherwise 0. Absent fields and the rows themselves count 0; of bytes and arrays only the length
+    or count is counted.
+    """
     match op:
         case Absent() | Rows():
             return 0
@@ -111,7 +122,9 @@ def fixed_size_of(op: WriteOp) -> int:
 
 
 def size_around(program: WriteProgram) -> int:
-    """Return the maximum size in bytes of an entry without its rows."""
+    """Return an upper limit for the size in bytes of an entry without its rows. Fields of varying
+    size count 20 bytes each, two varints.
+    """
     total = 0
     for op in program.around:
         fixed = fixed_size_of(op)
@@ -122,7 +135,10 @@ def size_around(program: WriteProgram) -> int:
 
 
 def room_for_rows(program: WriteProgram) -> int:
-    """Return the maximum size in bytes of the rows of one entry, before compression."""
+    """Return the maximum size in bytes of the rows of one entry before compression: the smallest
+    maximum of its length fields, at most 2**31 - 1, less the bytes around the rows. Rows that are
+    entries themselves have 2**31 - 1.
+    """
     if not program.around:
         return MAX_BYTES
     rooms = [largest(op.type) for op in program.around if isinstance(op, Length)]
@@ -131,7 +147,9 @@ def room_for_rows(program: WriteProgram) -> int:
 
 
 def max_rows(program: WriteProgram) -> int:
-    """Return the maximum number of rows that an entry can count."""
+    """Return the maximum number of rows that the counts of an entry can state, at most 2**31 - 1,
+    which also applies without a count.
+    """
     counts = [op for op in program.around if isinstance(op, Count) and op.rows]
     rooms = [(integer_range(op.type) or (0, MAX_BYTES))[1] for op in counts]
     rooms += [largest(name) for name in _of_rows(program.around, "count")]

@@ -17,9 +17,9 @@ VARIABLE_OF = {"row": "row", "last": "row", "first": "first row", "max": "max", 
 
 
 class Values:
-    """Resolver of values of one case into expressions.
-
-    ``ends`` collects the fields of the first and last element that are used.
+    """Resolves values of one case to expressions of a writing kernel: columns, fields that are
+    written, and array ends. ``ends`` collects the fields of the first and last element that are
+    used.
     """
 
     def __init__(self, program: WriteProgram, variables: Variables) -> None:
@@ -41,8 +41,8 @@ class Values:
         return {"own": part, "entry": self.own}.get(owner, "item")
 
     def op(self, value: nodes.FieldValue, part: str) -> tuple[str, WriteOp]:
-        """Return the part and the write operation of a field. Raise Refused if no operation writes
-        it.
+        """Return the part (``"entry"`` or ``"item"``) and the write operation of a field. Raise
+        Refused if the field is tagged, lies in a nested layout, or is not written.
         """
         where = self.locate_owner(value.owner, part)
         ops = self.program.around if where == "entry" else self.program.row
@@ -54,8 +54,8 @@ class Values:
         return where, found
 
     def leaf(self, value: Value, part: str) -> Term:
-        """Return a column, field, bits, version or end as a term. Raise Refused for other
-        values.
+        """Return a column, written field, bits, known version or array end as a Term. Raise Refused
+        for other values, and for names that are no numbers.
         """
         match value:
             case nodes.VersionValue(version) if version is not None:
@@ -72,8 +72,8 @@ class Values:
         raise Refused(f"used as a number ({type(value).__name__})")
 
     def column(self, value: nodes.ColumnValue) -> Term:
-        """Return a column of the current, first or last row, or its extreme, as a term. Raise
-        Refused for lists.
+        """Return a column of the current, first or last row, or its largest or smallest value, as a
+        Term with its null condition. Bytes and text give their size. Raise Refused for lists.
         """
         variable = self.variables.get(VARIABLE_OF[value.which], value.column.name)
         nullable = value.type.nullable
@@ -85,7 +85,10 @@ class Values:
         return Term(variable, null if nullable else None)
 
     def field(self, value: nodes.FieldValue, part: str) -> Term:
-        """Return a written field as a term. Raise Refused if it has no number."""
+        """Return a written field as a Term: a number or bits, the size of bytes (null if negative
+        or without a column), or null for an absent field. Raise Refused for fields without such a
+        value, such as lengths and counts, and for fields that are not written.
+        """
         where, op = self.op(value, part)
         match op:
             case Number() | Bits():
@@ -102,7 +105,10 @@ class Values:
         raise Refused("asked for where rows are written, but known when all of them are")
 
     def end(self, value: nodes.EndValue) -> Term:
-        """Return a field of the first or last element as a term. Raise Refused for other values."""
+        """Return a number field of the first or last element of the array of rows as a Term, and
+        note it in ``ends``. Raise Refused for other arrays, for extremes, and for fields that are
+        nested or not written as a number.
+        """
         array, inner = self.program.case.array, value.value
         asked = f"asked for as {value.end}({'.'.join(value.array.names)})"
         if array is None or value.array.names != (array.name,):

@@ -28,7 +28,8 @@ Key = tuple[str, str]
 
 
 class Encoders:
-    """Kernels that write one view, with the module that they are emitted to.
+    """Generated numba functions that write the rows of one view as entries, with the module that
+    they are emitted to, its tables, and the write program of each case.
 
     ``varying`` collects the columns that readers compute from each row, not from the entry alone.
     """
@@ -71,7 +72,9 @@ class Encoders:
         self.functions: dict[tuple[str, int], Global] = {}
 
     def function(self, verb: str, case: CasePlan) -> Global:
-        """Return the function that does ``verb`` with the rows of a case, named on first use."""
+        """Return the name expression of the function for ``verb``, such as ``write_rows``, and a
+        case. The name is reserved on the first call; later calls return the same.
+        """
         key = (verb, case.number)
         if key not in self.functions:
             self.functions[key] = Global(self.module.name(f"{verb}_{case.name}"))
@@ -86,7 +89,9 @@ class Encoders:
         return next(x for x in self.view.leaves if x.inside is None and x.column.name == name)
 
     def entries(self) -> list[tuple[int, LayoutPlan, list[CasePlan]]]:
-        """Return the layouts that are written, each with its first key and the cases that have write programs."""
+        """Return the layouts that the kernels write, each once: its first discriminator, its plan,
+        and its cases that have write programs. Layouts without such a case are left out.
+        """
         out: list[tuple[int, LayoutPlan, list[CasePlan]]] = []
         for key, entry in self.view.entries:
             cases = [c for c in self.view.cases_of(entry) if c.number in self.programs]
@@ -96,8 +101,9 @@ class Encoders:
 
 
 def stored_values(program: WriteProgram) -> list[Key]:
-    """Return the values that pass 1 stores in the entry table for pass 2: fields around the rows,
-    and columns of the first row.
+    """Return the kind and name of each value that pass 1 stores in the entry table for pass 2, each
+    once: numbers and bits around the rows, and columns of the first row with their null flags. Rows
+    that are entries themselves store nothing.
     """
     out = [("entry", op.field.name) for op in program.around if isinstance(op, Number | Bits)]
     for op in program.row if program.around else ():
@@ -110,7 +116,10 @@ def stored_values(program: WriteProgram) -> list[Key]:
 
 
 def position_columns(view: ViewPlan) -> tuple[str, ...]:
-    """Return the names of columns that hold a row's position in the file; they are not written."""
+    """Return the names of the columns that a case computes, all of whose values depend on a place,
+    such as the file position of an entry. They are not written. Columns inside structs or lists are
+    not included.
+    """
     out = []
     for leaf in view.leaves:
         found = [case.values.get(leaf.name) for case in view.cases if leaf.inside is None]

@@ -9,7 +9,10 @@ from codecgen.targets.arrow.code_tree import FALSE, NEGATED, TRUE, Expr, Op, Pre
 
 
 def opposite(condition: Expr) -> Expr:
-    """Return the elementwise negation of ``condition``."""
+    """Return the elementwise negation of a mask expression: comparisons are reversed, ``~`` is
+    removed or added, and constants are exchanged. An expression without variables becomes a call of
+    ``np.logical_not``.
+    """
     match condition:
         case Prefix("~", operand):
             return operand
@@ -35,7 +38,9 @@ def either(conditions: list[Expr]) -> Expr:
 
 
 def _join_conditions(operator: str, conditions: list[Expr], empty: Expr) -> Expr:
-    """Join ``conditions`` with an operator, without those equal to ``empty``. Return ``empty`` if none is left."""
+    """Return ``conditions`` joined with an operator, grouped from the left, without those equal to
+    ``empty``, the neutral constant. Return ``empty`` if none is left.
+    """
     out: Expr | None = None
     for condition in conditions:
         if condition == empty:
@@ -45,7 +50,9 @@ def _join_conditions(operator: str, conditions: list[Expr], empty: Expr) -> Expr
 
 
 class NumpyArithmetic(Arithmetic):
-    """Arithmetic on NumPy vectors; 64-bit sums wrap by themselves."""
+    """Turns values of schema expressions into expressions on NumPy vectors; conditions become
+    masks. 64-bit sums wrap by themselves.
+    """
 
     def opposite(self, condition: Expr) -> Expr:
         """Return the negation of a mask."""
@@ -74,7 +81,9 @@ class NumpyArithmetic(Arithmetic):
         return term.value if term.truth else term.value.ne(0)
 
     def member(self, value: Expr, allowed: tuple[int, ...]) -> Expr:
-        """Return the mask of values that are in ``allowed``, which is sorted."""
+        """Return the mask of values that are in ``allowed``, which is sorted: a comparison with
+        both limits if the numbers have no gaps, otherwise with each number.
+        """
         low, high = allowed[0], allowed[-1]
         if len(allowed) == high - low + 1:
             return both([value >= low, value <= high])
@@ -87,8 +96,8 @@ class NumpyArithmetic(Arithmetic):
         return term.value
 
     def broken(self, value: Value) -> Expr:
-        """Return the mask of elements for which the condition ``value`` is false. Raise Refused if
-        it cannot be expressed.
+        """Return the mask of elements for which the condition ``value`` is false; membership
+        becomes direct comparisons. Raise Refused if NumPy readers cannot express the condition.
         """
         if isinstance(value, nodes.Membership):
             number, allowed = self.term(value.value).value, value.allowed

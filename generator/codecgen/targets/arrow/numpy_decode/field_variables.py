@@ -29,8 +29,8 @@ class Locals:
 
 @dataclass(slots=True)
 class NumpyFields:
-    """Fields by their names: variables of a reader (``case`` None), or what ``row`` has of the entry, the element, and the
-    first and last element. The fields that were asked for gather in ``used``.
+    """Resolves values of schema expressions to NumPy vectors: variables of a reader if ``case`` is
+    None, otherwise attributes of ``row`` (entry, item, first, last). ``used`` collects the fields.
     """
 
     plan: Plan
@@ -50,7 +50,10 @@ class NumpyFields:
         return fold(value, known)
 
     def leaf(self, value: Value) -> Term:
-        """Return a field, bits, place, version or end as a term. Raises Refused for other values."""
+        """Return a known version, place, field, bits, or field of an array end as a Term, and note
+        fields in ``used``. Raise Refused for other values, for places without ``row``, for other
+        arrays than that of the rows, and for fields that are no numbers.
+        """
         match value:
             case nodes.VersionValue(version) if version is not None:
                 return Term(Num(version))
@@ -75,7 +78,10 @@ class NumpyFields:
         return Attribute(Attribute(self.row, part), name)
 
     def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
-        """Return the part, "entry" or "item", and the layout that hold the fields of ``owner``."""
+        """Return ``"entry"`` or ``"item"`` and the layout that hold the fields of ``owner``.
+        Without a case it is always this layout as the entry; where entries are rows themselves it
+        is always the item.
+        """
         if self.case is None:
             return "entry", self.layout
         if owner == "item" or self.case.array is None:
@@ -83,7 +89,10 @@ class NumpyFields:
         return "entry", self.case.entry
 
     def field(self, value: nodes.FieldValue) -> Term:
-        """Return a numeric field as a term with its null mask. Raises Refused for other fields."""
+        """Return a number, bits, or bytes field as a Term with its null mask, and note it in
+        ``used``. Raise Refused for fields in nested layouts, fields that the layout lacks, and
+        types that do not fit int64.
+        """
         f = value.field
         part, layout = self.locate_owner(value.owner)
         if value.holders or layout.field(f.name) is None:
@@ -100,7 +109,9 @@ class NumpyFields:
         raise Refused("bytes or a list")
 
     def absence(self, value: nodes.FieldValue, layout: LayoutPlan) -> Expr | None:
-        """Return the mask of rows in which an optional field is absent, None if it is always present."""
+        """Return the mask of rows in which an optional field is absent; None if it has no ``when``
+        or is not nullable. Raise Refused if NumPy readers cannot express the condition.
+        """
         fp = layout.field(value.field.name)
         if not value.type.nullable or fp is None or fp.when is None:
             return None
@@ -111,7 +122,9 @@ class NumpyFields:
 
 
 def _owned_by_item(value: Value) -> Value:
-    """Return a condition on an element's own fields, rewritten as a condition on ``item``."""
+    """Return ``value`` with the owner of each field and of each field with bits replaced by
+    ``item``, the array element.
+    """
     match value:
         case nodes.FieldValue():
             return nodes.FieldValue(value.field, value.type, "item", value.holders)

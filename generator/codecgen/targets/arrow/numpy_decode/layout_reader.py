@@ -37,8 +37,8 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 def kind_of(name: str, f: Field) -> str:
-    """Return the NumPy dtype string of a fixed-size integer type, in the byte order of ``f``. Raise
-    Unsupported for any other type.
+    """Return the NumPy type code of the integer type ``name``, such as ``">i4"``, in the byte order
+    of ``f``. Raise Unsupported unless its size is 1, 2, 4 or 8 bytes.
     """
     size = SCALARS[name].width
     if size not in _WIDTHS:
@@ -48,7 +48,10 @@ def kind_of(name: str, f: Field) -> str:
 
 
 class NumpyLayoutReader:
-    """Emitter of the read program of one layout. ``elements`` names the reader of an array's elements."""
+    """Emits the body of a Python function that reads a layout of many structures at once with
+    NumPy, field by field. ``walk`` is the function's Walk: positions and ends in the bytes.
+    ``elements`` names the function for elements of an array.
+    """
 
     def __init__(
         self, plan: Plan, layout: LayoutPlan, code: Builder, walk: Var, elements: ElementReader
@@ -75,8 +78,8 @@ class NumpyLayoutReader:
             self.code.do_call(self.method("refuse", condition))
 
     def condition(self, value: Value, f: Field) -> Expr:
-        """Return ``value`` as a mask. Raise Unsupported, which names ``f``, if NumPy readers cannot
-        express it.
+        """Return ``value`` as a mask, one bool for each structure. Raise Unsupported, which names
+        ``f``, if NumPy readers cannot express it.
         """
         try:
             return self.fields.arithmetic().condition(value)
@@ -84,8 +87,8 @@ class NumpyLayoutReader:
             raise Unsupported(error.reason, f) from None
 
     def broken(self, value: Value, f: Field) -> Expr:
-        """Return the mask of rows for which a condition is false. Raise Unsupported, which names
-        ``f``, if NumPy readers cannot express it.
+        """Return the mask of structures in which the condition ``value`` is false. Raise
+        Unsupported, which names ``f``, if NumPy readers cannot express it.
         """
         try:
             return self.fields.arithmetic().broken(value)
@@ -105,8 +108,9 @@ class NumpyLayoutReader:
     # ------------------------------------------------------------ programs
 
     def emit(self, wanted: Iterable[str], stop: str | None = None) -> None:
-        """Emit the operations up to the field ``stop`` (excluded). ``wanted`` are the fields that
-        callers use. Raise Unsupported if NumPy readers cannot read a field.
+        """Emit the reads and checks of the layout's fields up to the field ``stop`` (exclusive;
+        None: all). Fields in ``wanted``, and fields that checks use, get a variable. Raise
+        Unsupported if NumPy readers cannot read a field.
         """
         whole = read_program(self.plan, self.layout)
         needed = fields_needed(whole.ops, checks=True) | set(wanted)
@@ -114,7 +118,10 @@ class NumpyLayoutReader:
             self.op(op, needed)
 
     def op(self, op: ReadOp, needed: set[str]) -> None:
-        """Emit one read operation. Raise Unsupported if NumPy readers cannot do it."""
+        """Emit one operation of the read program. Raise Unsupported for optional lengths, lengths
+        that count themselves, unconditional compressed arrays, tagged fields, nested layouts,
+        choices, and values that NumPy readers cannot express.
+        """
         match op:
             case read_ops.Open(length, when=when):
                 if when is not None:
@@ -146,8 +153,9 @@ class NumpyLayoutReader:
         return self.places.setdefault(name, Var(name))
 
     def verify(self, checksum: FieldPlan, ahead: bool) -> None:
-        """Emit the check of a checksum; ``ahead`` says that its range is the rest of the window.
-        Raise Unsupported if the checksum may be absent.
+        """Emit the comparison of a checksum over the rest of the window (``ahead``), or over the
+        range between the noted positions; without a noted end the range ends at the current
+        position. Raise Unsupported if the checksum is optional.
         """
         if checksum.when is not None:
             raise Unsupported("a checksum that may be left out", checksum.field)
@@ -159,7 +167,9 @@ class NumpyLayoutReader:
         self.code.do_call(self.method("checksum", algorithm, stored, start, end))
 
     def absent(self, f: Field, needed: set[str]) -> None:
-        """Emit null bytes or 0 for a needed field that is always absent in this version."""
+        """Emit the value of a field that this version lacks, if it is in ``needed``: null for
+        bytes, 0 for numbers. Emit nothing for other fields and types.
+        """
         if f.name not in needed:
             return
         if isinstance(f.type, BytesType):
@@ -170,9 +180,9 @@ class NumpyLayoutReader:
     def sometimes(
         self, fp: FieldPlan, condition: Expr, then: tuple[ReadOp, ...], needed: set[str]
     ) -> None:
-        """Emit the read of a field that is present only where ``condition`` holds. Raise
-        Unsupported for a column of an optional array, or an optional array with its count
-        elsewhere.
+        """Emit the read of a field that is present where ``condition`` holds, and its checks there.
+        Structures with a compressed array are refused. Raise Unsupported for an optional array that
+        is needed or counted by another field, or a type that cannot be read.
         """
         f = fp.field
         first = then[0]
@@ -191,8 +201,9 @@ class NumpyLayoutReader:
             self.refuse(both([condition, self.broken(op.condition, f)]))
 
     def keep(self, op: ReadOp, value: Expr, needed: set[str]) -> None:
-        """Emit the call ``value``, which reads a field, and the assignment of its result if the
-        field is in ``needed``.
+        """Emit the call ``value``, which reads a field, and assign its result to the field's
+        variable if the field is in ``needed``. Results of skipped numbers and of arrays of numbers
+        are never assigned.
         """
         f = op.field.field  # type: ignore[union-attr]
         passed = isinstance(op, read_ops.Elements) and isinstance(op.element, ScalarType)
@@ -203,7 +214,9 @@ class NumpyLayoutReader:
             self.code.do_call(value, f.name)
 
     def skipped(self, op: ReadOp, needed: set[str]) -> bool:
-        """Return True if an operation reads a fixed-size number that nothing needs, so that its bytes are skipped."""
+        """Return True for the read of a number of fixed size that is not in ``needed``, or that
+        does not fit int64: its bytes are skipped. Return False for varints and other operations.
+        """
         if not isinstance(op, read_ops.Number):
             return False
         f, name = op.field.field, op.type
@@ -211,8 +224,9 @@ class NumpyLayoutReader:
         return fixed_size(name) is not None and not (f.name in needed and number)
 
     def read(self, op: ReadOp, walk: Var, needed: set[str]) -> Expr:
-        """Return the expression that reads or skips a field. Raise Unsupported for tags, structs
-        and choices.
+        """Return the call on ``walk`` that reads a number, bytes or array, or that skips a number
+        that is not in ``needed``. Raise Unsupported for tagged fields, nested layouts, choices, and
+        types that NumPy readers lack; TypeError for other operations.
         """
         match op:
             case read_ops.Number(field, name):
@@ -234,8 +248,8 @@ class NumpyLayoutReader:
         raise TypeError(type(op).__name__)
 
     def number(self, name: str, walk: Var, f: Field) -> Expr:
-        """Return the expression that reads an integer of type ``name``. Raise Unsupported for other
-        types.
+        """Return the call that reads an integer of 1, 2, 4 or 8 bytes or a varint of the type
+        ``name``. Raise Unsupported for other types, such as ``u64``, floats and 24-bit integers.
         """
         if is_integer(name) and SCALARS[name].fits_int64:
             return self.method("fixed", Text(kind_of(name, f)), on=walk)
@@ -244,8 +258,9 @@ class NumpyLayoutReader:
         return self.method(name, on=walk)
 
     def bytes(self, f: Field, type_: BytesType, after: int | None, walk: Var) -> Expr:
-        """Return the expression that reads a bytes field. Raise Unsupported if its end depends on
-        fields of varying size.
+        """Return the call that reads bytes or text of a fixed size, after a length, or up to the
+        end. Raise Unsupported if ``after`` is None for bytes up to the end (fields of varying size
+        follow), or if null is a possible length.
         """
         named: dict[str, Expr] = {}
         if type_.length == "rest":
@@ -268,8 +283,9 @@ class NumpyLayoutReader:
         return self.method("bytes", size, on=walk, **named)
 
     def array(self, op: read_ops.Elements, walk: Var) -> Expr:
-        """Return the expression that reads an array inside a row. Raise Unsupported if NumPy
-        readers cannot read its elements.
+        """Return the call that reads an array inside a row. Raise Unsupported for an array with a
+        length in bytes, of any version, of bytes, text or choices, of numbers of varying size or
+        without a count, or of layouts that NumPy readers cannot read.
         """
         f, type_ = op.field.field, op.type
         if type_.length is not None:

@@ -23,10 +23,15 @@ from codecgen.targets.arrow.numpy_decode.field_variables import NumpyFields
 
 @dataclass(slots=True)
 class RuleFields(NumpyFields):
-    """Fields of entries, with the first, last, largest and smallest number of their rows."""
+    """Resolves values in rules to NumPy vectors, with the first, last, largest and smallest number
+    of each entry's rows.
+    """
 
     def leaf(self, value: Value) -> Term:
-        """Return a value as a term; ends of the array are fields of its rows. Raises Refused for other values."""
+        """Return a value as a Term, as NumpyFields does; the first, last, largest or smallest
+        element gives a field of the rows. Raise Refused for other values, and for end fields that
+        are nested or no integers.
+        """
         if not isinstance(value, nodes.EndValue):
             return NumpyFields.leaf(self, value)
         inner = value.value
@@ -37,7 +42,9 @@ class RuleFields(NumpyFields):
 
 
 class CaseRules:
-    """Rules for the entries of one case. The fields that they use are added to ``fields.used``."""
+    """Rules of the layout of entries, as masks for the entries of one case of a view. The fields
+    that they use are added to ``fields.used``.
+    """
 
     def __init__(self, case: CasePlan, fields: RuleFields) -> None:
         self.case = case
@@ -62,7 +69,9 @@ class CaseRules:
             self.ascending.append(f.name)
 
     def conditions(self, rules: list[RulePlan]) -> list[tuple[RulePlan, Expr]]:
-        """Return each rule with the mask of structures in which it holds. Raise Unsupported if it cannot be computed."""
+        """Return each rule with the mask of structures in which it holds, in the order of
+        ``rules``. Raise Unsupported if NumPy readers cannot express a rule.
+        """
         arithmetic = NumpyArithmetic(self.fields.leaf, 64)
         found = []
         for rule in rules:

@@ -71,7 +71,9 @@ def numpy_module(plan: Plan, view: ViewPlan) -> str:
 
 
 class Readers(ElementReader):
-    """Collector of the functions and descriptions of one view's NumPy module."""
+    """Collects the functions and descriptions of the module that reads one view with NumPy, where
+    there is no compiler.
+    """
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
         self.plan = plan
@@ -95,8 +97,9 @@ class Readers(ElementReader):
         self.refused = {case.number: self.refused_of(case) for case in view.cases}
 
     def refused_of(self, case: CasePlan) -> Expr | None:
-        """Return the mask of entries whose rows are refused by requirements on their array; None if
-        it has none. Raise Unsupported if NumPy readers cannot express one.
+        """Return the mask of entries whose rows are rejected by the schema's requirements on their
+        array. Return None if there are none, or if entries are rows themselves. Raise Unsupported
+        if NumPy readers cannot express one.
         """
         if case.array is None:
             return None
@@ -106,7 +109,9 @@ class Readers(ElementReader):
         return either(found) if found else None
 
     def rules_of(self, case: CasePlan) -> CaseRules:
-        """Return the rules that are applied to the entries of a case."""
+        """Return the CaseRules of a case, and count the fields that the rules use as used. Raise
+        Unsupported if NumPy readers cannot express a rule.
+        """
         fields = RuleFields(self.plan, case.entry, Locals(), case, self.row)
         rules = CaseRules(case, fields)
         self.fields[case.number].used |= fields.used
@@ -115,8 +120,9 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ columns
 
     def columns_of(self, case: CasePlan) -> list[tuple[str, Expr]]:
-        """Return (column, expression) for each column of ``case`` that has values. Raise
-        Unsupported if NumPy readers cannot express a value.
+        """Return the name and the expression of each column of ``case`` that shows a field or has a
+        number. Columns without a value, and columns inside others, are left out. Raise Unsupported
+        if NumPy readers cannot express a value.
         """
         fields, found = self.fields[case.number], self.sources[case.number]
         out: list[tuple[str, Expr]] = []
@@ -136,8 +142,8 @@ class Readers(ElementReader):
         return out
 
     def term(self, fields: NumpyFields, case: CasePlan, value: Value) -> Term:
-        """Return the value of a numeric column as a term. Raise Unsupported if NumPy readers cannot
-        express it.
+        """Return the value of a numeric column as a Term of NumPy vectors, with constants folded.
+        Raise Unsupported if NumPy readers cannot express it.
         """
         try:
             return fields.arithmetic().term(fields.folded(value))
@@ -145,7 +151,10 @@ class Readers(ElementReader):
             raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
     def used_fields(self, layout: LayoutPlan, part: str) -> set[str]:
-        """Return the fields of a layout that columns use, in all cases of the view."""
+        """Return the names of the fields of a layout that columns and rules use, in all cases of
+        the view. ``part`` says whether the layout is the entry (``"entry"``) or the row
+        (``"item"``).
+        """
         found: set[str] = set()
         for case in self.view.cases:
             of_case = case.element if part == "item" else case.entry
@@ -156,7 +165,10 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ the module
 
     def text(self) -> str:
-        """Return the text of the module without its header."""
+        """Return the source of the module without its docstring: imports, reader functions,
+        descriptions of cases and layouts, and the tuples ``CASES`` and ``LAYOUTS``. Raise
+        Unsupported if NumPy readers cannot read the view.
+        """
         cases, layouts = [], []
         for entry, keys in self.view.layouts():
             own = self.view.cases_of(entry)
@@ -177,7 +189,9 @@ class Readers(ElementReader):
         return self.imports() + "".join(texts) + "\n"
 
     def imports(self) -> str:
-        """Return the import statements for the names that the module uses."""
+        """Return the import statements for the names that functions, types and descriptions of the
+        module use, always with ``Walk`` and ``Vector``.
+        """
         used = {"Walk", "Vector"}
         for part in self.parts:
             values = [part[1]] if isinstance(part, tuple) else all_values(part.body)
@@ -216,8 +230,10 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ readers
 
     def reader(self, layout: LayoutPlan, wanted: set[str], *, part: bool) -> str:
-        """Emit a function that reads a whole layout and return its name; each layout is emitted
-        once. Raise Unsupported if NumPy readers cannot read a field.
+        """Emit a function that reads a whole layout and returns its ``wanted`` fields and all text
+        fields; return its name. ``part``: the layout is an array element, which may hold no arrays
+        of layouts. A known function is not emitted again. Raise Unsupported if NumPy readers cannot
+        read a field.
         """
         verb = "read_element" if part else "read"
         key = (verb, layout.name, layout.version)
@@ -255,8 +271,9 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ entries
 
     def layout(self, entry: LayoutPlan, keys: list[int], cases: tuple[CasePlan, ...]) -> str:
-        """Describe the layout of entries as a constant, and return its name. Raise Unsupported if
-        NumPy readers cannot find such entries.
+        """Add the description of a layout of entries to the module as a constant, and return its
+        name: discriminators, size or length, and the function that chooses cases. Raise Unsupported
+        for entries without length and size, or if NumPy readers cannot express a condition.
         """
         framing = framing_of(entry)
         if framing.open:
@@ -282,8 +299,8 @@ class Readers(ElementReader):
         return "prefix", self.prefix(entry, framing.length) or NONE
 
     def condition(self, fields: NumpyFields, value: Value, f: Field) -> Expr:
-        """Return ``value`` as a mask. Raise Unsupported, which names ``f``, if NumPy readers cannot
-        express it.
+        """Return ``value``, with constants folded, as a mask of NumPy vectors. Raise Unsupported,
+        which names ``f``, if NumPy readers cannot express it.
         """
         try:
             return fields.arithmetic().condition(fields.folded(value))
@@ -291,8 +308,8 @@ class Readers(ElementReader):
             raise Unsupported(error.reason, f) from None
 
     def measure(self, layout: LayoutPlan) -> FieldPlan | None:
-        """Return the field that states the size in bytes from some field to the end of a layout;
-        None if there is none.
+        """Return the first unconditional length field at a fixed offset whose range goes to the end
+        of the layout; None if there is none.
         """
         for m in layout.fields:
             whole = m.measures is not None and m.measures.last in (None, layout.fields[-1].name)
@@ -301,8 +318,9 @@ class Readers(ElementReader):
         return None
 
     def prefix(self, layout: LayoutPlan, measure: FieldPlan) -> Expr | None:
-        """Return the ``LengthPrefix`` of a layout; None if it is at no fixed place. Raise
-        Unsupported if NumPy readers cannot read its type.
+        """Return the ``LengthPrefix`` call for a length field. Return None if the start of its
+        range has no fixed offset, or for a varint that does not directly precede its range at the
+        start of the layout. Raise Unsupported if the length counts itself or has another type.
         """
         assert measure.measures is not None and isinstance(measure.field.type, ScalarType)
         if measure.own_bytes:
@@ -323,8 +341,9 @@ class Readers(ElementReader):
         )
 
     def choose(self, entry: LayoutPlan, cases: tuple[CasePlan, ...]) -> str:
-        """Emit the function that chooses the case of entries, and return its name. Raise
-        Unsupported if NumPy readers cannot express a condition.
+        """Emit the function that returns the case number of each entry, from conditions on header
+        fields, and return the function's name. Raise Unsupported if NumPy readers cannot express a
+        condition, or if it reads a field without a fixed offset.
         """
         walk_, full_check = Var("walk"), Var("full_check")
         fields = NumpyFields(self.plan, entry, Locals())
@@ -347,8 +366,9 @@ class Readers(ElementReader):
         return name
 
     def head_field(self, entry: LayoutPlan, name: str, walk_: Var) -> Expr:
-        """Return the read of a fixed-offset field in the header of an entry. Raise Unsupported if
-        the field is optional or at no fixed offset.
+        """Return the call that reads a field at its fixed offset from the start of each entry.
+        Raise Unsupported if the field is missing, optional, without a fixed offset, or no integer
+        that NumPy has.
         """
         fp = entry.field(name)
         if fp is None or fp.offset is None or fp.when is not None:
@@ -360,8 +380,9 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ cases
 
     def case(self, case: CasePlan) -> str:
-        """Describe a case as a constant, and return its name. Raise Unsupported if NumPy readers
-        cannot read its rows.
+        """Add the description of a case to the module as a constant, and return its name: its
+        reader functions, rules, and columns as lambdas. Raise Unsupported if NumPy readers cannot
+        read its rows.
         """
         named: list[tuple[str, Expr]] = [("name", Text(case.name))]
         if case.rows.header_only:
@@ -392,8 +413,8 @@ class Readers(ElementReader):
         return self.describe(f"rows_{case.name}".upper(), Call(Global("Case"), (), tuple(named)))
 
     def rule_arguments(self, case: CasePlan) -> Iterator[tuple[str, Expr]]:
-        """Yield the keyword arguments for the rules of a case, and emit a function for each rule.
-        Raise Unsupported if NumPy readers cannot express a rule.
+        """Yield the keyword arguments ``rules``, ``row_rules`` and ``ascending`` of a case, each
+        only if it has such rules, and emit a function for each rule with a condition.
         """
         rules = self.rules[case.number]
         for key, conditions in (("rules", rules.of_fields), ("row_rules", rules.of_rows)):
@@ -404,7 +425,9 @@ class Readers(ElementReader):
             yield "ascending", Several(tuple(map(Text, rules.ascending)))
 
     def rule(self, case: CasePlan, rule: RulePlan, condition: Expr) -> str:
-        """Emit a function that returns where a rule holds, and return its name."""
+        """Emit a function that returns the mask of entries in which a rule holds, with the rule's
+        documentation or text as docstring, and return its name.
+        """
         code = Builder()
         code.give(condition)
         name = self.names.new(f"{rule.name}_in_{case.entry.name.replace('.', '_')}")
@@ -412,8 +435,9 @@ class Readers(ElementReader):
         return name
 
     def head(self, case: CasePlan) -> str:
-        """Emit a reader for rows that are headers of entries, and return its name. Raise
-        Unsupported if a field is optional or at no fixed offset.
+        """Emit the reader function of a header-only case, which loads the used header fields and
+        returns them as ``Fields``, and return its name. Raise Unsupported if a field is optional or
+        has no fixed offset.
         """
         code, walk_ = Builder(), Var("walk")
         local = Locals()
@@ -426,7 +450,9 @@ class Readers(ElementReader):
         return name
 
     def lambdas(self, case: CasePlan) -> tuple[Table, Table]:
-        """Return the columns that are equal in all rows of an entry, and the other columns, as tables of lambdas."""
+        """Return two tables of lambdas by column: columns that are equal in all rows of an entry,
+        and the other columns. If entries are rows themselves, the first is empty.
+        """
         shared: list[tuple[str, Expr]] = []
         columns: list[tuple[str, Expr]] = []
         for name, value in self.columns[case.number]:
@@ -440,8 +466,9 @@ class Readers(ElementReader):
         return Table(tuple(shared)), Table(tuple(columns))
 
     def opener(self, case: CasePlan, array: FieldPlan, type_: ArrayType) -> str:
-        """Emit a function that reads an entry up to its elements and return its name. Raise
-        Unsupported if NumPy readers cannot read a field before them.
+        """Emit a function that reads an entry up to the array of rows and returns a ``Section``
+        (place, codec, count, fields); return its name. Raise Unsupported if NumPy readers cannot
+        read a field before the array, or if the layout has another array of rows.
         """
         entry, f = case.entry, array.field
         key = ("open", entry.name, entry.version)
