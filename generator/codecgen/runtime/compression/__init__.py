@@ -38,8 +38,10 @@ CODECS: Mapping[str, Codec] = MappingProxyType(
 def decompress(
     codec: str, data: bytes | memoryview, *, limit: int, variant: str | None = None
 ) -> Decompressed:
-    """Decompress one whole section to at most ``limit`` bytes. Raise UnsupportedCodec if the codec
-    or variant does not exist, or its library is not installed; ValueError if ``limit`` is negative.
+    """Decompress one whole section to at most ``limit`` bytes. Damage and more bytes than the limit
+    are not raised: they are the ``error`` of the result, beside the bytes before them. Raise
+    UnsupportedCodec if the codec or variant does not exist, or its package is not installed;
+    ValueError if ``limit`` is negative.
 
     Args:
         codec: Name of the codec, such as ``zstd``; see :data:`CODECS`.
@@ -65,8 +67,9 @@ def decompress(
 def compress(
     codec: str, data: bytes | memoryview, *, level: int | None = None, variant: str | None = None
 ) -> bytes:
-    """Compress ``data`` to one whole section. Raise UnsupportedCodec if the codec or variant does
-    not exist, or its library is not installed; BuildError if the codec does not have the level.
+    """Return ``data`` compressed to one whole section. A ``level`` of None takes the codec's
+    default. Raise UnsupportedCodec if the codec or variant does not exist, or its package is not
+    installed; BuildError if the codec does not have the level.
 
     Args:
         codec: Name of the codec; see :data:`CODECS`.
@@ -96,7 +99,7 @@ def _view(data: bytes | memoryview) -> memoryview:
 
 
 def _codec(name: str) -> Codec:
-    """Return a codec by name; raise UnsupportedCodec for an unknown one."""
+    """Return the codec with a name, such as ``zstd``. Raise UnsupportedCodec if there is none."""
     try:
         return CODECS[name]
     except KeyError:
@@ -104,7 +107,9 @@ def _codec(name: str) -> Codec:
 
 
 def _no_variant(verb: str, codec: str, variant: str, known: tuple[str, ...]) -> UnsupportedCodec:
-    """Return the error for an unknown variant."""
+    """Return, without raising it, an UnsupportedCodec for a variant that the codec cannot ``verb``
+    ("read" or "write"). Its message lists the ``known`` ones.
+    """
     names = ", ".join(known) or "none"
     return UnsupportedCodec(
         f"codec {codec!r} has no variant {variant!r} to {verb} (known: {names})"
