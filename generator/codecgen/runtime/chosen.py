@@ -68,8 +68,6 @@ class Chosen(Codec):
         selects. Return a message instead, as a str, if the field is None, no case or version has
         the number, or nothing tells the version. ``number`` returns the discriminator of a Choice;
         its errors are let through.
-
-        ``number`` returns the deciding value of a choice that decides by its own value.
         """
         found: Any = self.find()
         if self.given is not None:

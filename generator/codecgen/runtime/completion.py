@@ -25,8 +25,6 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
     """Return the completion script of a command for ``bash``, ``zsh`` or ``fish``. Arguments whose
     metavar is PATH, DIR, FILE or VALUES, without choices, complete to file names. Raise ImportError
     if shtab is not installed.
-
-    Arguments whose metavar is PATH, DIR, FILE or VALUES complete to file names.
     """
     import shtab
 

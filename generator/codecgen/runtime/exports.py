@@ -14,8 +14,6 @@ def lazy_exports(package: str) -> tuple[Callable[[str], object], Callable[[], li
     ``PACKAGE._exports`` for the names on first use, then a name's module when it is asked for.
     ``__getattr__`` raises AttributeError for an unknown name, and for ``__version__`` without an
     installed distribution.
-
-    The module ``_exports`` of the package lists the names, and is imported when the first name is asked for.
     """
     modules: dict[str, str] = {}
 

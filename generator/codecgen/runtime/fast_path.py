@@ -43,8 +43,6 @@ class FastPath:
         ``source`` and session unchanged, if the generated function fails for any reason, or may not
         run: with a trace, ``begun``, pending error or pauses, inside a window of a buffer that is
         no bytes, near the depth limit, or inside :func:`without_fast_paths`.
-
-        The function leaves ``source`` and its session unchanged if it returns None.
         """
         session = source.session
         data, pos, end = source.data, source.pos, source.end

@@ -68,8 +68,6 @@ class Head:
         """Return the leading fields of the layout at index ``pos`` of ``data`` as a named tuple,
         without checks of rules, constants and checksums. Return None if they are cut off by
         ``end``, or a field of bits has a value that a strict reader refuses.
-
-        Rules and checksums are not checked.
         """
         if end - pos < self.size:
             return None
@@ -87,8 +85,6 @@ class Head:
         """Return the leading fields of the layout from ``pos`` to ``end`` (excluded) as a named
         tuple. Return None if they are cut off, or a constant, a rule of a field, the length or a
         checksum is wrong. Call it only if :attr:`leaves_an_array`.
-
-        The result is None unless constants, rules, length and checksums all hold.
         """
         found = self.values(data, pos, end)
         if found is None:
@@ -118,8 +114,6 @@ def frames(choice: Choice) -> Frames:
     length in bytes. It returns None if the first bytes are cut off, have no case, or a length that
     is too small or refused. For choices without numbers and lengths at common fixed places it
     always returns None.
-
-    It returns the layout, its number and its length in bytes, or None for bytes that need the careful way.
     """
     length, by = choice.length, choice.codec
     cases = {number: _framing_of(layout) for number, layout in choice.cases.items()}
@@ -183,9 +177,6 @@ def _head_checksums(
     """Return the checksums of a layout, each as (index of its field, first covered byte, function).
     Return None if one is not a leading field, does not cover all from a leading field to the end,
     or another length than that of the whole exists. Without checksums, return ``[]``.
-
-    Return None if a checksum does not reach from a leading field to the end, or other lengths than that of the
-    whole exist.
     """
     out = []
     names = [f.name for f in fields]

@@ -185,8 +185,6 @@ class Source:
         """Return a Source of the next ``n`` bytes, and move behind them. Raise LengthError if ``n``
         is negative or larger than the bytes that are left; in the latter case the pending error, if
         there is one. ``what`` names the length in errors.
-
-        ``what`` names the length in errors.
         """
         if n < 0:
             raise LengthError(f"{what} is {n}: a length cannot be negative", self.where())

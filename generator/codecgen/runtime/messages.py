@@ -169,9 +169,6 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
     def versions(self, key: int, version: int | None = None) -> tuple[int, ...]:
         """Return the versions that the request or the response with a key has, ascending.
         ``version`` is only mentioned in errors. Raise UnknownMessage if no message has the key.
-
-        Raises:
-            UnknownMessage: if no message has the key.
         """
         sides = self._sides(key)
         if not sides:
@@ -184,9 +181,6 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
     def facts(self, key: int) -> Mapping[str, Sequence[str]]:
         """Return the facts of the request with a key, or of the response if there is no request; an
         empty mapping if none are stated. Raise UnknownMessage if no message has the key.
-
-        Raises:
-            UnknownMessage: if no message has the key.
         """
         self.versions(key)
         return self._sides(key)[0].facts or {}
@@ -195,9 +189,6 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
         """Return the exchange (request and response, with headers) that a layout of one version is
         part of. Raise KeyError if the layout is no message of this table, such as a header or one
         without a version.
-
-        Raises:
-            KeyError: if the layout is no message of this table.
         """
         name = layout.layout_name.upper()
         for sides in (self._requests, self._responses):

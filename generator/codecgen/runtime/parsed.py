@@ -132,8 +132,6 @@ class Parsed(_Container):
         """Return this element with its fields as they were when its array was parsed. Return None
         if it was not parsed in an array with the same derived values ``of_each``, or if none of
         these depend on other elements.
-
-        Return None if it was parsed elsewhere, or if nothing is derived for it from other elements.
         """
         found: AsParsed | None = self.__dict__.get("_as_parsed")
         return found if self._array().of_each == of_each else None

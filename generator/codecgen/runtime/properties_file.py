@@ -78,11 +78,7 @@ class PropertiesFile(TextFile[P]):
         out. Raise BuildError if a name is unknown, a value cannot be written or breaks a rule, or
         ``order`` lists a key twice or too many comments.
 
-        Lines follow ``order``, then the other keys: those of the schema in its order, then unknown ones. Without
-        ``order``, comments come first.
-
-        Raises:
-            BuildError: if a value cannot be written, or a key is not known.
+        The other keys are those of the schema in its order, then unknown ones.
         """
         if not isinstance(obj, dict):
             raise BuildError(f"a mapping with the keys of {self.text_name} is needed, not {obj!r}")
@@ -200,8 +196,6 @@ class _Reading:
     def passes_over(self, line: Line) -> bool:
         """Return whether Java ignores a line with a lone backslash that continues with nothing: if
         CR LF ends the line, or text follows it. Otherwise Java reads an empty key.
-
-        Java takes it for an empty key if a single character ends the line, and the text.
         """
         end = line.start + len(line.text.encode("utf-8")) + len(line.newline)
         return line.newline == "\r\n" or end < self.source.end

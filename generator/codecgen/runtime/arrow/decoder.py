@@ -76,10 +76,6 @@ def load_kernels(view: View) -> ModuleType:
     no kernels, or needs the NumPy reader and has none.
 
     With ``NUMBA_DISABLE_JIT`` they are the kernels nevertheless, as plain Python.
-
-    Raises:
-        NoKernelsError: if the view has no kernels.
-        ImportError: if neither numba nor the NumPy readers can be imported.
     """
     if view.kernels is None:
         raise NoKernelsError(f"the view {view.name} can only be read by the reference codecs")
@@ -248,8 +244,6 @@ class Decoder:
         """Yield (first, end, skipped) for consecutive ranges of index rows. Skipped are compressed
         entries that are valid and state how many rows they have, but only if ``decompress`` is off;
         otherwise yield one range that is not skipped.
-
-        Compressed entries with a valid index row are skipped unless ``decompress`` is set.
         """
         if self.decompress or self.rows >= 0:
             yield 0, count, False
@@ -330,9 +324,6 @@ class Decoder:
         """Return the index row to continue with after the entry in row ``i`` was rejected: the next
         one; but ``i`` itself if it stands for a section whose entries are rows: then the section
         now begins after the rejected entry.
-
-        That is row ``i`` if it stands for a section, which now begins after the rejected entry;
-        otherwise it is the next row.
         """
         if not self._is_section(i):
             return i + 1
@@ -374,8 +365,6 @@ class Decoder:
         """Return the size in bytes of the sections of index rows ``first`` to ``last`` (excluded),
         0 if there are none. For uncompressed entries that are read as one span, the headers between
         the sections count too.
-
-        For uncompressed entries that are read as one span, the headers between sections are included.
         """
         if first == last:
             return 0
@@ -414,8 +403,6 @@ class Decoder:
         the rows and the bytes or elements of each column that they need. Update the estimates.
         ``most`` limits the pass to that many bytes of the last section, if its entries are rows
         themselves.
-
-        ``most`` limits the pass to that many bytes of the last section, if its entries are rows themselves.
         """
         before = self.table[first:last].copy()
         if most is not None and self._is_section(last - 1):

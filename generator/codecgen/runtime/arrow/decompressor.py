@@ -80,9 +80,6 @@ class Decompressor:
             chunk: Bytes that the entries lie in.
             first: First entry.
             count: Entry after the last one.
-
-        Returns:
-            The first entry whose section is not ready, ``count`` if all are.
         """
         part = table[first:count]
         packed = np.flatnonzero((part[:, CODEC] != 0) & (part[:, STATUS] == 0))

@@ -68,9 +68,6 @@ def read_headers(
 
     ``size`` bytes are read of each entry, or fewer if the room ends. An entry has at least ``least`` bytes. The number
     of ``width`` bytes at ``offset`` in them counts the bytes after the entry's first ``before``.
-
-    Reading stops at the first entry that does not end in the room or cannot be read, after ``most`` entries, or when
-    ``trial`` or more entries have fewer than ``far`` bytes on average.
     """
     at = count = 0
     while count < most and room - at >= least:

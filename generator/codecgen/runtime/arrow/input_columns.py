@@ -160,8 +160,6 @@ class Columns:
         """Write the addresses of an array that has ``value`` in all rows into ``slots``. None is
         null; 0 or an empty list or string if the column is not nullable. Columns that are read only
         on request get a single value.
-
-        Kernels read a single value for columns on request, and one value per row for other columns.
         """
         count = 1 if column.on_request else rows
         kind = _NUMPY.get(column.type, np.int32)

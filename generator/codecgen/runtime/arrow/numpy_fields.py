@@ -304,8 +304,6 @@ class Walk:
         of None, all that fill the window. The count ``null`` means a null array. Structures become
         bad if an element is invalid, there are fewer than ``at_least`` or more than the limit, or
         more than 1000.
-
-        ``null`` is the count of a null array.
         """
         nulls: Vector | None = None
         if count is not None:
@@ -385,9 +383,6 @@ def choose(count: int, *cases: tuple[Any, Any, int]) -> Vector:
     """Return for each of ``count`` structures the number of the first case whose condition holds.
     It is -1 if none holds, or if the second mask of that case (``care``) holds. Each case is
     (condition, care, number).
-
-    The number is -1 if no condition holds, or if the case's second mask asks for the reference codec. Each case is a
-    condition, that mask and the case's number.
     """
     out = np.full(count, -1, np.int64)
     free = np.ones(count, np.bool_)

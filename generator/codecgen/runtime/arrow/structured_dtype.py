@@ -19,8 +19,7 @@ def structured(layout: Layout) -> Any:
     and bits are their numbers, booleans bytes; uuids, bytes and 3-byte numbers are voids. Raise
     CodecError at the first field that is optional or has no fixed size.
 
-    Enums and bits are their numbers, a boolean is its byte; uuids, bytes and numbers of 3 bytes are voids. No value is
-    checked.
+    No value is checked.
     """
     fields = []
     for f in layout.fields:

@@ -48,13 +48,6 @@ def decompress(
         data: The compressed section.
         limit: Maximum bytes of the result.
         variant: A variant of the codec's format.
-
-    Returns:
-        The bytes, and the error that ended them early, if there is one.
-
-    Raises:
-        UnsupportedCodec: if the codec or variant does not exist, or its library is not installed.
-        ValueError: if ``limit`` is negative.
     """
     if limit < 0:
         raise ValueError(f"limit is {limit}, but a limit is at least 0")
@@ -76,10 +69,6 @@ def compress(
         data: The bytes.
         level: Compression level; None for the default of the reference.
         variant: A variant of the codec's format.
-
-    Raises:
-        UnsupportedCodec: if the codec or variant does not exist, or its library is not installed.
-        BuildError: if the codec does not have the level.
     """
     found = _codec(codec)
     if variant is not None and variant not in found.write_variants:

@@ -227,8 +227,6 @@ def _decode_elements(block: bytes, size: int) -> bytes | None:
 def _read_declared_size(data: memoryview, start: int, end: int) -> tuple[int, int]:
     """Return the decompressed size that a raw block states in its first bytes, and the index after
     them. The size is -1 if the varint is cut off or has more than 32 bits.
-
-    It is a varint of 32 bits, least significant bits first.
     """
     value = 0
     for index in range(min(5, end - start)):

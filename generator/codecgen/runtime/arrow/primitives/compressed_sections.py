@@ -16,8 +16,6 @@ def place_of(row: int) -> int:
     """Return the offset in bytes of an index row's case and codec in the tables of kinds and
     limits. Return -1 if its entry is rejected or uncompressed, and 0, where the tables hold 0, for
     a codec number that is negative or above 15.
-
-    An unknown codec number gets offset 0, which has no entry.
     """
     codec = load_i64_le(row + _CODEC)
     if load_i64_le(row + _STATUS) != 0 or codec == 0:

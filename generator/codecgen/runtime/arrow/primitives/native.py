@@ -23,8 +23,6 @@ def _signature(result: int, *parameters: int) -> tuple[Any, Any]:
     """Return the numba type and the code generator of an intrinsic that calls the C function at its
     first argument. ``result`` and ``parameters`` are sizes of integers in bits; a shorter result is
     sign extended to 64 bits.
-
-    ``result`` and ``parameters`` are sizes of integers in bits.
     """
     int64 = types.int64
 
@@ -82,8 +80,6 @@ def library(*modules: str) -> ctypes.CDLL | None:
     """Load the first of the extension ``modules`` that is installed as a C library, and return it;
     for a module built into Python, Python itself. Return None if none can be loaded, on Windows,
     and on 32-bit systems.
-
-    Return None if there is none, or if the platform does not tell where its functions are.
     """
     if sys.maxsize < 1 << 32 or sys.platform == "win32":
         return None
