@@ -43,8 +43,9 @@ class Bit:
 
     def number(self, value: Any) -> int:
         """Return the value of these bits as an unsigned number, not shifted. A bit with an enum
-        takes a member, number or name; a single bit without one only a bool; others an int. Raise
-        BuildError for another type, an unknown member, or a number that does not fit.
+        takes a member, number or name; a single bit without one only a bool, unless it is reserved;
+        others an int. Raise BuildError for another type, an unknown member, or a number that does
+        not fit.
         """
         if self.enum is not None:
             return whole_number(self.enum.number(value), 0, self.mask, f"{self.width} bits")
@@ -149,7 +150,7 @@ class Bits(Codec):
 
     def effective(self, bit: Bit, given: dict[str, Any], this: Any) -> Any:
         """Return the value of a bit in ``given``; else its default, computed from the layout's
-        fields ``this``; else False for a single bit, and 0 for others.
+        fields ``this``; else False for a single bit that is read as a bool, and 0 for others.
         """
         if bit.name in given:
             return given[bit.name]

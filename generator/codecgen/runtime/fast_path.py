@@ -156,7 +156,8 @@ def read_tags(
 ) -> tuple[list[tuple[int, int, int]], int]:
     """Return the tagged fields of a section as (tag, first index, end) each, and the index after
     the section. Raise Irregular if there are 64 or more, a tag does not ascend or is in ``other``,
-    a varint is not in its shortest form, or a field ends after ``end``.
+    a varint is not in its shortest form, or a field ends after ``end``; IndexError if ``data`` ends
+    within a varint.
     """
     count, pos = read_varint(data, pos, 5, 0xFFFFFFFF)
     if count >= MIN_ELEMENTS:
@@ -181,7 +182,7 @@ def read_unknown_tags(
 ) -> tuple[construct.ListContainer, int]:
     """Return the tagged fields of a section, all taken as unknown, as a list of TaggedField, and
     the index after the section. Raise Irregular if there are 64 or more, a tag does not ascend or
-    is in ``other``, or a field ends after ``end``.
+    is in ``other``, or a field ends after ``end``; IndexError if ``data`` ends within a varint.
     """
     tags, pos = read_tags(data, pos, end, other)
     fields = (TaggedField({"tag": tag, "data": data[start:stop]}) for tag, start, stop in tags)

@@ -130,7 +130,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     def offset_of(self, name: str) -> int:
         """Return the offset in bytes of a field from the start of the layout. Raise KeyError if an
-        optional field or one of varying size lies before it, or the layout has no such field.
+        optional field or one of varying size lies before it, it is a tagged field, or the layout
+        has no such field.
         """
         if name not in self._offsets:
             raise KeyError(f"{name} does not lie at a fixed place in {self.layout_name}")

@@ -44,8 +44,9 @@ def time_of(milliseconds: int | None) -> datetime | None:
 
 
 def word(value: Any) -> str:
-    """Return a value on one line. Enums have their label and number, times are in ISO 8601. Bytes
-    are cut to 32, a str to 64 characters, and lists to 5 elements, with a note of the full size.
+    """Return a value on one line. Enums have their label and number; Milliseconds above three years
+    also the ISO time; a parsed value is ``Title(name=value, ...)``. Bytes are cut to 32, a str to
+    64 characters, and lists to 5 elements, with a note of the full size.
     """
     if isinstance(value, Enumeration):
         return f"{value.label} ({int(value)})"

@@ -167,7 +167,8 @@ def _children(path: P, pattern: str) -> Iterator[P]:
 
 def _without_slashes_in_braces(pattern: str) -> list[str]:
     """Return the patterns without ``/`` in braces that together match what ``pattern`` matches:
-    ``{a/b,c}/d`` gives ``a/b/d`` and ``c/d``. Return ``[pattern]`` if no braces contain ``/``.
+    ``{a/b,c}/d`` gives ``a/b/d`` and ``c/d``. Return ``[pattern]`` if no closed braces contain
+    ``/``. It never raises.
     """
     opened: list[int] = []
     commas: dict[int, list[int]] = {}

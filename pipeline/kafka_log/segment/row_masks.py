@@ -62,8 +62,9 @@ class RowMasks:
 
     def may_have(self, headers: pa.RecordBatch) -> Any:
         """Return the mask of batches that may hold a selected record, by their headers: offset
-        range, start of the time range, producers and aborted transactions. Headers that do not
-        state or contradict their bounds are in it.
+        range, start of the time range, producers and aborted transactions. Offsets or times that a
+        header does not state exclude nothing; without a base offset in its header, a batch is
+        always in the mask.
         """
         (low, high), (begin, _) = self.selection.offsets, self.selection.timestamps
         bases, bounds = headers.column("base_offset"), headers.column("offset_bound")
@@ -139,8 +140,9 @@ class HeaderMasks(RowMasks):
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of ``batch``, one for each batch header, whose batch may hold selected
-        records, by offset range, time range (both ends) and producers. It is ``batch`` itself if
-        the selection has none of these.
+        records, by offset range, time range (both ends) and producers. Values that a header does
+        not state exclude nothing. It is ``batch`` itself if the selection has none of these, nor
+        aborted transactions.
         """
         if not self.selection.skips or not batch.num_rows:
             return batch

@@ -53,7 +53,8 @@ class KeptFiles:
 
     def load(self, key: Any) -> Any:
         """Return what was saved for a key. Return None if there is no file, or it is damaged (then
-        it is removed), was made of another source or compiler, or belongs to another key.
+        it is removed), was made of another source or compiler, or belongs to another key. Errors of
+        unpickling are let through.
         """
         saved = _read(self.path(key))
         if saved is None or saved[:2] != (self.made_of, key):
@@ -98,7 +99,8 @@ class KeptFiles:
 
 def _read(path: Path) -> tuple[Any, Any, bytes] | None:
     """Return from a file what its machine code was made of, the key it was saved for, and the
-    pickled code. Return None if the file cannot be read, or is damaged: then it is removed.
+    pickled code. Return None if the file cannot be read, or is damaged: then it is removed. Errors
+    of unpickling are let through.
     """
     try:
         data = path.read_bytes()

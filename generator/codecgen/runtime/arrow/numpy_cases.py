@@ -43,7 +43,8 @@ class LengthPrefix:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Sections of entries.
+    """Sections of entries (the parts with their elements, perhaps compressed), as arrays with a
+    value for each entry.
 
     Attributes:
         start: Start of each section.

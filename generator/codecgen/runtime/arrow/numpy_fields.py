@@ -210,7 +210,7 @@ class Walk:
     def bytes(self, size: Vector | int, *, null: int | None = None, text: bool = False) -> Bytes:
         """Return ``size`` bytes per structure as Bytes, and move behind them; the size ``null``
         means null. Structures with a negative size or too few bytes become bad, and get no bytes;
-        so do those with invalid UTF-8 if ``text`` is set.
+        with ``text``, a root walk also marks those with invalid UTF-8.
         """
         if isinstance(size, int):
             size = np.full(len(self.p), size, np.int64)
