@@ -39,7 +39,10 @@ class Until:
     holds: Callable[[Any, Any], Any]
 
     def check(self, items: Sequence[Any], this: Any) -> None:
-        """Raise BuildError unless the last element, and no other, fulfills the condition."""
+        """Raise BuildError unless the condition holds for the last of ``items`` and for no other;
+        the path of the error begins with the index of the wrong item. Raise BuildError also if
+        there are no items. ``this`` has the fields before the array.
+        """
         for i, item in enumerate(items):
             if bool(self.holds(this, item)) != (i == len(items) - 1):
                 last = "is the last: it must fulfil" if i == len(items) - 1 else "fulfils"
@@ -50,7 +53,8 @@ class Until:
 
 
 class Array(Codec):
-    """Elements one after another.
+    """Codec of an array: elements one after another, perhaps behind a count or a length in bytes,
+    compressed, or ended by a condition.
 
     Attributes:
         element: Codec of the elements.
@@ -111,8 +115,10 @@ class Array(Codec):
         return self.element.size is not None or getattr(self.element, "framed", False)
 
     def read(self, source: Source, this: Any) -> construct.ListContainer | None:
-        """Return the elements as a list, or None for null. Raise CodecError if the count is invalid
-        or an element does not parse.
+        """Read the array at the head of ``source``, and return its elements as a list, or None if
+        its count or length is the number for null. Raise CodecError if the count, the length, the
+        compression or an element is invalid, or bytes follow the last element in a section that has
+        to end with it.
         """
         if self.null is not None and self.is_null(source, this):
             return None
@@ -124,8 +130,10 @@ class Array(Codec):
         return out
 
     def is_null(self, source: Source, this: Any) -> bool:
-        """Return whether the number at the head of ``source`` means null; read it if it does, else
-        leave it unread.
+        """Return whether the count or length at the head of ``source`` means null. Move ``source``
+        behind the number if so, else leave it in place. A lenient session with ``negative_null``
+        takes any negative number. Raise CodecError if the number is cut off; TrailingError if bytes
+        follow a count of null and ``bytes_after_none`` does not tolerate them.
         """
         start = source.pos
         noticed = len(source.session.findings)
@@ -148,8 +156,10 @@ class Array(Codec):
         return null
 
     def refuse_left_bytes(self, source: Source, what: str) -> None:
-        """Raise TrailingError if bytes follow a count of no elements; with ``bytes_after_none``, skip them as a
-        finding.
+        """Raise TrailingError if bytes are left in ``source`` after a count that means no elements;
+        return if none are. If the array accepts ``bytes_after_none`` and the session is lenient,
+        skip the bytes and add the error to the findings instead. ``what`` is the count for the
+        message.
         """
         if not source.left:
             return
@@ -160,8 +170,10 @@ class Array(Codec):
         source.pos = source.end
 
     def items(self, source: Source, this: Any, noted: Any = None) -> Iterator[Any]:
-        """Yield the elements as they are parsed; nothing for null. Set ``noted.there`` to True if
-        the array is not null. Raise CodecError if an element does not parse.
+        """Yield the elements one by one as they are parsed; nothing for a null or empty array. Set
+        ``noted.there`` to True if the array is not null and ``noted`` is given. Raise CodecError if
+        the count, the length, the compression or an element is invalid, or bytes follow the last
+        element.
         """
         if self.null is None or not self.is_null(source, this):
             if noted is not None:
@@ -169,8 +181,9 @@ class Array(Codec):
             yield from self.filled(source, this)
 
     def filled(self, source: Source, this: Any) -> Iterator[Any]:
-        """Yield the elements of an array that is not null. The last one is yielded after everything
-        behind it was checked. Raise CodecError if an element does not parse.
+        """Yield the elements of an array that is not null, read from its count on. The last one is
+        yielded only after the bytes behind it were checked. Raise CodecError if the count, the
+        length, the compression or an element is invalid, or bytes follow the last element.
         """
         number = self.number(source, this)
         section = self.section(source, this, number)
@@ -183,9 +196,10 @@ class Array(Codec):
             section.session.depth -= 1
 
     def number(self, source: Source, this: Any) -> int | None:
-        """Read and return the number of elements; None if only the end of the section tells. Raise
-        LengthError if the number is negative, too small, or more than the bytes that are left can
-        hold; LimitError if it is above the limit of the session.
+        """Return the number of elements: fixed, read from the count at the head of ``source``, or
+        an earlier field's value. Return None if only the section's end or a condition tells. Raise
+        LengthError if it is negative, 0 below a minimum, or more than the bytes left can hold;
+        LimitError above the session's limit, unless a lenient session reads a whole section.
         """
         start = source.pos
         if self.fixed is not None:
@@ -217,9 +231,10 @@ class Array(Codec):
         return int(number)
 
     def section(self, source: Source, this: Any, number: int | None) -> Source | None:
-        """Return the bytes of the elements, decompressed, or None if there are no elements. Raise
-        CodecError if the length is negative or too large, arrays nest too deep, or the bytes cannot
-        be decompressed.
+        """Read the length prefix, if there is one, and return the elements' bytes as a Source,
+        decompressed. Return None for a count of 0 if the array fills its section without a length.
+        Raise CodecError if the length is negative or too large (a ``torn`` session takes what is
+        left), arrays nest too deep, or the codec is unknown.
         """
         start = source.pos
         if number == 0 and self.closes and self.length is None:
@@ -245,9 +260,10 @@ class Array(Codec):
         return self.nesting is not None and session.nesting >= self.nesting
 
     def elements(self, section: Source, this: Any, number: int | None) -> Iterator[Any]:
-        """Yield ``number`` elements of a section, or all of them if it is None; check what follows
-        before the last one is yielded. Raise CodecError if an element cannot be read, there are too
-        few or too many, or bytes follow the last one.
+        """Yield ``number`` elements of a section; if it is None, all up to its end or to the
+        element that fulfills the ``until`` condition. The last one comes after the check of what
+        follows. Raise CodecError if an element cannot be read or has the wrong version, there are
+        too few or more than the limit, or bytes follow the last one.
         """
         session = section.session
         i = 0
@@ -299,8 +315,10 @@ class Array(Codec):
             yield item  # the last one, now that nothing follows it
 
     def has_more(self, section: Source) -> bool:
-        """Return whether another element follows in a section without a count; a cut-off one may be
-        skipped as a finding. Raise LengthError if its length is invalid.
+        """Return whether another element follows in a section without a count: always if an
+        ``until`` condition ends the array, else if bytes are left. With ``truncated_tail``, a
+        lenient session skips a cut-off last element, adds a finding and gets False; a strict one
+        raises TrailingError. Raise LengthError if the element's length is invalid.
         """
         if self.until is not None:
             return True
@@ -320,7 +338,10 @@ class Array(Codec):
         return True
 
     def refuse_pause(self, pauses: list[int], item: Any, start: int, section: Source) -> None:
-        """Raise TruncatedError if a pause in the element that begins at ``start`` ends the stream for the reference.
+        """Raise TruncatedError if an empty block of the compressed stream (a pause) lies where the
+        reference reader would stop inside the element ``item`` from ``start`` to the position of
+        ``section``: before the element's body, or fewer than 2048 bytes before its end. Return
+        otherwise.
 
         The reference reads the length of an element byte by byte, and then at once the bytes that this length
         measures. ``pauses`` are positions in the section, in ascending order.
@@ -341,7 +362,10 @@ class Array(Codec):
                 raise TruncatedError(reason, section.where(pause))
 
     def check_parsed_version(self, item: Any, i: int, section: Source) -> None:
-        """Raise ValueRefused, or note it, if a parsed element has another version than the array."""
+        """Raise ValueRefused if a parsed element states another version than the array. If the
+        array accepts ``mixed_versions`` and the session is lenient, add the error to the findings
+        instead. An element without a version field passes.
+        """
         found = item.get(getattr(self.element, "by", ""), self.version)
         if found != self.version:
             reason = f"element of version {found} inside version {self.version}"
@@ -351,8 +375,9 @@ class Array(Codec):
             section.session.tolerate(error)
 
     def check_version(self, item: Any, session: Session) -> None:
-        """Raise BuildError if an element to build has another version than the array, unless the
-        array accepts ``mixed_versions`` and the session is not strict.
+        """Raise BuildError if an element to build states another version than the array. Accept it
+        if the array has no version, the element is no dict or states none, or the array accepts
+        ``mixed_versions`` and the session is not strict.
         """
         if self.version is None or not isinstance(item, dict):
             return
@@ -366,8 +391,10 @@ class Array(Codec):
             raise BuildError(reason).located(path=by)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a list, with its count, length and compression. Raise BuildError if
-        the value is no list, has the wrong number of elements, or an element cannot be written.
+        """Return the bytes of a list or tuple, with its count, length and compression; None is
+        written as null if the array has a null. Raise BuildError if the value is no list, has the
+        wrong number of elements or one that means null, an element cannot be written, or arrays
+        nest too deep.
         """
         if value is None and self.null is not None:
             return self.write_null(self.null, this, session)
@@ -399,8 +426,9 @@ class Array(Codec):
         return data
 
     def write_null(self, null: int, this: Any, session: Session) -> bytes:
-        """Return the bytes of a null array: its count or length, or ``b""`` if another field counts
-        it. Raise BuildError if that field does not have the number for null.
+        """Return the bytes of a null array: its count or length with the number ``null``, or
+        ``b""`` if an earlier field counts the elements. Raise BuildError if that field has another
+        value than ``null``.
         """
         if self.counted_by is None:
             codec = self.count or self.length
@@ -416,8 +444,9 @@ class Array(Codec):
             raise BuildError(f"{number} {what} cannot be written: that number means null")
 
     def element_bytes(self, value: Sequence[Any], this: Any, session: Session) -> Iterator[bytes]:
-        """Yield the bytes of each element. Raise BuildError, whose path begins with the index, if
-        an element cannot be written or has another version.
+        """Yield the bytes of each element of ``value``, in order. Raise BuildError, whose path
+        begins with the index, if an element cannot be written, or states another version than the
+        array and that is not allowed.
         """
         session.depth += 1
         session.nesting += self.nesting is not None
@@ -437,7 +466,9 @@ E = TypeVar("E", bound=CodecError)
 
 
 def prefix_path(error: E, name: str) -> E:
-    """Put ``name`` before the path of an error, and return the error."""
+    """Put ``name`` before the path of an error, in place, and return the same error. A dot joins
+    them, unless the path is empty or begins with ``[``.
+    """
     path = error.where.path
     joined = name if not path else name + path if path.startswith("[") else f"{name}.{path}"
     error.where = replace(error.where, path=joined)

@@ -42,7 +42,11 @@ class Bit:
         self.enum = None if enum is None else EnumField(Integer(8, False), enum, only, keep_unknown)
 
     def number(self, value: Any) -> int:
-        """Return the bits for a value as a number; raise BuildError for a value of another type or out of range."""
+        """Return the value of these bits as an unsigned number, not shifted. A bit with an enum
+        takes a member, number or name; a single bit without one only a bool, unless it is reserved;
+        others an int. Raise BuildError for another type, an unknown member, or a number that does
+        not fit.
+        """
         if self.enum is not None:
             return whole_number(self.enum.number(value), 0, self.mask, f"{self.width} bits")
         if self.flag:
@@ -53,7 +57,7 @@ class Bit:
 
 
 class Bits(Codec):
-    """Named bits of an integer."""
+    """Codec of an integer whose bits have names. It parses to a mapping of the names."""
 
     def __init__(self, base: Integer, *bits: Bit) -> None:
         super().__init__()
@@ -64,9 +68,10 @@ class Bits(Codec):
         self.by_name = {bit.name: bit for bit in bits}
 
     def read(self, source: Source, this: Any) -> Parsed:
-        """Return the bits of the integer at the head of ``source`` by name. Raise ValueRefused for
-        a number that is not in the enum of a bit field, and for set reserved bits in a strict
-        session; TruncatedError if the bytes end before.
+        """Read the integer at the head of ``source``, and return its bits by name: bools, enum
+        members or numbers. Raise TruncatedError if bytes are missing; in a strict session
+        ValueRefused for a number without a member in an enum, or for set reserved bits. A lenient
+        session keeps both as findings.
         """
         pos = source.pos
         raw = self.base.read(source, this) & self.all
@@ -91,8 +96,9 @@ class Bits(Codec):
         return out
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of the integer for a mapping of bits. Raise BuildError for an unknown
-        name, a value that does not fit, and for set reserved bits in a strict session.
+        """Return the bytes of the integer for a mapping of bits (None: all defaults). Raise
+        BuildError for an unknown name or a value that does not fit, and in a strict session for set
+        reserved bits.
         """
         number = self.number(value, this)
         for bit in self.bits if session.strict else ():
@@ -104,8 +110,9 @@ class Bits(Codec):
         return self.base.write(number, this, session)
 
     def number(self, value: Any, this: Any = None) -> int:
-        """Return the integer that a mapping of bits is written as; missing bits get their defaults.
-        Raise BuildError for an unknown name or a value that does not fit.
+        """Return the integer that a mapping of bits is written as, signed if the integer is.
+        Missing bits get their defaults; None counts as ``{}``. Raise BuildError if ``value`` is no
+        dict, or has an unknown name or a value that does not fit.
         """
         given = self.check_names(value)
         raw = 0
@@ -119,8 +126,8 @@ class Bits(Codec):
         return raw
 
     def check_names(self, value: Any) -> dict[str, Any]:
-        """Return the mapping of bits that was given, ``{}`` for None; raise BuildError for another type or an unknown
-        name.
+        """Return ``value`` itself, or ``{}`` for None. Raise BuildError if it is no dict, or has a
+        name that is none of the bits; names that begin with ``_`` are ignored.
         """
         given = {} if value is None else value
         if not isinstance(given, dict):
@@ -131,7 +138,10 @@ class Bits(Codec):
         return given
 
     def raw(self, value: Any) -> int:
-        """Return the integer from which bits were parsed, even if a strict builder would refuse it."""
+        """Return the integer whose bits ``value`` has, signed if the integer is. Every name must be
+        there. Reserved bits are kept, enum members are not checked, and numbers are cut to their
+        bits.
+        """
         raw = 0
         for bit in self.bits:
             raw |= (int(value[bit.name]) & bit.mask) << bit.low
@@ -139,8 +149,8 @@ class Bits(Codec):
         return raw - (self.all + 1) if signed else raw
 
     def effective(self, bit: Bit, given: dict[str, Any], this: Any) -> Any:
-        """Return the given value of a bit, or its default. Raise BuildError if the default cannot
-        be computed.
+        """Return the value of a bit in ``given``; else its default, computed from the layout's
+        fields ``this``; else False for a single bit that is read as a bool, and 0 for others.
         """
         if bit.name in given:
             return given[bit.name]
@@ -149,8 +159,9 @@ class Bits(Codec):
         return False if bit.flag else 0
 
     def filled(self, value: Any, this: Any) -> construct.Container:
-        """Return the given bits and the defaults of the others, with enum members for their numbers
-        and names. Raise BuildError for an unknown name.
+        """Return a container with every bit: the given values, and the defaults of the others. A
+        number or name of an enum becomes its member, and stays as it is if there is none. Raise
+        BuildError if ``value`` is no dict or None, or has an unknown name.
         """
         given = self.check_names(value)
         out = construct.Container()

@@ -33,7 +33,10 @@ class Build:
         self.tagged: dict[int, bytes] = {}  # those that do not hold their defaults, by tag
 
     def build(self) -> bytes:
-        """Return the bytes of all fields; raise BuildError if a value is missing, wrong or breaks a rule."""
+        """Return the bytes of all fields in order. Raise BuildError if a value is missing, cannot
+        be written or breaks a rule of its field, an absent array has no given count, and, in a
+        strict session, if the fields together break a rule of the layout.
+        """
         parts: list[bytes] = []
         for f in self.fields.all:
             try:
@@ -56,7 +59,9 @@ class Build:
         return b"".join(parts)
 
     def check_rules(self) -> None:
-        """Raise BuildError if the values together break a rule of the layout."""
+        """Raise BuildError for the first rule of the layout that the values together break. Its
+        message says so if leaving the field out would meet the rule.
+        """
         for rule in self.fields.rules:
             reason = rule.find_breach(self.obj)
             if reason is not None:
@@ -69,8 +74,10 @@ class Build:
                 raise self.fields.in_rule(BuildError(reason), rule)
 
     def check_derived(self) -> None:
-        """Raise BuildError for a parsed element whose derived values would change only because other elements were
-        changed.
+        """Raise BuildError if an element was parsed before and is given back unchanged, but a value
+        derived from its neighbors (such as its offset) now differs because other elements changed.
+        Skip elements that were edited, and those whose layout got other values for the fields on
+        which the derived value depends.
         """
         for f in self.fields.all:
             for i, element in enumerate(self.original.get(f.name) or () if f.of_each else ()):
@@ -92,7 +99,10 @@ class Build:
         return f.const is None and f.counts is None and f.measures is None and f.checksum is None
 
     def shifted(self, name: str, before: Any, now: Any, chosen: list[str]) -> str:
-        """Return the message for an element whose derived value another element changed."""
+        """Return the message for an element whose derived value was ``before`` when it was parsed
+        and is ``now`` another one, since other elements changed. It advises to set one of the
+        fields ``chosen``, if there are any, or to give a plain dict.
+        """
         fields = f"set {' or '.join(chosen)} of the {self.name} for them, or " if chosen else ""
         return (
             f"{name} was {before} when the element was parsed, and is {now} beside the elements that are there now: {fields}"
@@ -100,8 +110,10 @@ class Build:
         )
 
     def copy_values(self, value: Any) -> Any:
-        """Return a copy of the given values, with missing arrays added and elements filled. Raise
-        BuildError if the value is no mapping or has an unknown name.
+        """Return a deep copy of the given values. Arrays that are always present and missing become
+        empty, or None if they have a default; elements get derived values such as their index.
+        Raise BuildError if the value is no dict, has an unknown name not beginning with ``_``, or
+        an array is no list and may not be null.
         """
         if not isinstance(value, dict):
             raise BuildError(f"a mapping with the fields of {self.name} is needed, not {value!r}")
@@ -128,8 +140,10 @@ class Build:
         return obj
 
     def fill_elements(self, f: Field, items: list[Any], obj: Any) -> None:
-        """Put into the elements of an array the values that they lack, such as their index. Raise
-        BuildError, whose path names the element, if a given value contradicts another.
+        """Put the values that elements of an array lack, such as their index, into each element
+        that is a dict. If the base field is missing, take it from the first element or its default.
+        Raise BuildError, whose path names the element, if a number is no int, the base is missing,
+        or two values contradict.
         """
         elements = [(i, item) for i, item in enumerate(items) if isinstance(item, dict)]
         for fill in f.fills:
@@ -154,9 +168,9 @@ class Build:
         return codec.padding(value, before if self.is_there(f) else 0)
 
     def field_bytes(self, f: Field) -> bytes:
-        """Return the bytes of a field in its place; those of a tagged field are kept for their
-        section, and ``b""`` returned. Raise BuildError if the value is missing or cannot be
-        written.
+        """Return the bytes of a field at its place: those of its value, or of the section with all
+        tagged fields. A tagged field gives ``b""``: its bytes are kept for that section, unless
+        they are its default. Raise BuildError if the value is missing or cannot be written.
         """
         if isinstance(f.codec, Tags):
             unknown = self.obj.setdefault(f.name, construct.ListContainer())
@@ -169,9 +183,10 @@ class Build:
         return b""
 
     def value_bytes(self, f: Field) -> bytes:
-        """Return the bytes of the value of a field: ``b""`` if it is absent, and zero bytes for a
-        length or a checksum. Raise BuildError if the value is missing, cannot be written, breaks a
-        rule, or is given for an absent field.
+        """Return the bytes of the value of a field: ``b""`` if its condition does not hold, and
+        zeros for a length or checksum, which is computed later. Counts, constants and defaults are
+        filled in. Raise BuildError if the value is missing, cannot be written, breaks a rule of the
+        field, or is given for an absent field.
         """
         if not self.is_there(f):
             if self.obj.get(f.name) is not None and f.measures is None:
@@ -200,7 +215,10 @@ class Build:
         return data
 
     def count(self, f: Field, array: str) -> Any:
-        """Return the number of elements of an array, or the given number if the array may be absent."""
+        """Return the number of elements of the array ``array`` if it is given as a list. Else
+        return the given count; without one, the number for null if the array is null, and else 0,
+        which marks the count as missing if the array stays absent.
+        """
         counted = self.obj.get(array)
         if isinstance(counted, list | tuple):
             return len(counted)
@@ -214,7 +232,9 @@ class Build:
         return 0 if given is None else given
 
     def constant(self, f: Field) -> Any:
-        """Return the constant of a field; raise BuildError if another value was given."""
+        """Return the constant of a field. Raise BuildError if another value was given; None, and
+        the name of an enum member, are accepted.
+        """
         given = self.obj.get(f.name)
         value = given
         if isinstance(f.codec, EnumField) and isinstance(given, str):
@@ -228,7 +248,10 @@ class Build:
         return f.const
 
     def default(self, f: Field) -> Any:
-        """Return the value of a field that was not given; raise BuildError if it has none."""
+        """Return the value of a field that was not given: its default, the number for "absent" if
+        that default is None, an empty container for bits, ``[]`` for an array, or None if the field
+        can be null. Raise BuildError if it has none of these.
+        """
         if f.tag is not None:
             return decode_default(default_of(f), f)
         if f.default is not None:
@@ -246,9 +269,9 @@ class Build:
         raise BuildError("a value is needed")
 
     def fill(self, parts: list[bytes]) -> None:
-        """Put the computed lengths into ``parts``, from the last to the first, since a field range
-        follows its length; then checksums, inner ones first. Raise BuildError if a field cannot
-        hold its length.
+        """Put computed lengths into ``parts`` (the bytes of each field), from the last field to the
+        first, then checksums, inner ones before those that cover them. Skip absent fields. Raise
+        BuildError if a field cannot hold its length.
         """
         for i in reversed(range(len(parts))):
             f = self.fields.all[i]
@@ -268,8 +291,8 @@ class Build:
         return f.when is None or bool(f.when(self.obj))
 
     def write(self, f: Field, value: int, parts: list[bytes]) -> None:
-        """Store a computed length, count or checksum as the value of ``f``, and put its bytes into
-        ``parts`` at the index of the field. Raise BuildError if the field cannot hold the value.
+        """Store a computed length or checksum as the value of ``f``, and replace its bytes in
+        ``parts``. Raise BuildError, which names the field, if it cannot hold the value.
         """
         self.obj[f.name] = value
         try:

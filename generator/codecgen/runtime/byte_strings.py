@@ -36,8 +36,10 @@ class Bytes(Codec):
             self.size = length
 
     def read(self, source: Source, this: Any) -> Any:
-        """Return the value at the head of ``source``, or None for null. Raise LengthError if the
-        length is negative or larger than the bytes that are left.
+        """Read the length, if one precedes, and return the value; None if the length means null.
+        Raise LengthError if the length is negative (``any_negative`` makes that null for a lenient
+        session) or larger than the bytes that are left; TruncatedError if bytes of a fixed size are
+        missing; ValueRefused for invalid text.
         """
         length = self.length
         if length is None:
@@ -74,7 +76,10 @@ class Bytes(Codec):
         return bytes(value)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a value with its length; raise BuildError if null or this length is not allowed."""
+        """Return the bytes of a value behind its length. Raise BuildError for a value of another
+        type, for None if there is no null, for a number of bytes that means null or does not fit
+        the length, and for another number than a fixed size.
+        """
         length = self.length
         if value is None:
             if self.null is None or not isinstance(length, Codec):
@@ -105,8 +110,8 @@ class Text(Bytes):
         self.lossy = lossy
 
     def value(self, data: bytes, source: Source, pos: int) -> str:
-        """Return the text. Raise ValueRefused if it is not UTF-8; with ``lossy`` this is a finding
-        for lenient readers.
+        """Return ``data`` decoded from UTF-8. Raise ValueRefused if it is invalid. With ``lossy``,
+        a lenient session adds a finding and gets the text with U+FFFD for invalid bytes.
         """
         try:
             return data.decode("utf-8")
@@ -118,7 +123,9 @@ class Text(Bytes):
             return _SURROGATE.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
 
     def data(self, value: Any) -> bytes:
-        """Return the UTF-8 bytes of a text; raise BuildError for another type or a lone surrogate."""
+        """Return the UTF-8 bytes of a text. Raise BuildError if the value is no str or has a lone
+        surrogate.
+        """
         if not isinstance(value, str):
             raise BuildError(f"text is needed, not {_kind_of(value)}")
         try:
@@ -128,7 +135,8 @@ class Text(Bytes):
 
 
 def _kind_of(value: Any) -> str:
-    """Return the type of a value for a message: "a mapping", "a list", or the name of its class.
+    """Return the type of a value for a message: "a mapping" for a dict, "a list" for a list, else
+    the name of its class.
 
     A build replaces mappings and lists by classes of its own, whose names mean nothing to the caller.
     """

@@ -71,8 +71,9 @@ def masked(function: Callable[[Buffer], int], mask: int | None) -> Callable[[Buf
 
 
 def checksum(name: str) -> Callable[[Buffer], int]:
-    """Return the function that computes the checksum ``name`` over bytes, as an unsigned number.
-    Raise UnsupportedCodec if the name is unknown or a library is missing.
+    """Return the function that computes the checksum ``name`` (such as ``crc32c``) over bytes, as
+    an unsigned int. Raise UnsupportedCodec if the name is unknown, or for ``crc32c`` if its package
+    is not installed.
     """
     if name == "crc32":
         return zlib.crc32
@@ -85,7 +86,9 @@ def checksum(name: str) -> Callable[[Buffer], int]:
 
 @cache
 def function_of(crc: Crc) -> Callable[[Buffer], int]:
-    """Return the function that computes a CRC byte by byte with a table."""
+    """Return a function that computes a CRC over bytes with a table of 256 entries, one byte at a
+    time, in plain Python.
+    """
     mask, top = (1 << crc.width) - 1, crc.width - 8
     table = tuple(_entry(crc, byte) for byte in range(256))
     first = _reflected(crc.init, crc.width) if crc.refin else crc.init
@@ -107,7 +110,9 @@ def function_of(crc: Crc) -> Callable[[Buffer], int]:
 
 
 def _entry(crc: Crc, byte: int) -> int:
-    """Return the table entry for a byte."""
+    """Return the table entry for a byte: its remainder after eight steps of the CRC, in the bit
+    order of the CRC (``refin``).
+    """
     if crc.refin:
         poly, value = _reflected(crc.poly, crc.width), byte
         for _ in range(8):
@@ -127,7 +132,9 @@ def _reflected(value: int, width: int) -> int:
 
 def _load_crc32c() -> Callable[[Buffer], int]:
     # Imported on first use: a layout without this checksum runs without the package.
-    """Return the function of the package crc32c; raise UnsupportedCodec if it is not installed."""
+    """Import the package crc32c, and return its function. Raise UnsupportedCodec if it is not
+    installed.
+    """
     try:
         from crc32c import crc32c
     except ImportError as cause:

@@ -64,10 +64,10 @@ class Chosen(Codec):
     # ------------------------------------------------------------ which one
 
     def case(self, this: Any, number: Callable[[Choice], int]) -> Layout | Choice | str:
-        """Return the layout that the fields ``this`` or the discriminator select, or a message if
-        there is none. ``number`` reads the discriminator from the bytes or values of the case.
-
-        ``number`` returns the deciding value of a choice that decides by its own value.
+        """Return the layout (or a choice between versions) that an earlier field or a discriminator
+        selects. Return a message instead, as a str, if the field is None, no case or version has
+        the number, or nothing tells the version. ``number`` returns the discriminator of a Choice;
+        its errors are let through.
         """
         found: Any = self.find()
         if self.given is not None:
@@ -94,7 +94,11 @@ class Chosen(Codec):
     def in_version(
         self, found: Versioned, this: Any, number: Callable[[Choice], int]
     ) -> Layout | Choice | str:
-        """Return a layout in the version that the fields before it state, or a message if there is none."""
+        """Return the layout of a mapping ``found`` in the version that an earlier field or the
+        layout around states (its only one if no field does); any other ``found`` itself. Return a
+        message, as a str, if a mapping gets no version, the version is unknown, or the layout
+        states another one than the field.
+        """
         version = self.around if self.version is None else self.version(this)
         if isinstance(found, Mapping) and len(found) == 1 and self.version is None:
             return next(iter(found.values()))
@@ -115,8 +119,10 @@ class Chosen(Codec):
     # ------------------------------------------------------------ parsing
 
     def read(self, source: Source, this: Any) -> Any:
-        """Return the layout at the head of ``source``, or None for null. Raise CodecError if its
-        length is negative or too large, no case matches, or the case does not parse.
+        """Read the length, if one precedes, and return the parsed layout; None if the length means
+        null; bytes if no case matches and ``unknown`` is set. Raise CodecError if the length is
+        negative (null for a lenient session with ``any_negative``) or too large, no case matches,
+        the case does not parse, or bytes follow it.
         """
         if self.length is None:
             return self.read_case(source, this)
@@ -138,9 +144,10 @@ class Chosen(Codec):
         return self.read_case(source.window(n, "length"), this, whole=True)
 
     def read_case(self, source: Source, this: Any, *, whole: bool = False) -> Any:
-        """Return the layout at the head of ``source``. Raise ValueRefused if no case matches and
-        unknown cases are not kept; TrailingError if ``whole`` is set, bytes follow the layout, and
-        it does not allow that.
+        """Return the layout at the head of ``source``. If no case matches, return all bytes that
+        are left with ``unknown``, else raise ValueRefused. With ``whole``, raise TrailingError if
+        bytes follow the layout; a lenient session takes that as a finding if the layout has
+        ``trailing``. Raise CodecError if the case does not parse.
         """
         start = source.pos
         case = self.case(this, lambda choice: choice.peek(source))
@@ -163,7 +170,10 @@ class Chosen(Codec):
     # ------------------------------------------------------------ building
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a layout with its length; raise BuildError if null or this length is not allowed."""
+        """Return the bytes of a value behind its length, if it has one. Raise BuildError for None
+        if there is no null, a number of bytes that means null or does not fit the length, a value
+        that is neither bytes nor a dict, and one that no case can write.
+        """
         if value is None:
             if self.length is None or self.null is None:
                 raise BuildError("null is not allowed here")
@@ -176,8 +186,9 @@ class Chosen(Codec):
         return self.length.write(len(data), this, session) + data
 
     def case_bytes(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a value without its length. Raise BuildError if the value is neither
-        bytes nor a mapping, or no case matches.
+        """Return the bytes of a value without its length: a dict as its case writes it, bytes
+        unchanged if ``unknown`` is set and they have no case. Raise BuildError if the value is of
+        another type, no case matches, or the case cannot write it.
         """
         if isinstance(value, bytes | bytearray | memoryview):
             return self.raw(bytes(value), this)
@@ -190,7 +201,9 @@ class Chosen(Codec):
         return case.write(value, this, session)
 
     def raw(self, data: bytes, this: Any) -> bytes:
-        """Return bytes that have no case unchanged; raise BuildError if they have one or are not allowed."""
+        """Return ``data`` unchanged if its discriminator has no case. Raise BuildError if
+        ``unknown`` is not set, a case matches, or the bytes end before the discriminator.
+        """
         if not self.unknown:
             raise BuildError("a mapping with the fields of a case is needed, not bytes")
         source = Source(data, Session())
@@ -205,7 +218,7 @@ class Chosen(Codec):
 
 
 def _find_case(choice: Choice, number: int) -> Layout | Choice | str:
-    """Return the case for a number, or a message if there is none."""
+    """Return the case of a choice for a number. Return a message, as a str, if there is none."""
     case = choice.cases.get(number)
     if case is None:
         return f"{number} has no case: the cases are {_list_numbers(choice.cases)}"
@@ -213,8 +226,9 @@ def _find_case(choice: Choice, number: int) -> Layout | Choice | str:
 
 
 def _deciding_number(choice: Choice, value: Any) -> int:
-    """Return the number that selects the case of a value to build; a name is looked up in the enum.
-    Raise BuildError if it is missing or unknown.
+    """Return the number in the field ``choice.by`` of a value to build. A str is taken as the name
+    of an enum member. Raise BuildError if the field is missing, is no number, or the name has no
+    case.
     """
     given = value.get(choice.by)
     if isinstance(given, str):

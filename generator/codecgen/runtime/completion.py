@@ -22,9 +22,9 @@ def note(command: str) -> str:
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
-    """Return the completion script for a shell of :data:`SHELLS`.
-
-    Arguments whose metavar is PATH, DIR, FILE or VALUES complete to file names.
+    """Return the completion script of a command for ``bash``, ``zsh`` or ``fish``. Arguments whose
+    metavar is PATH, DIR, FILE or VALUES, without choices, complete to file names. Raise ImportError
+    if shtab is not installed.
     """
     import shtab
 
@@ -33,7 +33,10 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def _mark_files(parser: argparse.ArgumentParser) -> None:
-    """Mark the arguments of a parser, and of its subcommands, that complete to file names."""
+    """Make the arguments of a parser and of its subcommands complete to file names if their metavar
+    is PATH, DIR, FILE or VALUES and they have no choices. Raise ImportError if shtab is not
+    installed.
+    """
     import shtab
 
     for action in parser._actions:

@@ -38,8 +38,9 @@ class Compressed:
         self.variants = variants or {}
 
     def codec(self, this: Any) -> str | None:
-        """Return the name of the codec, or None for no compression. Raise ValueRefused if the field
-        is absent or its number unknown; UnsupportedCodec if the format does not use the codec.
+        """Return the name of the codec that the fields ``this`` select, or None for no compression.
+        Raise ValueRefused if the field is None or its number is no codec's; UnsupportedCodec if an
+        enum knows the codec but the format does not use it.
         """
         number = self.by(this)
         if number is None:
@@ -52,9 +53,10 @@ class Compressed:
         raise UnsupportedCodec(f"{label} is not used in this format")
 
     def open(self, source: Source, this: Any) -> Source:
-        """Return the rest of the window, decompressed; an error of the data is raised later, where
-        its bytes end. Raise ValueRefused or UnsupportedCodec if the codec is unknown or not
-        installed.
+        """Decompress the rest of the window, and return the result as a new Source; without
+        compression, return ``source`` itself. Damage is no error here: it becomes ``pending``,
+        which is raised where the data ends. Raise ValueRefused or UnsupportedCodec for an unknown
+        codec or a missing package; in a strict session CompressionError for odd spellings.
         """
         try:
             codec = self.codec(this)
@@ -92,7 +94,10 @@ class Compressed:
         )
 
     def pack(self, data: bytes, this: Any, session: Session) -> bytes:
-        """Return data compressed by the codec that the fields name; raise BuildError if there is no such codec."""
+        """Return ``data`` compressed by the codec that the fields ``this`` select, unchanged for no
+        compression. Raise BuildError if there is no such codec or it lacks the session's level;
+        UnsupportedCodec if its package is not installed.
+        """
         try:
             codec = self.codec(this)
         except CodecError as error:

@@ -44,7 +44,9 @@ class Declared:
 
 
 def _find_declaring_module() -> str:
-    """Return the name of the module that calls the runtime: the first frame outside of the runtime."""
+    """Return the name of the module that calls the runtime: that of the innermost stack frame
+    outside of the package ``codecgen.runtime``, or of the outermost frame if there is none.
+    """
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_runtime(frame.f_globals.get("__name__", "")):
         frame = frame.f_back

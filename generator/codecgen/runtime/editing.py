@@ -23,10 +23,10 @@ from codecgen.runtime.parsing import Parse
 def edit(
     layout: Layout, source: Source, changes: Mapping[str, Any], *, recompress: bool = False
 ) -> bytes:
-    """Return the bytes of the entry that ``source`` holds, with other values for some fields. Raise
-    ParseError if the entry cannot be parsed, or a checksum in it is wrong: an edit never makes
-    damage look valid; BuildError if a value cannot be written, or decides whether another field is
-    there.
+    """Return the bytes of the entry in ``source`` with ``changes`` applied, and lengths and
+    checksums computed again. Raise ParseError if the entry does not parse, bytes follow it, or a
+    stored checksum is wrong; BuildError if a value cannot be written or breaks a field's rule, or
+    another field's presence depends on it; KeyError for an unknown field.
 
     Args:
         layout: The layout of the entry.
@@ -81,7 +81,9 @@ def edit(
 
 
 def _bytes_of(f: Field, parse: Parse) -> bytes:
-    """Return the bytes of a parsed field, ``b""`` for an absent or tagged one."""
+    """Return the bytes of a field as they were parsed. Return ``b""`` if the field is tagged or
+    absent.
+    """
     if f.tag is not None or f.name not in parse.starts:
         return b""
     start, end = parse.starts[f.name]
@@ -89,8 +91,9 @@ def _bytes_of(f: Field, parse: Parse) -> bytes:
 
 
 def _changed_field_bytes(f: Field, build: Build) -> bytes:
-    """Return the bytes of a field with its new value; reserved bits keep theirs. Raise BuildError if a rule forbids
-    the value.
+    """Return the bytes of a field with its new value from ``build.obj``; reserved bits keep theirs.
+    Raise BuildError if the value cannot be written, or breaks the field's ``refuse`` or ``valid``
+    rule.
     """
     value = build.obj[f.name]
     if isinstance(f.codec, Bits):
@@ -104,8 +107,10 @@ def _changed_field_bytes(f: Field, build: Build) -> bytes:
 
 
 def _recompress_array(f: Field, parse: Parse, build: Build) -> bytes:
-    """Return the bytes of the array that ends a layout, with its elements compressed again. Raise
-    BuildError if the array is not compressed; CodecError if its bytes cannot be decompressed whole.
+    """Return the count, length and bytes of the array that ends the layout, decompressed with the
+    old codec and compressed with the one that the changed fields name. Raise BuildError if the
+    field is no compressible array; CodecError if its bytes do not decompress whole or hold an empty
+    block.
     """
     codec, body, session = f.codec, parse.source, build.session
     if not isinstance(codec, Array) or codec.compressed is None:

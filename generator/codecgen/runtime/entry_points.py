@@ -65,8 +65,10 @@ class EntryPoint(Declared, Generic[P, L]):
         findings: list[ParseError] | None = None,
         trace: Trace | None = None,
     ) -> Any:
-        """Parse bytes that are one whole layout or text. Raise ParseError if the bytes are not such
-        a value.
+        """Return the value that all of ``data`` encodes. Raise ParseError if it does not parse, or
+        bytes follow it. With ``strict=False``, tolerate what the schema lists as tolerated, and
+        wrong checksums; each is added to ``findings``, if given. ``position`` and ``file`` only
+        locate errors.
 
         Args:
             data: The bytes.

@@ -17,7 +17,9 @@ class Enumeration(IntEnum):
 
     @classmethod
     def find(cls, value: Any) -> Self | None:
-        """Return the member for a member, a number, a name or a label (without regard to case), or None."""
+        """Return the member for a member, a number, a name or a label (case does not matter).
+        Return None if there is none, also for a bool and for any other type.
+        """
         if isinstance(value, str):
             wanted = value.lower()
             return next((m for m in cls if wanted in (m.name.lower(), m.label.lower())), None)

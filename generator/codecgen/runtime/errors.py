@@ -150,7 +150,9 @@ class BuildError(CodecError):
 
 
 def describe_value(value: Any) -> str:
-    """Return a value for a message: bytes as hex, text quoted, both shortened."""
+    """Return a value for a message: bytes as ``hex`` with at most 16 bytes, a str quoted with at
+    most 32 characters (``...`` follows if either is cut), anything else as ``str(value)``.
+    """
     if isinstance(value, bytes):
         return f"hex {value[:16].hex()}" + ("..." if len(value) > 16 else "")
     if isinstance(value, str):

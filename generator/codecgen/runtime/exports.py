@@ -10,9 +10,10 @@ from codecgen.runtime.version import version_of
 
 
 def lazy_exports(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a generated package.
-
-    The module ``_exports`` of the package lists the names, and is imported when the first name is asked for.
+    """Return the functions ``__getattr__`` and ``__dir__`` of a generated package. They import
+    ``PACKAGE._exports`` for the names on first use, then a name's module when it is asked for.
+    ``__getattr__`` raises AttributeError for an unknown name, and for ``__version__`` without an
+    installed distribution.
     """
     modules: dict[str, str] = {}
 

@@ -18,8 +18,9 @@ EXTRAS = {
 
 
 def missing(what: str, error: ImportError) -> str | None:
-    """Return the message that ``what`` needs a package and how to install it, or None if no extra installs that
-    package.
+    """Return the message that ``what`` needs the module that ``error`` failed to import, and the
+    pip command that installs it. Return None if no extra of kafka-codecs has that module, or the
+    error names none.
     """
     module = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(module)

@@ -39,9 +39,10 @@ class FastPath:
     depth: int
 
     def read(self, source: Source) -> Any:
-        """Return the value at the head of ``source``, or None if the field-by-field parser has to read it.
-
-        The function leaves ``source`` and its session unchanged if it returns None.
+        """Return the value at the head of ``source``, and move behind it. Return None, with
+        ``source`` and session unchanged, if the generated function fails for any reason, or may not
+        run: with a trace, ``begun``, pending error or pauses, inside a window of a buffer that is
+        no bytes, near the depth limit, or inside :func:`without_fast_paths`.
         """
         session = source.session
         data, pos, end = source.data, source.pos, source.end
@@ -81,7 +82,9 @@ _switch = _Switch()
 
 @contextmanager
 def without_fast_paths() -> Iterator[None]:
-    """Parse all layouts field by field inside the ``with`` block, in all threads."""
+    """Switch off all fast parsers inside the ``with`` block, in all threads, so that layouts are
+    parsed field by field. Restore the former setting at the end, also after an error.
+    """
     before, _switch.on = _switch.on, False
     try:
         yield
@@ -90,7 +93,8 @@ def without_fast_paths() -> Iterator[None]:
 
 
 def find_fast_path(module: str, layout: str) -> FastPath | None:
-    """Return the fast path of a layout, or None if there is none.
+    """Return the fast path of a layout. Return None if the generated module has no ``__fast__``, is
+    not loaded, or its fast parsers do not include the layout.
 
     Args:
         module: Name of the generated module that declares the layout. Its ``__fast__`` names the module with the
@@ -108,8 +112,9 @@ def find_fast_path(module: str, layout: str) -> FastPath | None:
 
 
 def read_varint(data: bytes, pos: int, most: int, mask: int) -> tuple[int, int]:
-    """Return the number at ``pos``, before zigzag, and the byte after it. Raise Irregular unless it is spelled in its
-    shortest form.
+    """Return the unsigned number at ``pos``, before zigzag decoding, and the index after it. Raise
+    Irregular if it has more than ``most`` bytes or bits outside ``mask``, or is not in its shortest
+    form; IndexError if ``data`` ends.
     """
     raw = shift = 0
     for at in range(pos, pos + most):
@@ -126,8 +131,10 @@ def read_varint(data: bytes, pos: int, most: int, mask: int) -> tuple[int, int]:
 def open_section(
     compressed: Compressed, number: int, data: bytes, pos: int, end: int, session: Session
 ) -> tuple[bytes, int, int]:
-    """Return the bytes of a section that may be compressed: the data, the first byte, and the end. Raise an exception if
-    they do not decompress without a note.
+    """Return the bytes of a section, decompressed, as (data, first index, end). An uncompressed
+    section gives ``data`` itself. Raise Irregular if it does not decompress cleanly: an error, a
+    note or an empty block; KeyError for an unknown codec number; UnsupportedCodec if a package is
+    missing.
     """
     codec = compressed.codecs[number]
     if codec is None:
@@ -146,8 +153,10 @@ def open_section(
 def read_tags(
     data: bytes, pos: int, end: int, other: tuple[int, ...] = ()
 ) -> tuple[list[tuple[int, int, int]], int]:
-    """Return the tagged fields of a section, each as its tag, its first byte and the byte after it, and the byte after the
-    section. Raise Irregular if there are many, or a tag is one of ``other`` or does not ascend.
+    """Return the tagged fields of a section as (tag, first index, end) each, and the index after
+    the section. Raise Irregular if there are 64 or more, a tag does not ascend or is in ``other``,
+    a varint is not in its shortest form, or a field ends after ``end``; IndexError if ``data`` ends
+    within a varint.
     """
     count, pos = read_varint(data, pos, 5, 0xFFFFFFFF)
     if count >= MIN_ELEMENTS:
@@ -170,8 +179,9 @@ def read_tags(
 def read_unknown_tags(
     data: bytes, pos: int, end: int, other: tuple[int, ...] = ()
 ) -> tuple[construct.ListContainer, int]:
-    """Return the tagged fields of a section that are all unknown, and the byte after it. Raise Irregular as
-    :func:`read_tags` does.
+    """Return the tagged fields of a section, all taken as unknown, as a list of TaggedField, and
+    the index after the section. Raise Irregular if there are 64 or more, a tag does not ascend or
+    is in ``other``, or a field ends after ``end``; IndexError if ``data`` ends within a varint.
     """
     tags, pos = read_tags(data, pos, end, other)
     fields = (TaggedField({"tag": tag, "data": data[start:stop]}) for tag, start, stop in tags)

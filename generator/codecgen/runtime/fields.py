@@ -55,8 +55,10 @@ class Fill:
     otherwise: int | None = None
 
     def apply(self, item: dict[str, Any], index: int, base: Any) -> None:
-        """Put the value into an element. Raise BuildError if a number is missing, or if the element
-        has two values that contradict each other.
+        """Replace the number ``given`` of ``item`` (such as its offset) by the field: ``given``
+        less ``base``. Without ``given`` keep the field's value, or set the default ``otherwise`` or
+        ``index``. Raise BuildError if a number is no int, ``base`` is no int where it is needed, or
+        both numbers are there and contradict each other.
         """
         given, value = item.pop(self.given, None), item.get(self.field)
         for name, number in ((self.given, given), (self.field, value)):
@@ -198,7 +200,9 @@ class Fields:
         return error.located(path=rule.about, schema=f"{self.source_file}:{rule.line}")
 
     def _inner_first(self) -> tuple[Field, ...]:
-        """Return the fields with checksums, each after the checksums that it covers."""
+        """Return the fields that have checksums, in their order, but each after the checksums of
+        other fields that it covers, since these must be computed first.
+        """
         out: list[Field] = []
 
         def add(f: Field) -> None:
@@ -214,8 +218,8 @@ class Fields:
         return tuple(out)
 
     def locate(self, error: E, f: Field, source: Source | None = None) -> E:
-        """Put a field before the path of an error, add its YAML line and place if they are unknown, and return the
-        error.
+        """Put the name of ``f`` before the path of an error and, if they are unknown, add its YAML
+        line and, with ``source``, its position and file. Change the error in place, and return it.
         """
         prefix_path(error, f.name)
         error.located(schema=f"{self.source_file}:{f.line}" if f.line else self.source_file)
@@ -230,7 +234,10 @@ class Given(construct.Container):
 
 
 def contain(value: Any) -> Any:
-    """Return a copy that a build may change: mappings as :class:`Given`, lists likewise."""
+    """Return a deep copy that a build may change: mappings become :class:`Given`, lists and tuples
+    a ListContainer. A value that is a :class:`Given` already is returned itself, as is any value
+    that is no container.
+    """
     if isinstance(value, Given):
         return value
     if isinstance(value, dict):
@@ -258,8 +265,8 @@ def min_of(items: Any, *names: str) -> Any:
 
 
 def _numbers(items: Any, names: tuple[str, ...]) -> list[int]:
-    """Return the number of a field, named by the path ``names``, in each element; ``[]`` if
-    ``items`` is no list or an element has no number.
+    """Return the number at the path ``names`` of each element. Return ``[]`` if ``items`` is no
+    list or tuple, or the value in any element is no int.
     """
     if not isinstance(items, list | tuple):
         return []
@@ -268,7 +275,9 @@ def _numbers(items: Any, names: tuple[str, ...]) -> list[int]:
 
 
 def value_at(value: Any, *names: str) -> Any:
-    """Return the field at the end of a path, or None if a field on the way is absent or is bytes without a case."""
+    """Return the field at the end of the path ``names``; ``value`` itself for no names. Return None
+    if a field on the way is absent or is no mapping.
+    """
     for name in names:
         if not isinstance(value, dict):
             return None
@@ -287,7 +296,9 @@ def minus(a: int | None, b: int | None) -> int | None:
 
 
 def ordered(a: Any, operator: Literal["<", "<=", ">", ">="], b: Any) -> bool:
-    """Return the result of a comparison, False if a side is None."""
+    """Return whether ``a < b`` (or ``<=``, ``>``, ``>=``, as ``operator`` says) holds. Return False
+    if a side is None.
+    """
     if a is None or b is None:
         return False
     if operator == "<":

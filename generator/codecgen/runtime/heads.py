@@ -65,10 +65,9 @@ class Head:
         fields to it."""
 
     def values(self, data: bytes | memoryview, pos: int, end: int) -> Any | None:
-        """Return the leading fields of the layout at index ``pos`` of ``data`` as a named tuple;
-        None if they are cut off or have refused bits.
-
-        Rules and checksums are not checked.
+        """Return the leading fields of the layout at index ``pos`` of ``data`` as a named tuple,
+        without checks of rules, constants and checksums. Return None if they are cut off by
+        ``end``, or a field of bits has a value that a strict reader refuses.
         """
         if end - pos < self.size:
             return None
@@ -83,9 +82,9 @@ class Head:
         return self._make(found)
 
     def checked(self, data: bytes | memoryview, pos: int, end: int) -> Any | None:
-        """Return the fields of a layout from ``pos`` to ``end`` that :attr:`leaves_an_array`, or None.
-
-        The result is None unless constants, rules, length and checksums all hold.
+        """Return the leading fields of the layout from ``pos`` to ``end`` (excluded) as a named
+        tuple. Return None if they are cut off, or a constant, a rule of a field, the length or a
+        checksum is wrong. Call it only if :attr:`leaves_an_array`.
         """
         found = self.values(data, pos, end)
         if found is None:
@@ -111,9 +110,10 @@ more to say, is not there or is wrong."""
 
 
 def frames(choice: Choice) -> Frames:
-    """Return a function that frames the layouts of a choice by one look at their first bytes.
-
-    It returns the layout, its number and its length in bytes, or None for bytes that need the careful way.
+    """Return a function ``frame(data, at)`` that returns the layout at ``at``, its number and its
+    length in bytes. It returns None if the first bytes are cut off, have no case, or a length that
+    is too small or refused. For choices without numbers and lengths at common fixed places it
+    always returns None.
     """
     length, by = choice.length, choice.codec
     cases = {number: _framing_of(layout) for number, layout in choice.cases.items()}
@@ -148,8 +148,9 @@ def frames(choice: Choice) -> Frames:
 
 
 def _framing_of(layout: Layout | Choice) -> tuple[Any, int, Any, Any] | None:
-    """Return a layout with the minimum and the rule of its length; None if it has no length at a
-    fixed place.
+    """Return a layout, the minimum of its length field, the length's ``refuse`` condition (or
+    None), and a function that makes its argument. Return None if the layout is itself a choice, or
+    has no length at a fixed place.
     """
     if layout.length is None or not hasattr(layout, "layout_name"):
         return None
@@ -173,10 +174,9 @@ def _rules(fields: Sequence[Field]) -> list[tuple[Callable[[Any], Any], bool]]:
 def _head_checksums(
     layout: Layout, fields: Sequence[Field]
 ) -> list[tuple[int, int, Callable[[Any], int]]] | None:
-    """Return the checksums of a layout: index of the field, first covered byte, and function.
-
-    Return None if a checksum does not reach from a leading field to the end, or other lengths than that of the
-    whole exist.
+    """Return the checksums of a layout, each as (index of its field, first covered byte, function).
+    Return None if one is not a leading field, does not cover all from a leading field to the end,
+    or another length than that of the whole exists. Without checksums, return ``[]``.
     """
     out = []
     names = [f.name for f in fields]
@@ -196,7 +196,9 @@ def _head_checksums(
 
 
 def _bits_parser(codec: Bits) -> Callable[[int], Any | None]:
-    """Return a function from a number to its bits, or to None if a strict reader refuses them."""
+    """Return a function from a number to an object with its bits as attributes. The function
+    returns None if a strict reader refuses the number, and remembers the last 1024 numbers.
+    """
     kind = type("PlainBits", (PlainBits,), {"__slots__": tuple(codec.by_name)})
 
     @lru_cache(1 << 10)  # few of them are in use

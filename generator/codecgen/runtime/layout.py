@@ -112,7 +112,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return f"<Layout {self.full_name}: {', '.join(f.name for f in self.fields)}>"
 
     def derives(self, *derived: Derived) -> None:
-        """Set the values that the schema derives; parsed values have them as attributes."""
+        """Set the values that parsed objects compute from their fields on access: those without
+        ``each`` for the layout itself, the others for the elements of the array that ``each``
+        names. Raise KeyError if the layout lacks that array.
+        """
         own = {d.name: d for d in derived if d.each is None}
         self.parsed_class._derived = own
         for d in derived:
@@ -126,8 +129,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     # ------------------------------------------------------------ places
 
     def offset_of(self, name: str) -> int:
-        """Return the byte offset of a field from the start of the structure; raise KeyError if it
-        varies.
+        """Return the offset in bytes of a field from the start of the layout. Raise KeyError if an
+        optional field or one of varying size lies before it, it is a tagged field, or the layout
+        has no such field.
         """
         if name not in self._offsets:
             raise KeyError(f"{name} does not lie at a fixed place in {self.layout_name}")
@@ -139,7 +143,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return name in self._offsets and f.codec.size is not None and f.when is None
 
     def size_of(self, name: str) -> int:
-        """Return the size in bytes of a field; raise KeyError if it varies."""
+        """Return the size in bytes of a field. Raise KeyError if it varies, or the layout has no
+        such field.
+        """
         size = self.by_name[name].codec.size
         if size is None:
             raise KeyError(f"{name} has no fixed size")
@@ -151,7 +157,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     @cached_property
     def length(self) -> Length | None:
-        """Return where the length of the layout is, or None if no integer at a fixed place measures it to its end."""
+        """Return where the integer lies that counts the layout's bytes to its end. Return None if
+        there is none: it must be always present, at a fixed place, as must be the field that it
+        counts from.
+        """
         for f in self.fields:
             last = None if f.measures is None else f.measures[1]
             if f.measures is None or last is not None or not isinstance(f.codec, Integer):
@@ -183,13 +192,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self
 
     def frame(self, source: Source) -> int | None:
-        """Return the length of the layout at the head of ``source``, or None if too few bytes are
-        there to know it. Raise LengthError if the length is smaller than any such layout; TypeError
-        if the layout is not :attr:`framed`.
-
-        Raises:
-            LengthError: if the length is smaller than any such layout.
-            TypeError: if the layout is not :attr:`framed`.
+        """Return the length in bytes of the layout at the head of ``source``, without moving
+        ``source``. Return None if too few bytes are there to know it (or, for a fixed size, to hold
+        it). Raise LengthError if the stored length is too small or refused; TypeError if neither
+        size nor length is known.
         """
         found = self.length
         if found is None:
@@ -211,8 +217,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     # ------------------------------------------------------------ parsing
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
-        """Return the layout that all of ``data`` encodes. Raise CodecError if the bytes do not
-        parse, or bytes follow the layout and it does not allow ``trailing``.
+        """Return the layout that all of ``data`` encodes. Raise CodecError if it does not parse, or
+        bytes follow it; with ``trailing``, a lenient session takes these as a finding. ``position``
+        is where ``data`` begins in its file, for errors.
         """
         source = Source(data, session, origin=position)
         obj = self.read(source, None)
@@ -226,8 +233,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return obj
 
     def read(self, source: Source, this: Any) -> Parsed:
-        """Return the layout at the head of ``source``. Raise CodecError if the bytes do not parse;
-        LimitError if layouts nest too deep.
+        """Parse the layout at the head of ``source``, and return its fields. Ordinary bytes go to
+        the generated fast parser, all others field by field. Raise CodecError if the bytes do not
+        parse; LimitError if layouts nest deeper than the session allows.
         """
         fast = self.fast_path
         if fast is not None:
@@ -253,9 +261,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     # ------------------------------------------------------------ building
 
     def build(self, obj: B, *, level: int | None = None, strict: bool = True) -> bytes:
-        """Build bytes from a mapping with the layout's fields. Lengths, counts, checksums and
-        compression are worked out. Raise BuildError if a value is missing, is not one that the
-        field can have, or breaks a rule.
+        """Return the bytes of a mapping with the layout's fields. Lengths, counts, checksums and
+        compression are worked out, and fields with a default may be left out. Raise BuildError if a
+        name is unknown, or a value is missing, does not fit or breaks a rule (``strict=False``
+        skips rules that relate several fields).
 
         Args:
             obj: The values by the names of the fields. Fields with a default may be left out.
@@ -269,8 +278,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self.write(obj, None, Session(level=level, strict=strict))
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a mapping of fields. Raise BuildError if a value is missing, wrong or
-        breaks a rule, or layouts nest too deep.
+        """Return the bytes of a mapping of fields. Raise BuildError if it is no dict, a name is
+        unknown, a value is missing, does not fit or breaks a rule, or layouts nest deeper than the
+        session allows. ``this`` has no effect.
         """
         session.enter()
         try:
@@ -280,7 +290,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
 
 def _min_size(codec: Codec) -> int:
-    """Return the minimum size in bytes of a value of a codec."""
+    """Return the minimum size in bytes of a value of a codec: its fixed size, else the size of its
+    length and count, else a lower bound such as 0 for padding, and 1 for a codec that states none.
+    """
     if codec.size is not None:
         return codec.size
     if isinstance(codec, Bytes):
@@ -331,8 +343,8 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return f"<Choice {self.choice_name} by {self.by}: {cases}>"
 
     def offset_of(self, name: str) -> int:
-        """Return the byte offset of a field from the start of the structure; raise KeyError if it
-        varies, also between the cases.
+        """Return the offset in bytes of a field from the start, which is the same in all cases.
+        Raise KeyError if it varies, within a case or between cases, or a case lacks the field.
         """
         places = {layout.offset_of(name) for layout in self.cases.values()}
         if len(places) > 1:
@@ -351,7 +363,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     @cached_property
     def prefix_size(self) -> int:
-        """Return the number of leading bytes that are enough to know the layout and its length."""
+        """Return how many leading bytes are always enough to read the deciding number and, in every
+        case that has one at a fixed place, the length.
+        """
         ends = [layout.length.end for layout in self.cases.values() if layout.length is not None]
         ends += [case.prefix_size for case in self.cases.values() if isinstance(case, Choice)]
         longest = self.codec.most if isinstance(self.codec, Varint) else self.codec.size or 0
@@ -370,8 +384,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return frames(self)
 
     def peek(self, source: Source) -> int:
-        """Return the number that selects the layout of the bytes at the head of ``source``, without
-        moving ``source`` or adding findings. Raise CodecError if the bytes end before it.
+        """Return the number that selects the layout at the head of ``source``, whether or not a
+        case has it, without moving ``source`` or adding findings. Raise CodecError if the bytes end
+        before it or do not parse.
         """
         codec = self.codec
         if isinstance(codec, Integer) and source.left >= self.offset + codec.size:
@@ -394,8 +409,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
             del source.session.findings[noticed:]  # whoever reads it notices it again
 
     def case(self, source: Source) -> Layout:
-        """Return the layout of the bytes at the head of ``source``. Raise ValueRefused if no case
-        has its value; CodecError if the bytes end before it.
+        """Return the Layout that the number at the head of ``source`` selects, through nested
+        choices, without moving ``source``. Raise ValueRefused if no case has the number; CodecError
+        if the bytes end before it.
         """
         value = self.peek(source)
         layout = self.cases.get(value)
@@ -408,8 +424,10 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return layout.case(source)
 
     def frame(self, source: Source) -> int | None:
-        """Return the length in bytes of the layout at the head of ``source``; None if too few bytes
-        are there to know it. Raise LengthError if the length is smaller than any such layout.
+        """Return the length in bytes of the layout at the head of ``source``; for a number without
+        a case, by the first case. Return None if too few bytes are there to know it. Raise
+        LengthError if the length is too small or refused; TypeError if that layout has no known
+        length.
         """
         if source.left < self.offset + (self.codec.size or 1):
             return None
@@ -430,8 +448,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return layout.parse_whole(data, position, session)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a mapping of fields. Raise BuildError if the deciding field names no
-        case, or a value cannot be written.
+        """Return the bytes of a mapping of fields, in the layout that its field ``by`` selects by
+        number or name. Raise BuildError if the value is no dict, the field names no case, or a
+        value cannot be written.
         """
         layout = self.case_of(value.get(self.by)) if isinstance(value, dict) else None
         if layout is None:
@@ -440,7 +459,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return layout.write(value, this, session)
 
     def case_of(self, value: Any) -> Layout | Choice | None:
-        """Return the case for a deciding value, given as a number or the name of an enum's member, or None."""
+        """Return the case for a deciding value: a number, or the name of a member of the enum (if
+        the field is one). Return None if there is no such case, and for any other type.
+        """
         if isinstance(value, str):
             for number, layout in self.cases.items():
                 codec = layout.codec_of(self.by)
@@ -532,7 +553,9 @@ class LayoutVersions(Declared, Mapping[int, "Layout[P, B]"], Generic[P, B]):
 
 
 def _version_of(name: str, layouts: Mapping[int, Layout[P, B]], version: int) -> Layout[P, B]:
-    """Return the layout of a version; raise KeyError, with the known versions, if there is none."""
+    """Return the layout of a version from ``layouts``. Raise KeyError, whose message lists the
+    known versions, if there is none.
+    """
     found = layouts.get(version)
     if found is None:
         raise KeyError(f"{name} has no version {version!r}; its versions: {_version_list(layouts)}")
@@ -561,8 +584,8 @@ class Lazy(Codec):
         return self._find().read(source, this)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a value by the layout that this stands for. Raise BuildError if the
-        value cannot be written.
+        """Find the codec that this one stands for, and return the bytes that it writes for
+        ``value``. Raise BuildError if the value cannot be written.
         """
         data: bytes = self._find().write(value, this, session)
         return data

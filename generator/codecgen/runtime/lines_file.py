@@ -101,11 +101,10 @@ class LinesFile(TextFile[P]):
         return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
-        """Return the bytes for a mapping with a value for each line; counts and constants are
-        worked out. Raise BuildError if a value is missing or cannot be written.
-
-        Raises:
-            BuildError: if a value is missing or cannot be written.
+        """Return the UTF-8 bytes of the file for a dict with a value for each line. Counts,
+        constants and defaults are filled in, missing lists are empty. Return ``b""`` if the file
+        may be empty and every value is given as None. Raise BuildError if a name is unknown, or a
+        value is missing, does not fit or breaks a rule.
         """
         if not isinstance(obj, dict):
             raise BuildError(f"a mapping with the lines of {self.text_name} is needed, not {obj!r}")
@@ -143,8 +142,10 @@ class _Reading:
         self.obj = text.parsed_class()
 
     def read(self) -> Parsed:
-        """Return the values of the text. Raise CodecError if a line does not parse, or lines follow
-        the last known one; with ``more_lines`` these are a finding.
+        """Return the values of the text; all are None for an empty text that ``may_be_empty``.
+        Raise ParseError if a line is missing, does not parse or breaks a rule, the final line feed
+        is not as declared, or lines follow the last known one; a lenient session takes the latter
+        as findings if the text accepts it.
         """
         if not self.source.end and self.text.may_be_empty:
             return self.text.parsed_class({line.name: None for line in self.text.lines})
@@ -166,15 +167,18 @@ class _Reading:
         return self.obj
 
     def ended(self, name: str, yaml_line: int) -> ParseError:
-        """Return the error for a missing line."""
+        """Return, without raising it, a TruncatedError for the line ``name`` that is missing at the
+        end of the text, with its path, place and line in YAML.
+        """
         number = 1 if self.last is None else self.last.number + 1
         error = TruncatedError("the text ends before this line")
         error.where = self.source.where(self.source.end, number)
         return self.source.add_path(error, name, yaml_line)
 
     def read_line(self, f: TextLine) -> None:
-        """Read a line with one value into ``obj``. Raise CodecError if there is no further line, or
-        its label or value is not as the schema says.
+        """Read the next line, which has one value, into ``obj``. Raise ParseError if there is none
+        (with ``ends_early``, a lenient session sets a count to 0), or the label, the value, a
+        constant, a negative count or a rule is wrong.
         """
         line = next(self.lines, None)
         if line is None:
@@ -202,8 +206,9 @@ class _Reading:
         self.judge(f, value, self.obj, at, f.name)
 
     def read_lines(self, f: EachLine) -> None:
-        """Read lines with the same values into a list in ``obj``: as many as their count says, or
-        all that are left. Raise CodecError if lines are missing or do not parse.
+        """Read repeated lines into a list in ``obj``: as many as the value ``counted_by`` says,
+        else all that are left. Raise ParseError if fewer are there than counted, or a line does not
+        parse.
         """
         items = construct.ListContainer()
         self.obj[f.name] = items
@@ -219,8 +224,8 @@ class _Reading:
             items.append(self.read_item(f, line, path))
 
     def read_item(self, f: EachLine, line: Line, path: str) -> Parsed:
-        """Return the values of one of repeated lines. Raise CodecError if a value does not parse or
-        their number is wrong.
+        """Return the values of one of repeated lines by name. Raise ParseError if a value does not
+        parse or breaks a rule, or the line has another number of values.
         """
         item = Parsed()
         pieces = [Span(line, 0, line.text)]
@@ -233,8 +238,8 @@ class _Reading:
         return item
 
     def judge(self, f: TextLine | LineValue, value: Any, this: Any, at: Span, path: str) -> None:
-        """Check the rules of a value. Raise ValueRefused if a rule is broken; a broken ``valid``
-        rule is a finding for lenient readers.
+        """Check the ``refuse`` and ``valid`` rules of a value. Raise ValueRefused if one is broken;
+        a lenient session adds a broken ``valid`` rule to its findings instead.
         """
         error, lenient = judge(value, this, f.refuse, f.valid)
         if error is None:
@@ -245,13 +250,10 @@ class _Reading:
         self.source.session.tolerate(error)
 
     def split_values(self, f: TextLine | EachLine, line: Line, count: int, path: str) -> list[Span]:
-        """Return the pieces of a line between separators: ``count``, the last with the rest of the
-        line if its kind allows blanks. Raise ValueRefused if another number of values is there, or
-        a value contains a blank and ``extra_blanks`` is not accepted.
-
-        Raises:
-            ValueRefused: if another number of values is there, or a value contains a blank and ``extra_blanks`` is
-                not accepted.
+        """Return the ``count`` pieces of a line between separators; the last takes the rest of the
+        line if its kind allows blanks. Raise ValueRefused for another number of pieces, or a blank
+        in a value; with ``extra_blanks``, a lenient session splits at any run of blanks and adds a
+        finding instead.
         """
         if isinstance(f, TextLine):
             rest, most, first = isinstance(f.kind, RestOfLine), count, 1
@@ -285,7 +287,9 @@ def _blank(text: str) -> bool:
 
 
 def _split(line: Line, pattern: str, most: int) -> Iterator[Span]:
-    """Yield the pieces of a line between the matches of a pattern, at most ``most`` unless it is 0."""
+    """Yield the pieces of a line between matches of the regular expression ``pattern``, in order.
+    If ``most`` is not 0, yield at most so many; the last one has the rest of the line.
+    """
     at, count = 0, 1
     for found in re.finditer(pattern, line.text):
         if count == most:
@@ -300,8 +304,10 @@ def _split(line: Line, pattern: str, most: int) -> Iterator[Span]:
 
 
 def _built_line(f: TextLine, values: Any) -> str:
-    """Return the text of a line with one value, and store a computed count or constant in
-    ``values``. Raise BuildError if the value cannot be written, or contradicts the constant.
+    """Return the text of a line with one value, behind its label. A count is the length of its
+    list, a constant need not be given; both are stored in ``values``. Raise BuildError if the value
+    is missing, cannot be written, has a line break or contradicts the constant, or the counted
+    value is no list.
     """
     if f.counts is not None:
         items = values[f.counts]
@@ -317,8 +323,9 @@ def _built_line(f: TextLine, values: Any) -> str:
 
 
 def _built_lines(f: EachLine, values: Any) -> Iterator[str]:
-    """Yield the text of each line of a list of values. Raise BuildError if the value is no list, or
-    an item is no mapping with values that can be written.
+    """Yield the text of a line for each item of the list ``values[f.name]``. Raise BuildError,
+    whose path has the index, if it is no list, or an item is no dict, has an unknown name, or a
+    value that is missing or cannot be written.
     """
     items = values[f.name]
     if not isinstance(items, list | tuple):
@@ -335,8 +342,8 @@ def _built_lines(f: EachLine, values: Any) -> Iterator[str]:
 
 
 def _value_texts(f: EachLine, item: Any) -> Iterator[str]:
-    """Yield the text of each value of a line. Raise BuildError if a value cannot be written, or one
-    before the last contains the separator.
+    """Yield the text of each value of a line, in order. Raise BuildError if a value is missing,
+    cannot be written or has a line break, or one before the last contains the separator.
     """
     for i, value in enumerate(f.values):
         try:
@@ -349,8 +356,9 @@ def _value_texts(f: EachLine, item: Any) -> Iterator[str]:
 
 
 def _value_text(f: TextLine | LineValue, values: Any) -> str:
-    """Return the text of a given value or of its default. Raise BuildError if there is neither, the
-    value has no text, or a rule forbids it.
+    """Return the text of the value in ``values``, or of its default, which is stored there. Raise
+    BuildError if there is neither, the value has no text, or it breaks a ``refuse`` or ``valid``
+    rule.
     """
     if f.name not in values:
         if f.default is None:
@@ -371,7 +379,9 @@ def _one_line(text: str) -> str:
 
 
 def _with_path(error: BuildError, name: str, yaml_line: int, source: str) -> BuildError:
-    """Put a name before the path of an error, add its YAML line if none is known, and return the error."""
+    """Put ``name`` before the path of an error, and set ``source:yaml_line`` as its place in YAML
+    if it has none and ``yaml_line`` is not 0. Change the error in place, and return it.
+    """
     path = error.where.path
     joined = name if not path else name + path if path.startswith("[") else f"{name}.{path}"
     error.where = error.where.__class__(
@@ -381,7 +391,9 @@ def _with_path(error: BuildError, name: str, yaml_line: int, source: str) -> Bui
 
 
 def refuse_others(obj: Any, names: Collection[str], what: str) -> None:
-    """Raise BuildError for a name of ``obj`` that is not in ``names``, with the closest name as a hint."""
+    """Raise BuildError for the first name of ``obj`` that is neither in ``names`` nor begins with
+    ``_``. The message begins with ``what``, and suggests the closest name if one is near.
+    """
     for name in obj:
         if name not in names and not str(name).startswith("_"):
             close = difflib.get_close_matches(str(name), names, n=1)

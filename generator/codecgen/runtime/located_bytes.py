@@ -79,8 +79,9 @@ class Session:
     torn: bool = False
 
     def enter(self) -> None:
-        """Count a layout inside a layout that is built. Raise BuildError beyond the maximum
-        depth.
+        """Increase the depth for a layout that is built inside another one. Raise BuildError, with
+        the depth unchanged, beyond the session's maximum depth. The caller decreases the depth
+        again.
         """
         self.depth += 1
         if self.depth > self.limits.depth:
@@ -93,8 +94,8 @@ class Session:
         return ".".join(self.prefix).replace(".[", "[")
 
     def tolerate(self, error: ParseError) -> None:
-        """Add an error to ``findings``. Raise it instead if the session is strict; raise LimitError
-        if there are too many findings.
+        """Raise ``error`` if the session is strict; else add it to ``findings``. Raise LimitError
+        if a lenient session has its maximum number of findings already.
         """
         if self.strict:
             raise error
@@ -147,7 +148,10 @@ class Source:
         return self.end - self.pos
 
     def where(self, pos: int | None = None) -> Where:
-        """Return the place of the byte at ``pos``, by default of the next one."""
+        """Return the place of the byte at index ``pos`` of the data, by default of the next one:
+        its position in the file or, for decompressed data, the position of the compressed section
+        and the index as ``stream_position``.
+        """
         at = self.pos if pos is None else pos
         file = self.session.file
         if self.inner:
@@ -155,7 +159,10 @@ class Source:
         return Where(position=self.origin + at, file=file)
 
     def take(self, n: int) -> bytes:
-        """Return the next ``n`` bytes. Raise TruncatedError, or the pending error, if fewer are left."""
+        """Return the next ``n`` bytes, and move behind them. Raise TruncatedError, or the pending
+        error (such as that of a decompression), if fewer are left in the window; the position then
+        stays.
+        """
         pos = self.pos
         if n > self.end - pos:
             raise self.truncated_error(n)
@@ -175,10 +182,9 @@ class Source:
         return LengthError(reason, self.where(pos)) if self.pending is None else self.pending
 
     def window(self, n: int, what: str) -> Source:
-        """Return a source of the next ``n`` bytes, and continue after them. Raise LengthError if
-        ``n`` is negative or larger than the bytes that are left.
-
-        ``what`` names the length in errors.
+        """Return a Source of the next ``n`` bytes, and move behind them. Raise LengthError if ``n``
+        is negative or larger than the bytes that are left; in the latter case the pending error, if
+        there is one. ``what`` names the length in errors.
         """
         if n < 0:
             raise LengthError(f"{what} is {n}: a length cannot be negative", self.where())
@@ -198,8 +204,8 @@ class Source:
         return inside
 
     def enter(self) -> None:
-        """Count a layout inside a layout that is parsed. Raise LimitError beyond the
-        maximum depth.
+        """Increase the session's depth for a layout that is parsed inside another one. Raise
+        LimitError beyond its maximum depth. The caller decreases the depth again.
         """
         self.session.depth += 1
         if self.session.depth > self.session.limits.depth:

@@ -53,7 +53,9 @@ class MessageVersions:
     facts: Mapping[str, Sequence[str]] | None = None
 
     def load(self, version: int) -> Layout | None:
-        """Import the module, and return the layout of a version, or None if there is none."""
+        """Import the module, and return the layout of a version. Return None if the message does
+        not have the version.
+        """
         if version not in self.versions:
             return None
         found: Layout = getattr(import_module(self.module), self.layout)[version]
@@ -165,12 +167,8 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
         return tuple(sorted({*self._requests, *self._responses}))
 
     def versions(self, key: int, version: int | None = None) -> tuple[int, ...]:
-        """Return the versions of the request and the response with a key, ascending.
-
-        ``version`` is the version that is looked for: errors have it.
-
-        Raises:
-            UnknownMessage: if no message has the key.
+        """Return the versions that the request or the response with a key has, ascending.
+        ``version`` is only mentioned in errors. Raise UnknownMessage if no message has the key.
         """
         sides = self._sides(key)
         if not sides:
@@ -181,19 +179,16 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
         return tuple(sorted({v for side in sides for v in side.versions}))
 
     def facts(self, key: int) -> Mapping[str, Sequence[str]]:
-        """Return the facts of the request with a key, or of the response if there is no request.
-
-        Raises:
-            UnknownMessage: if no message has the key.
+        """Return the facts of the request with a key, or of the response if there is no request; an
+        empty mapping if none are stated. Raise UnknownMessage if no message has the key.
         """
         self.versions(key)
         return self._sides(key)[0].facts or {}
 
     def find(self, layout: Layout) -> Exchange:
-        """Return the exchange of a request or a response in one version.
-
-        Raises:
-            KeyError: if the layout is no message of this table.
+        """Return the exchange (request and response, with headers) that a layout of one version is
+        part of. Raise KeyError if the layout is no message of this table, such as a header or one
+        without a version.
         """
         name = layout.layout_name.upper()
         for sides in (self._requests, self._responses):
@@ -211,7 +206,10 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
         limits: Limits | None = None,
         findings: list[ParseError] | None = None,
     ) -> ParsedMessage:
-        """Parse a request with its header. The header says the key and the version.
+        """Parse a request behind its header, which says the key and the version. Raise
+        UnknownMessage if no request has that key or version; ParseError if the bytes are not a
+        header and a request, or end too early; TypeError if the table does not say where headers
+        have the key.
 
         Args:
             data: The bytes of the header and the request.
@@ -239,7 +237,9 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
         limits: Limits | None = None,
         findings: list[ParseError] | None = None,
     ) -> ParsedMessage:
-        """Parse the response to a request of a key and a version, with its header.
+        """Parse the response to a request of a key and a version, behind its header, if it has one.
+        Raise UnknownMessage if no response has that key or version; ParseError if the bytes are not
+        the header and the response.
 
         Args:
             key: The key of the request.
@@ -263,7 +263,9 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
         return tuple(side for side in found if side is not None)
 
     def _load(self, key: int, version: int) -> Exchange:
-        """Import the layouts of a key and a version."""
+        """Import the layouts of a key and a version, and return them as an Exchange. A request,
+        response or header that does not have the version is None. The key must be known.
+        """
         request, response = self._requests.get(key), self._responses.get(key)
         first = self._sides(key)[0]
         return Exchange(
@@ -277,7 +279,10 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
         )
 
     def _peek(self, data: Any, name: str | None) -> int:
-        """Return the number in a field that all headers of requests have at the same bytes."""
+        """Return the number in the field ``name``, which all headers of requests have at the same
+        offset. Raise TypeError if ``name`` is None or no request has a header; CodecError if
+        ``data`` ends before the field.
+        """
         headers = [h for side in self._requests.values() for h in side.headers]
         if name is None or not headers:
             raise TypeError("no header of requests says which request follows")
@@ -291,7 +296,9 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
 
 
 def _existing(layout: Layout | None, role: str, exchange: Exchange) -> Layout:
-    """Return the layout; raise UnknownMessage if the schemas have no such request or response."""
+    """Return ``layout`` itself. Raise UnknownMessage if it is None: the schemas have no request or
+    response (``role``) in this version.
+    """
     if layout is None:
         key, version = exchange.key, exchange.version
         raise UnknownMessage(f"key {key} has no {role} of version {version}", key, version, ())
@@ -307,7 +314,10 @@ def _parse(
     limits: Limits | None,
     findings: list[ParseError] | None,
 ) -> ParsedMessage:
-    """Return the header and the message that all of ``data`` encodes."""
+    """Return the header (None if ``header`` is) and the message that all of ``data`` encodes. Raise
+    ParseError if one does not parse, or bytes follow the message. Errors in the message have
+    positions in ``data``.
+    """
     end, front = 0, None
     if header is not None:
         session = Session(strict=strict, limits=limits or Limits())
@@ -321,7 +331,9 @@ def _parse(
 
 
 def _list_numbers(numbers: Sequence[int]) -> str:
-    """Return ascending numbers as text, with consecutive ones as ranges: ``0-4, 7``."""
+    """Return ascending numbers as text, consecutive ones as ranges: ``0-4, 7``. Return ``""`` for
+    none.
+    """
     parts: list[list[int]] = []
     for number in numbers:
         if parts and parts[-1][1] == number - 1:

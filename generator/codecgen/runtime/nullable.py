@@ -32,8 +32,9 @@ class Nullable(Codec):
         self.any_present = any_present
 
     def read(self, source: Source, this: Any) -> Any:
-        """Return the layout at the head of ``source``, or None for null. Raise ValueRefused if the
-        number before it is neither 1 nor null and this is not tolerated.
+        """Read the number at the head of ``source``; return None if it is ``null``, and the layout
+        after it if it is 1. For any other number raise ValueRefused, unless a lenient session
+        tolerates it as null (``any_negative``) or as 1 (``any_present``), with a finding.
         """
         start = source.pos
         number = self.present.read(source, this)
@@ -45,9 +46,9 @@ class Nullable(Codec):
         return None if number == self.null else self.layout.read(source, this)
 
     def read_other_number(self, number: int, error: ParseError, source: Source, this: Any) -> Any:
-        """Return what a lenient reader takes for a number that is neither 1 nor ``null``: None for
-        a negative one, the layout for others. Raise ``error`` if the session or the declaration
-        does not tolerate it.
+        """Add ``error`` to the findings, and return None for a negative number if ``any_negative``
+        is set, else the layout at the head of ``source`` if ``any_present`` is. Raise ``error`` if
+        neither applies or the session is strict.
         """
         null = self.any_negative and number < 0
         if not null and not self.any_present:

@@ -31,7 +31,9 @@ class Derived:
         return self.value(*map(construct.Container, given))
 
     def display(self, *given: Any) -> Any:
-        """Return the value for people, or None if a field that it takes is absent or null."""
+        """Return the value for people, of unit ``ms`` as Milliseconds. Return None if it is null,
+        or a field that it takes is absent or null. Other errors are let through.
+        """
         try:
             found = self.compute(*given)
         except (TypeError, AttributeError):
@@ -127,9 +129,9 @@ class Parsed(_Container):
         return found
 
     def as_parsed(self, of_each: Mapping[str, Derived]) -> AsParsed | None:
-        """Return the value as it was parsed in an array for whose elements ``of_each`` is derived.
-
-        Return None if it was parsed elsewhere, or if nothing is derived for it from other elements.
+        """Return this element with its fields as they were when its array was parsed. Return None
+        if it was not parsed in an array with the same derived values ``of_each``, or if none of
+        these depend on other elements.
         """
         found: AsParsed | None = self.__dict__.get("_as_parsed")
         return found if self._array().of_each == of_each else None
@@ -139,7 +141,10 @@ class Parsed(_Container):
         return type(self)._layout
 
     def _named_values(self) -> Iterator[tuple[str, Any]]:
-        """Yield names and values: fields, then derived values with ``= `` before their names."""
+        """Yield (name, value): the fields in order, then the values derived for the layout, then
+        those derived for an element of its array. Names of derived values begin with ``= ``; a
+        derived value is None if it cannot be computed.
+        """
         for name, value in self.items():
             yield str(name), value
         for name, derived in type(self)._derived.items():
@@ -159,7 +164,9 @@ class Parsed(_Container):
 
 
 def make_class(layout: str, module: str, version: int | None = None) -> type[Parsed]:
-    """Return a new class for parsed values of a layout. ``module`` is the generated module that declares the layout."""
+    """Return a new subclass of Parsed for a layout. Its name is ``layout`` in CamelCase, with ``V``
+    and the version if there is one. ``module`` becomes its ``__module__``.
+    """
     name = "".join(part.capitalize() for part in layout.split("_"))
     if version is not None:
         name += f"V{version}"
@@ -167,7 +174,10 @@ def make_class(layout: str, module: str, version: int | None = None) -> type[Par
 
 
 def link_elements(items: Any, around: Parsed, of_each: Mapping[str, Derived]) -> None:
-    """Store in the elements of an array the fields around them and the values that are derived for them."""
+    """Store in each parsed element of an array the fields around it and the derived values
+    ``of_each``. If a derived value depends on other elements too, also store a copy of the element
+    as it was parsed. Skip elements that are no Parsed; do nothing if ``items`` is None.
+    """
     there = InArray(around, of_each)
     linked = [d for d in of_each.values() if d.depends_on is not None]
     if not linked:

@@ -93,8 +93,10 @@ class Parse:
             source.session.begun[source.session.path] = self.obj
 
     def parse(self) -> Parsed:
-        """Return all fields, with their rules checked. Raise CodecError if a field does not parse,
-        or a rule or checksum is broken.
+        """Parse all fields, and return them as a Parsed. Raise CodecError if a field does not
+        parse, bytes are left of a measured range, or a checksum or rule is broken; a lenient
+        session takes wrong checksums as findings and, unless ``rules`` is set, skips the layout's
+        rules.
         """
         for f in self.fields.all:
             self.parse_field(f)
@@ -103,8 +105,9 @@ class Parse:
         return self.obj
 
     def open(self) -> Opened:
-        """Parse all fields but the array that ends the layout, and return them, with the error in
-        the result if there is one.
+        """Parse all fields but the array that ends the layout, and return them with an iterator
+        that parses its elements. A CodecError is not raised, but stored in the result with the
+        fields before it. Without an array at the end, parse all fields.
         """
         last = self.fields.all[-1]
         try:
@@ -134,9 +137,9 @@ class Parse:
         return any(last is None for _, last in self.windows)
 
     def section(self, f: Field, codec: Array) -> Source | None:
-        """Return the bytes of the elements of an array, decompressed; None without elements. Raise
-        CodecError, which names the field, if the count or length is invalid or the bytes cannot be
-        decompressed.
+        """Read the count and length of an array, and return the bytes of its elements as a Source,
+        decompressed. Return None if it has no elements. Raise CodecError, whose path names the
+        field, if the count or length is invalid or the codec unknown.
         """
         try:
             return codec.section(self.source, self.obj, codec.number(self.source, self.obj))
@@ -150,8 +153,10 @@ class Parse:
         )
 
     def elements(self, f: Field, codec: Array, array: LastArray) -> Iterator[Any]:
-        """Yield the elements of the last array, then verify the rest of the layout. Raise
-        CodecError, which names the field, if an element, checksum or rule is invalid.
+        """Yield the elements of the last array, then verify checksums, windows and rules that need
+        the end. If the field has rules of its own, yield only after all is checked. Yield nothing
+        if it is absent or null. Raise CodecError, whose path names the field, if an element,
+        checksum or rule is invalid.
         """
         session = self.source.session
         findings = session.findings
@@ -189,9 +194,9 @@ class Parse:
             self.check_rules({**self.obj, f.name: kept}, of_elements=True)
 
     def check_rules(self, fields: Mapping[str, Any], *, of_elements: bool | None = None) -> None:
-        """Check the rules of the layout; ``of_elements`` selects the rules about elements of the
-        last array (True), or the others (False). Raise ValueRefused in a strict session if one is
-        broken; otherwise this is a finding.
+        """Check the layout's rules: those about elements of the last array (``of_elements`` True),
+        the others (False), or all (None). Raise RuleBroken in a strict session for a broken one. A
+        lenient session adds it to the findings if ``rules`` is set, and else checks nothing.
         """
         session = self.source.session
         if not self.fields.rules or not (session.strict or session.rules):
@@ -208,8 +213,9 @@ class Parse:
                 session.tolerate(self.fields.in_rule(error, rule))
 
     def parse_field(self, f: Field) -> None:
-        """Parse a field; skip a tagged one, which lies in the section of tagged fields. Raise
-        CodecError, which names the field, if it does not parse or breaks a rule.
+        """Open the windows that begin with a field, and parse its value. Do nothing for a tagged
+        field, which the section of tagged fields holds. Raise CodecError, whose path names the
+        field, if it does not parse or breaks a rule of its own.
         """
         if f.tag is not None:  # in the section of tagged fields
             return
@@ -217,8 +223,10 @@ class Parse:
         self.parse_value(f)
 
     def parse_value(self, f: Field) -> None:
-        """Parse the value of a field whose windows are open, and check its constant and rules.
-        Raise CodecError, which names the field, if it does not parse or breaks a rule.
+        """Parse the value of a field into ``obj``, None if its condition does not hold, check its
+        constant and rules, and close its windows. Raise CodecError, whose path names the field, if
+        it does not parse or a check fails; a lenient session takes a wrong constant and a broken
+        ``valid`` rule as findings.
         """
         source, obj = self.source, self.obj
         if f.in_layout and isinstance(f.codec, Tags):
@@ -269,8 +277,9 @@ class Parse:
         self.close_windows(f)
 
     def open_windows(self, f: Field) -> None:
-        """Open the windows that begin with a field, and verify the checksums over them if their end
-        is known. Raise LengthError if a window ends after the bytes that are left.
+        """Narrow ``source`` to each measured field range that begins with a field, and verify the
+        checksums from there to a known end. Raise LengthError if a range is negative, longer than
+        what is left, or shorter than its own length field; in a strict session ChecksumError.
         """
         for measure in f.opened_by:
             n = self.obj[measure.name]
@@ -297,8 +306,9 @@ class Parse:
             self.leave_window()
 
     def leave_window(self) -> None:
-        """Close the innermost window. Raise TrailingError if bytes are left in it, unless the
-        layout allows ``trailing``: then this is a finding.
+        """Close the innermost window, and go on in the one around it. Raise TrailingError if bytes
+        are left in it. If it reaches to the end of a layout with ``trailing``, a lenient session
+        adds a finding instead.
         """
         window = self.source
         around, last = self.windows.pop()
@@ -313,9 +323,10 @@ class Parse:
         self.source = around
 
     def finish(self) -> None:
-        """Verify the remaining checksums, and close all windows. Raise ChecksumError in a strict
-        session if one is wrong; TrailingError if bytes are left in a window and the layout does not
-        allow that.
+        """Verify the checksums that are not verified yet, and close all windows. Raise
+        ChecksumError in a strict session if one is wrong (a finding in a lenient one);
+        TrailingError if bytes are left in a window, unless a lenient session may skip them
+        (``trailing``).
         """
         end = self.source.pos
         for f in self.fields.all:
@@ -326,7 +337,9 @@ class Parse:
             self.leave_window()
 
     def start_of(self, name: str) -> int:
-        """Return the first byte of a field, or of the next present one."""
+        """Return the index of the first byte of a field; if it is absent, that of the next present
+        field, or the current position if there is none.
+        """
         names = self.fields.names
         for later in names[names.index(name) :]:
             if later in self.starts:
@@ -334,7 +347,9 @@ class Parse:
         return self.source.pos
 
     def end_of(self, name: str) -> int:
-        """Return the end of a field, or of the last present one before it."""
+        """Return the index after the last byte of a field; if it is absent, that of the last
+        present field before it, or the current position if there is none.
+        """
         names = self.fields.names
         for earlier in reversed(names[: names.index(name) + 1]):
             if earlier in self.starts:
@@ -342,8 +357,9 @@ class Parse:
         return self.source.pos
 
     def verify(self, f: Field, ranges: list[tuple[int, int]]) -> None:
-        """Compare a stored checksum with the one computed over ``ranges``. Raise ChecksumError in a
-        strict session if they differ; otherwise this is a finding.
+        """Compare a stored checksum with the one computed over ``ranges`` of (first byte, end).
+        Raise ChecksumError in a strict session if they differ; a lenient one adds a finding. An
+        absent checksum passes. Either way the field counts as verified.
         """
         self.verified.add(f.name)
         source = self.source
@@ -358,7 +374,9 @@ class Parse:
             source.session.tolerate(self.fields.locate(error, f))
 
     def covered(self, f: Field, ranges: list[tuple[int, int]]) -> bytes | memoryview:
-        """Return the bytes that a checksum is computed over, with the fields of ``zero`` as zero bytes."""
+        """Return the bytes of ``ranges`` (first byte, end), joined, over which a checksum is
+        computed. Fields in ``f.zero`` that lie in one range are replaced by zero bytes.
+        """
         whole = memoryview(self.source.data)
         if len(ranges) == 1 and not f.zero:
             return whole[slice(*ranges[0])]
@@ -376,8 +394,9 @@ class Parse:
         return bytes(zeroed)
 
     def read_rest(self, f: Field) -> Any:
-        """Return a value that takes all bytes to the end of its window, except those of the fixed
-        fields after it. Raise TruncatedError if there are too few bytes for these fields.
+        """Return the value of a field that takes all bytes to the end of its window, except the
+        present fields of fixed size after it. Raise TruncatedError, or the pending error, if too
+        few bytes are left for those; CodecError if the value does not parse.
         """
         source = self.source
         after = 0

@@ -68,7 +68,8 @@ class Case:
 
 
 class PayloadRows(Declared):
-    """The rows of a view of payloads.
+    """Makes the rows of a view from payloads: byte strings in one or several named parts, such as
+    the key and the value of a record.
 
     ``parts`` has the parts by name, ``columns`` the column names in order, and ``looks`` the parts that are parsed,
     by the deciding number. Values are plain: timestamps are milliseconds, structs are tuples.
@@ -109,8 +110,10 @@ class PayloadRows(Declared):
         limits: Limits | None = None,
         findings: list[ParseError] | None = None,
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of one payload, whose parts are bytes or None (null). Raise PartError if a
-        part does not parse; Unknown if nothing says what the payload is.
+        """Yield the rows of one payload as tuples of ``columns`` (None: all). Yield nothing if no
+        case applies. Raise PartError if a part that the rows need does not parse; Unknown if the
+        deciding part is null or its number has no case; KeyError for a missing part or unknown
+        column.
 
         Args:
             payload: Bytes or None of each part, by name.
@@ -153,7 +156,10 @@ class PayloadRows(Declared):
             return
 
     def _items(self, case: Case, values: Sequence[Any]) -> Sequence[Any]:
-        """Return the elements that become rows, or ``(None,)`` for one row of the payload."""
+        """Return the elements of the array ``case.each`` that become rows; ``()`` if its part or
+        the array is null. Return ``(None,)``, for one row of the payload, if the case has no such
+        array.
+        """
         if case.each is None:
             return (None,)
         part, name = case.each
@@ -162,8 +168,9 @@ class PayloadRows(Declared):
         return () if items is None else items
 
     def _number(self, payload: Mapping[str, bytes | memoryview | None]) -> int | None:
-        """Return the number that decides, or None if no part decides. Raise Unknown if the deciding
-        part is null or has no case; PartError if it is cut off.
+        """Return the number in the deciding part that selects the case; None if the view has no
+        deciding part. Raise Unknown if that part is null or its number has no case; PartError if it
+        ends before the number.
         """
         if self.decider is None:
             return None
@@ -181,8 +188,9 @@ class PayloadRows(Declared):
 
 
 def _layout(part: Part, number: int | None, data: bytes | memoryview) -> Layout:
-    """Return the layout of the bytes of a part. Raise ValueRefused if the deciding number has no
-    case.
+    """Return the layout of a part, which ``number`` selects if the part has a layout for each
+    number, and its own bytes ``data`` if it is a choice. Raise CodecError if the bytes end before
+    the choice's number or no case has it; KeyError if no layout has ``number``.
     """
     kind = part.kind
     if isinstance(kind, Mapping):

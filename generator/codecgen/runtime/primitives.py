@@ -45,7 +45,10 @@ class Codec(construct.Construct):
         raise NotImplementedError
 
     def _parse(self, stream: Any, context: Any, path: str) -> Any:
-        """Read from a Construct stream, and leave it after the value."""
+        """Read a value from a stream of the construct library, and leave the stream after it. Any
+        stream that can seek will do; a Source is read directly. Raise ParseError if the bytes are
+        no value of this codec.
+        """
         if isinstance(stream, Source):
             return self.read(stream, context)
         start = stream.tell()
@@ -89,8 +92,8 @@ class Integer(Codec):
         self.label = f"{'' if signed else 'u'}int{8 * size}"
 
     def read(self, source: Source, this: Any) -> int:
-        """Return the number at the head of ``source``. Raise TruncatedError if fewer bytes are left
-        than it takes.
+        """Return the number at the head of ``source``, and move behind it. Raise TruncatedError, or
+        the pending error, if fewer bytes are left than it takes.
         """
         pos = source.pos
         after = pos + self.size
@@ -106,7 +109,9 @@ class Integer(Codec):
         return int(self._struct.unpack_from(data, pos)[0])
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a number; raise BuildError if it is no int or out of range."""
+        """Return the bytes of a number. Raise BuildError if it is no int (a bool is none) or out of
+        range.
+        """
         number = whole_number(value, self.low, self.high, self.label)
         if self._struct is None:
             return number.to_bytes(self.size, self.endian, signed=self.signed)
@@ -132,7 +137,10 @@ class Varint(Codec):
         self.label = ("" if signed else "unsigned ") + ("varint" if bits == 32 else "varlong")
 
     def read(self, source: Source, this: Any) -> int:
-        """Return the number at the head of ``source``; raise LengthError if it has too many bytes."""
+        """Return the number at the head of ``source``. Raise TruncatedError if the bytes end in it;
+        LengthError if it has more than 5 bytes (10 for 64 bits); ValueRefused if it is longer than
+        needed or has too many bits, which ``overlong`` makes a finding of a lenient session.
+        """
         data = source.data
         start = pos = source.pos
         end = source.end
@@ -166,7 +174,9 @@ class Varint(Codec):
         return raw
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the shortest spelling of a number; raise BuildError if it is no int or out of range."""
+        """Return the shortest bytes of a number, zigzag encoded if the codec is signed. Raise
+        BuildError if it is no int (a bool is none) or out of range.
+        """
         number = whole_number(value, self.low, self.high, self.label)
         raw = ((number << 1) ^ (number >> (self.bits - 1))) & self.mask if self.signed else number
         out = bytearray()
@@ -193,7 +203,9 @@ class Float64(Codec):
         return float(self._struct.unpack(source.take(self.size))[0])
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a number; raise BuildError if it is no number or too large."""
+        """Return the bytes of a float or int. Raise BuildError for another type, also bool, and for
+        a number that is too large for the format.
+        """
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise BuildError(f"a number is needed, not {value!r}")
         try:
@@ -215,7 +227,9 @@ class Boolean(Codec):
     size = 1
 
     def read(self, source: Source, this: Any) -> bool:
-        """Return whether the byte is not 0; a value above 1 is a finding."""
+        """Return False for the byte 0, else True. For a byte above 1 raise ValueRefused in a strict
+        session; a lenient one adds a finding. Raise TruncatedError if no byte is left.
+        """
         byte = source.take(1)[0]
         if byte > 1:
             error = ValueRefused(f"a boolean is 0 or 1, not {byte}", source.where(source.pos - 1))
@@ -272,8 +286,10 @@ class EnumField(Codec):
         return self.member(self.base.read(source, this), source, pos)
 
     def member(self, number: int, source: Source, pos: int) -> int:
-        """Return the member for a number that was read at byte ``pos``, or the number itself if an
-        unknown one is kept. Raise ValueRefused for any other number in a strict session.
+        """Return the enum member for a number that was read at byte ``pos``. For a number without
+        one, or not in ``only``, raise ValueRefused in a strict session and add a finding in a
+        lenient one, unless ``keep_unknown``; if it is not raised, return the member, or the number
+        itself.
         """
         member = self.enum.find(number)
         if member is not None and (self.only is None or member in self.only):
@@ -283,7 +299,9 @@ class EnumField(Codec):
         return number if member is None else member
 
     def unknown(self, number: int, source: Source, pos: int) -> ParseError:
-        """Return the error for a number that is no allowed member."""
+        """Return, without raising it, a ValueRefused for a number at byte ``pos`` that is no
+        allowed member; its message lists the allowed ones.
+        """
         name = self.enum.__name__
         return ValueRefused(
             f"{number} is not a {name} that may stand here ({self.allowed_values})",
@@ -300,8 +318,9 @@ class EnumField(Codec):
         return self.base.write(self.number(value), this, session)
 
     def number(self, value: Any) -> int:
-        """Return the number of a member that is given as a member, a number or a name. Raise
-        BuildError if there is no such member or it is not allowed here.
+        """Return the number of a member that is given as a member, number, name or label. With
+        ``keep_unknown``, also return an int without a member. Raise BuildError if there is no such
+        member, or it is not in ``only``.
         """
         member = self.enum.find(value)
         if member is not None:
@@ -314,7 +333,9 @@ class EnumField(Codec):
 
 
 def whole_number(value: Any, low: int, high: int, label: str) -> int:
-    """Return ``value`` as an int; raise BuildError if it is no int or not between ``low`` and ``high`` (included)."""
+    """Return ``value`` as an int. Raise BuildError if it is no int (a bool is none), or not between
+    ``low`` and ``high`` (both included); ``label`` names the type in the message.
+    """
     if isinstance(value, bool) or not isinstance(value, int):
         raise BuildError(f"a whole number is needed, not {value!r}")
     if not low <= value <= high:
@@ -327,8 +348,8 @@ def wrap(value: int, bits: int) -> int: ...
 @overload
 def wrap(value: int | None, bits: int) -> int | None: ...
 def wrap(value: int | None, bits: int) -> int | None:
-    """Return ``value`` reduced to two's complement of ``bits`` bits, as sums overflow in the formats' own programs;
-    None stays None.
+    """Return ``value`` reduced to a signed number of ``bits`` bits in two's complement, as an
+    integer that overflows. Return None for None.
     """
     if value is None:
         return None

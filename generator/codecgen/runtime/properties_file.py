@@ -73,14 +73,12 @@ class PropertiesFile(TextFile[P]):
         return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
-        """Return the bytes for a mapping with a value for each key; keys whose value is None are
-        left out. Raise BuildError if a value cannot be written, or a key is not known.
+        """Return the UTF-8 bytes of a dict with a value for each key. Lines follow ``order``, then
+        the other keys; comments without ``order`` come first. Keys whose value is None are left
+        out. Raise BuildError if a name is unknown, a value cannot be written or breaks a rule, or
+        ``order`` lists a key twice or too many comments.
 
-        Lines follow ``order``, then the other keys: those of the schema in its order, then unknown ones. Without
-        ``order``, comments come first.
-
-        Raises:
-            BuildError: if a value cannot be written, or a key is not known.
+        The other keys are those of the schema in its order, then unknown ones.
         """
         if not isinstance(obj, dict):
             raise BuildError(f"a mapping with the keys of {self.text_name} is needed, not {obj!r}")
@@ -105,9 +103,10 @@ class PropertiesFile(TextFile[P]):
         return "".join(f"{line}\n" for line in out).encode("utf-8")
 
     def texts(self, values: Any) -> dict[str, str]:
-        """Return the text of each key that has a value: those of the schema in its order, then
-        unknown ones. Raise BuildError if a value cannot be written or breaks a rule, or an unknown
-        key is not allowed.
+        """Return the text of each key whose value is not None: the schema's keys in its order, then
+        unknown ones. Defaults are filled into ``values``. Raise BuildError if a value cannot be
+        written or breaks a rule, or ``unknown`` is no mapping, has a known key, or is not allowed
+        to have any.
         """
         for p in self.properties:
             if p.name not in values:
@@ -141,8 +140,8 @@ class PropertiesFile(TextFile[P]):
         return out
 
     def ordered(self, order: Any, texts: Mapping[str, str]) -> Iterator[str | None]:
-        """Yield the keys that have a value in the order of the lines, and None for each comment.
-        Raise BuildError if ``order`` has a key twice.
+        """Yield the keys of the lines: those of ``order`` that are in ``texts``, with None for each
+        comment, then the other keys of ``texts``. Raise BuildError if ``order`` has a key twice.
         """
         done: set[str] = set()
         for key in order:
@@ -170,8 +169,10 @@ class _Reading:
         self.obj.update({UNKNOWN: self.unknown, COMMENTS: self.comments, ORDER: self.order})
 
     def read(self) -> Parsed:
-        """Return the values of the file. Raise CodecError if a line does not parse, or a key is
-        missing, repeated or unknown and this is not tolerated.
+        """Return the values of the file by name; absent keys are None. Raise ParseError if a line
+        does not parse, a value is invalid or breaks a rule, or in a strict session if a key is
+        unknown or repeated or a line is spelled unusually; a lenient one adds findings, if the
+        schema accepts that.
         """
         last: Line | None = None
         for line in self.lines:
@@ -193,9 +194,8 @@ class _Reading:
         return self.obj
 
     def passes_over(self, line: Line) -> bool:
-        """Return whether a lone backslash that continues with nothing has no effect.
-
-        Java takes it for an empty key if a single character ends the line, and the text.
+        """Return whether Java ignores a line with a lone backslash that continues with nothing: if
+        CR LF ends the line, or text follows it. Otherwise Java reads an empty key.
         """
         end = line.start + len(line.text.encode("utf-8")) + len(line.newline)
         return line.newline == "\r\n" or end < self.source.end
@@ -206,8 +206,9 @@ class _Reading:
         self.source.tolerate_freedom("loose_properties", error)
 
     def join_continued_lines(self, line: Line, text: str) -> tuple[str, Line]:
-        """Return a line joined with the lines that it continues in, and the last of these lines.
-        Raise LimitError if they have more characters than the session allows.
+        """Return the text of a line joined with the lines that it continues in (each before the
+        last ends in an odd number of backslashes), and the last of these lines. Raise LimitError if
+        they have more characters than the session allows in a line.
         """
         limit = self.source.session.limits.line
         parts: list[str] = []
@@ -226,8 +227,10 @@ class _Reading:
         return "".join((*parts, text)), line
 
     def read_property(self, line: Line, text: str) -> None:
-        """Read a line with a key and a value into the result. Raise ValueRefused if the value does
-        not parse, or the key is unknown or repeated and this is not tolerated.
+        """Read a line with a key and a value into the result. Raise ValueRefused if an escape or
+        the value is wrong, and in a strict session if the key is unknown or repeated, or the
+        spelling unusual; a lenient one adds findings if the schema accepts that. A repeated key
+        replaces the value.
         """
         found = _KEY.match(text)
         assert found is not None  # it takes nothing at least
@@ -260,7 +263,9 @@ class _Reading:
         )
 
     def unescaped(self, line: Line, text: str) -> str:
-        r"""Return text without escapes; raise ValueRefused for a wrong ``\u`` escape."""
+        r"""Return text without backslash escapes. Raise ValueRefused if four hexadecimal digits do
+        not follow a ``u`` escape, or an escape is half of a surrogate pair.
+        """
         if "\\" not in text:
             return text
         out: list[str] = []
@@ -291,8 +296,9 @@ class _Reading:
             raise self.source.locate(ValueRefused(reason), line) from None
 
     def judge(self) -> None:
-        """Check the rules of all keys. Raise ValueRefused if a rule is broken; a broken ``valid``
-        rule is a finding for lenient readers.
+        """Check the ``refuse`` and ``valid`` rules of all keys, absent ones too. Raise ValueRefused
+        for the first broken one; a lenient session adds a broken ``valid`` rule to its findings
+        instead.
         """
         for p in self.text.properties:
             error, lenient = judge(self.obj[p.name], self.obj, p.refuse, p.valid)
@@ -315,7 +321,10 @@ def _goes_on(text: str) -> bool:
 
 
 def escaped(text: str, *, key: bool = False) -> str:
-    """Return a key or a value as it is written."""
+    """Return a key or a value as java.util.Properties writes it: with a backslash before
+    backslashes, tabs and line breaks (as letters such as ``t``), before ``=``, ``:``, ``#`` and
+    ``!``, and before blanks: all in a key (``key`` True), else only the first character.
+    """
     out: list[str] = []
     for i, character in enumerate(text):
         if character in _ESCAPED:
@@ -328,8 +337,8 @@ def escaped(text: str, *, key: bool = False) -> str:
 
 
 def _comment(text: Any) -> str:
-    """Return the line of a comment, with its ``#``. Raise BuildError if the comment is no text, or
-    has several lines.
+    """Return the line of a comment: ``#`` and the text. Raise BuildError if it is no str, has a
+    line break, or has half of a surrogate pair.
     """
     if not isinstance(text, str) or "\n" in text or "\r" in text:
         raise BuildError(f"a line of text is needed, not {text!r}").located(path=COMMENTS)

@@ -32,8 +32,8 @@ class Milliseconds(int):
 
 
 def time_of(milliseconds: int | None) -> datetime | None:
-    """Return the UTC time of milliseconds since 1970, or None for None, for -1 and for a time that no datetime can
-    hold.
+    """Return the UTC datetime of milliseconds since 1970. Return None for None, for -1, and for a
+    time that no datetime can hold.
     """
     if milliseconds is None or milliseconds == -1:
         return None
@@ -44,7 +44,10 @@ def time_of(milliseconds: int | None) -> datetime | None:
 
 
 def word(value: Any) -> str:
-    """Return a value on one line."""
+    """Return a value on one line. Enums have their label and number; Milliseconds above three years
+    also the ISO time; a parsed value is ``Title(name=value, ...)``. Bytes are cut to 32, a str to
+    64 characters, and lists to 5 elements, with a note of the full size.
+    """
     if isinstance(value, Enumeration):
         return f"{value.label} ({int(value)})"
     if isinstance(value, Milliseconds):
@@ -74,7 +77,9 @@ def _iso(time: datetime) -> str:
 
 
 def text_of(value: Readable) -> str:
-    """Return a value as lines: its title, then a line for each field, nested values indented."""
+    """Return a value as lines: its title, then a line for each field, nested values indented. Of a
+    list 5 elements are shown; lines after the first 200 are replaced by one that counts them.
+    """
     lines = [value._title(), *_lines(value._named_values(), "  ")]
     if len(lines) > LINES:
         lines[LINES:] = [f"... {len(lines) - LINES} more lines"]
@@ -82,7 +87,9 @@ def text_of(value: Readable) -> str:
 
 
 def _lines(parts: Iterable[tuple[str, Any]], indent: str) -> list[str]:
-    """Return indented lines for named values."""
+    """Return lines for named values, each behind ``indent``. A nested value follows its name,
+    indented further. Of a list of nested values 5 are shown, then a count of the others.
+    """
     lines = []
     for name, value in parts:
         if isinstance(value, Readable):
@@ -104,7 +111,9 @@ def html_of(value: Readable) -> str:
 
 
 def _table(title: str, parts: Iterable[tuple[str, Any]]) -> str:
-    """Return named values as an HTML table."""
+    """Return named values as an HTML table, with escaped text. ``title`` is its caption, none if
+    empty. Nested values are tables, lists collapsible blocks.
+    """
     rows = []
     for name, value in parts:
         if isinstance(value, Readable):
@@ -119,7 +128,9 @@ def _table(title: str, parts: Iterable[tuple[str, Any]]) -> str:
 
 
 def _elements(items: Sequence[Any]) -> str:
-    """Return the elements of a list as a collapsible HTML block."""
+    """Return the first 5 elements of a list that is not empty as a collapsible HTML block, titled
+    by their number, with a note of how many more there are.
+    """
     shown = "".join(_table(f"[{i}]", _item_parts(item)) for i, item in enumerate(items[:ELEMENTS]))
     more = f"<p>{len(items) - ELEMENTS} more</p>" if len(items) > ELEMENTS else ""
     title = html.escape(f"{len(items)} {items[0]._title()}")

@@ -70,7 +70,8 @@ class Case:
 
 
 class RowView(Declared):
-    """The rows of a view: ``columns`` has their names in order.
+    """Makes the rows of a view from parsed entries, such as record batches; ``columns`` has the
+    names of the columns in order.
 
     Values are plain: timestamps are milliseconds, structs are tuples.
     """
@@ -91,8 +92,8 @@ class RowView(Declared):
         return f"<RowView {self.name}: {', '.join(self.columns)}>"
 
     def case(self, layout: Layout, fields: Any) -> Case | None:
-        """Return the case that gives the rows of an entry, by its fields; None if it has no
-        rows.
+        """Return the first case for the layout of an entry whose condition, if it has one, holds
+        for its ``fields``. Return None if there is none: the entry has no rows.
         """
         for case in self._of_layout.get(id(layout), ()):
             if case.when is None or case.when(fields):
@@ -102,8 +103,9 @@ class RowView(Declared):
     def rows(
         self, layout: Layout, opened: Opened, place: Place, columns: Sequence[str] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of an opened entry as tuples. Raise CodecError if an element does not
-        parse.
+        """Yield the rows of an opened entry as tuples of ``columns`` (None: all), one for each
+        element or one for the entry, as its case says. Yield nothing if no case applies. Raise
+        CodecError if an element does not parse; KeyError for an unknown column.
         """
         cases = self._of_layout.get(id(layout), ())
         if any(case.when is not None and case.whole for case in cases):
@@ -122,7 +124,7 @@ class RowView(Declared):
 
 
 class Header:
-    """Rows of entries from their fields at fixed places, without verification."""
+    """Makes rows of entries from their fields at fixed places alone, without verification."""
 
     def __init__(self, cases: Sequence[Case], columns: Sequence[str]) -> None:
         self._of_layout: dict[int, list[_HeadCase]] = {}
@@ -132,8 +134,9 @@ class Header:
                 known.append(_HeadCase(case, columns))
 
     def row(self, layout: Layout, source: Source, place: Place) -> tuple[Any, ...] | None:
-        """Return the row of the entry at the head of ``source``, or None if it has none; raise TruncatedError if bytes
-        are missing.
+        """Return the row of the entry at the head of ``source`` as a tuple, from the first
+        header-only case whose condition holds. Return None if there is none. Raise TruncatedError
+        if the entry ends before a needed field; CodecError if such a field does not parse.
         """
         for case in self._of_layout.get(id(layout), ()):
             entry = None
@@ -162,8 +165,9 @@ class _HeadCase:
         return head if head.fields.issuperset(f.name for f, _, _ in self.places) else None
 
     def fields_of(self, source: Source) -> construct.Container:
-        """Return the needed fields of the entry at the head of ``source``, without moving
-        ``source``. Raise TruncatedError if the entry ends before them.
+        """Return the fields that the row needs, read at their fixed places in the entry at the head
+        of ``source``, without moving ``source``. Raise TruncatedError if the entry ends before one;
+        CodecError if one does not parse.
         """
         entry = construct.Container()
         start = source.pos
@@ -180,8 +184,9 @@ class _HeadCase:
 
 
 def _fixed_fields(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int, int], ...]:
-    """Return the fields that columns and the condition need, with offset and size; raise KeyError if one is not at a
-    fixed place.
+    """Return the fields that ``columns`` need, each with its offset and size in bytes; if the case
+    has a condition, all fields at fixed places instead. Raise KeyError if a needed one has no fixed
+    place or size.
     """
     layout = case.layout
     names = case.fields(columns)
@@ -191,7 +196,10 @@ def _fixed_fields(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int,
 
 
 def row_items(case: Case, opened: Opened) -> Iterator[Any]:
-    """Return the elements of an opened entry that become rows, or the entry itself once if there is no array."""
+    """Return an iterator over what becomes rows: the elements of the array ``case.each``, or the
+    fields of the entry, once, if the case has none. Parse the rest of the entry first if there is
+    no such array or ``case.whole`` is set. A null array gives none.
+    """
     if case.each is None or case.whole:
         parse_rest(opened)
     if case.each is None:
@@ -200,7 +208,10 @@ def row_items(case: Case, opened: Opened) -> Iterator[Any]:
 
 
 def parse_rest(opened: Opened) -> None:
-    """Parse the rest of an entry, and store the array that ends it, unless that was done before."""
+    """Parse the elements that are left of an entry, and store them as the array that ends it, None
+    if that is null. Do nothing if that was done before. Raise CodecError if an element does not
+    parse.
+    """
     if opened.array is not None and opened.array.name in opened.fields:
         return
     items = construct.ListContainer(opened.items)
@@ -209,7 +220,9 @@ def parse_rest(opened: Opened) -> None:
 
 
 def bits_of(layout: Layout, fields: Any, name: str) -> int:
-    """Return the number from which a field of bits was parsed; raise TypeError for another field."""
+    """Return the number from which a field of bits was parsed, from parsed ``fields`` or a named
+    tuple of them. Raise TypeError if ``name`` is no field of bits.
+    """
     codec = layout.by_name[name].codec
     if not isinstance(codec, Bits):
         raise TypeError(f"{name} is no field of bits")
@@ -218,8 +231,9 @@ def bits_of(layout: Layout, fields: Any, name: str) -> int:
 
 
 def case_of(layout: Layout, fields: Any, name: str, case: str) -> Any:
-    """Return the value of a choice if it is the case ``case``; None if it is another case, bytes,
-    or absent. Raise TypeError if the field ``name`` is no choice.
+    """Return the value of the field ``name`` if it was parsed by the layout or choice called
+    ``case``. Return None if it is another case, bytes or absent, or ``fields`` is None. Raise
+    TypeError if the field holds a mapping but is no choice.
     """
     value = None if fields is None else fields.get(name)
     if not isinstance(value, dict):

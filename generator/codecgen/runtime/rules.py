@@ -31,7 +31,9 @@ class LayoutRule:
     array: str | None = None
 
     def find_breach(self, this: Any) -> str | None:
-        """Return why the fields break the rule, or None if they meet it."""
+        """Return the message if the fields ``this`` break the rule. Return None if they meet it, or
+        if the array that the rule needs is empty, null or absent.
+        """
         if self.array is not None and not this[self.array]:
             return None
         if self.ascending is not None:
@@ -43,7 +45,10 @@ class LayoutRule:
         return f"{self.about} is {said}: it breaks the rule {self.name} ({self.doc or self.text})"
 
     def _find_descent(self, items: Any) -> str | None:
-        """Return the message for the first element whose number does not ascend, or None."""
+        """Return the message for the first element whose number ``ascending`` is not larger than
+        that of the element before. Return None if all ascend; comparisons with a missing number are
+        skipped.
+        """
         numbers = [item.get(self.ascending) for item in items or ()]
         for i, (before, number) in enumerate(pairwise(numbers), 1):
             if before is not None and number is not None and number <= before:

@@ -47,7 +47,10 @@ class Tags(Codec):
         self.number = Varint(32, signed=False, overlong=overlong)
 
     def read_count(self, source: Source) -> int:
-        """Return the number of tagged fields; raise LengthError or LimitError if it is impossible or too large."""
+        """Return the number of tagged fields, read at the head of ``source``. Raise LengthError if
+        it is above 2**31 - 1 or more than the bytes left can hold; LimitError above 10,000 or the
+        session's limit of elements.
+        """
         start = source.pos
         count = self.number.read(source, None)
         if count > HIGHEST:
@@ -63,7 +66,10 @@ class Tags(Codec):
         return count
 
     def read_tag(self, source: Source, seen: set[int], last: int) -> int:
-        """Return the next tag; raise ValueRefused if another version has it, or it is out of order and not tolerated."""
+        """Return the next tag. Raise ValueRefused if only other versions have it, or it repeats one
+        of ``seen``, is below ``last`` or above 2**31 - 1; a lenient session adds all but the first
+        case to its findings if the section is ``loose``.
+        """
         start = source.pos
         tag = self.number.read(source, None)
         if tag in self.other:
@@ -84,8 +90,10 @@ class Tags(Codec):
         source.session.tolerate(error)
 
     def read_known(self, f: Field, size: int, source: Source, this: Any) -> Any:
-        """Return the value of a field of the layout from the ``size`` bytes after its tag and size.
-        Raise CodecError if it does not parse, or does not take exactly ``size`` bytes.
+        """Return the value of a field of the layout from the ``size`` bytes at the head of
+        ``source``. Raise CodecError if it does not parse or takes another number of bytes (a
+        finding for a lenient session if ``loose``), and in a strict session if it holds its
+        default.
         """
         start = source.pos
         if self.loose and not source.session.strict:  # the field says itself where it ends
@@ -105,8 +113,9 @@ class Tags(Codec):
         return value
 
     def read_unknown(self, tag: int, source: Source) -> TaggedField:
-        """Return a tagged field that the layout does not know, with its tag and bytes. Raise
-        LengthError if its size exceeds the bytes that are left.
+        """Read size and bytes of a tagged field that the layout does not know, and return them with
+        the tag. Raise LengthError, or the pending error, if the size exceeds the bytes that are
+        left.
         """
         start = source.pos
         size = self.number.read(source, None)
@@ -116,8 +125,9 @@ class Tags(Codec):
         return TaggedField(tag=tag, data=source.take(size))
 
     def section_bytes(self, known: Mapping[int, bytes], unknown: Any, fields: Fields) -> bytes:
-        """Return the bytes of the section. Raise BuildError if an unknown tag is that of a field,
-        or tags do not ascend.
+        """Return the bytes of the section: the count, then ``known`` and ``unknown`` fields by
+        ascending tag. Raise BuildError if an unknown tag is that of a field or does not ascend, an
+        item is not exactly a tag and its bytes, or there are more than 10,000 fields.
 
         Args:
             known: Bytes of fields of the layout, by tag.
@@ -156,9 +166,10 @@ class SectionReader:
     codec: Tags
 
     def read(self, source: Source, obj: Any) -> None:
-        """Read the section of tagged fields at the head of ``source``, and put all tagged fields,
-        given or default, into ``obj``. Raise CodecError if it does not parse, or tags do not ascend
-        and this is not tolerated.
+        """Read the section of tagged fields at the head of ``source`` into ``obj``: missing fields
+        get their defaults, and unknown ones go into a list. Raise CodecError if the count, a tag or
+        a value is invalid, or tags do not ascend (a lenient session tolerates that if the section
+        is ``loose``).
         """
         known = {f.tag: f for f in self.fields.tagged}
         values: dict[str, Any] = {}
@@ -191,8 +202,9 @@ class SectionReader:
         obj[self.section.name] = unknown
 
     def read_known(self, f: Field, source: Source, obj: Any) -> Any:
-        """Return the value of a field of the layout after its tag, with its trace. Raise
-        CodecError, which names the field, if it does not parse.
+        """Read the size and the value of a field of the layout after its tag, and return the value;
+        add it to the session's trace, if there is one. Raise CodecError, whose message begins with
+        the tag, if it does not parse.
         """
         session = source.session
         session.prefix.append(f.name)
@@ -211,8 +223,9 @@ class SectionReader:
 
     @contextmanager
     def locate_errors(self, f: Field, source: Source) -> Iterator[None]:
-        """Add the path of a field to CodecErrors and findings inside the ``with`` block; errors are
-        raised again.
+        """Add the path, YAML line and position of a field to a CodecError that is raised inside the
+        ``with`` block, which is raised again, and the path to findings that are added there (only
+        if no error is raised).
         """
         findings = source.session.findings
         noticed = len(findings)
@@ -237,7 +250,10 @@ def decode_default(data: bytes, f: Field) -> Any:
 
 
 def _default(f: Field) -> Any:
-    """Return the default value of a tagged field: the declared one, or the empty value of its type."""
+    """Return the default value of a tagged field: the declared one, else the empty value of its
+    type: ``[]``, ``""``, ``b""``, None for a nullable layout, False, 0, or zeros for text or bytes
+    of fixed size and uuids.
+    """
     codec = f.codec
     if f.default is not None:
         return f.default(construct.Container())
@@ -259,8 +275,9 @@ def _default(f: Field) -> Any:
 
 
 def _pairs(unknown: Any) -> Iterator[tuple[int, bytes]]:
-    """Yield tag and bytes of each tagged field in a list. Raise BuildError if the value is no list,
-    or an item has not exactly a valid ``tag`` and ``data``.
+    """Yield (tag, bytes) of each item in ``unknown``, in order. Raise BuildError, whose path has
+    the index, if it is no list, or an item is no dict, lacks a tag of 0 to 2**31 - 1 or bytes
+    ``data``, or has another name not beginning with ``_``.
     """
     if not isinstance(unknown, list | tuple):
         raise BuildError(f"a list of tagged fields is needed, not {unknown!r}")

@@ -77,14 +77,19 @@ class TextSource:
         return Where(position=self.origin + at, file=self.session.file, line=line)
 
     def locate(self, error: E, at: Span | Line, path: str = "", yaml_line: int = 0) -> E:
-        """Add the place, the path and the YAML line of a value to an error, and return the error."""
+        """Add the position, file and line of ``at``, the path and the YAML line of a value to an
+        error, where they are unknown; ``path`` is put before its path. Change the error in place,
+        and return it.
+        """
         line = at if isinstance(at, Line) else at.line
         where = self.where(at.start, line.number)
         error.located(position=where.position, file=where.file, line=where.line)
         return self.add_path(error, path, yaml_line)
 
     def add_path(self, error: E, path: str, yaml_line: int = 0) -> E:
-        """Add the path and the YAML line of a value to an error, and return the error."""
+        """Put ``path`` (if not empty) before the path of an error, and add the YAML file, with the
+        line if ``yaml_line`` is not 0, unless it has one. Change the error in place, and return it.
+        """
         if path:
             prefix_path(error, path)
         schema = f"{self.schema}:{yaml_line}" if yaml_line else self.schema
@@ -97,9 +102,10 @@ class TextSource:
         self.session.tolerate(error)
 
     def lines(self) -> Iterator[Line]:
-        """Yield the lines. LF ends a line; so do CR and CR LF in a lenient session if the text accepts
-        them. Raise ValueRefused for another line end, and for invalid UTF-8 that is not tolerated;
-        LimitError if a line is too long or there are too many.
+        """Yield the lines in order. LF ends a line; CR and CR LF do too, but raise ValueRefused
+        unless the text accepts ``other_newlines`` and the session is lenient. Raise ValueRefused
+        for invalid UTF-8 that is not accepted (``invalid_utf8``); LimitError if a line is too long
+        or there are too many.
         """
         limits: Limits = self.session.limits
         start, number = 0, 0
@@ -130,8 +136,9 @@ class TextSource:
                 carriage = self.data.find(b"\r", start)
 
     def decoded(self, start: int, stop: int, number: int) -> str:
-        """Return the text of a line. Raise ValueRefused for invalid UTF-8; with ``invalid_utf8``
-        this is a finding for lenient readers.
+        """Return the text of the bytes ``start`` to ``stop`` (excluded). Raise ValueRefused for
+        invalid UTF-8; if the text accepts ``invalid_utf8``, a lenient session adds a finding and
+        gets U+FFFD for invalid bytes.
         """
         data = self.data[start:stop]
         try:
@@ -142,8 +149,9 @@ class TextSource:
             return data.decode("utf-8", "replace")
 
     def last_newline(self, line: Line, expected: bool) -> None:
-        """Check whether the last line ends in a line break as ``expected``. Raise ValueRefused
-        otherwise, unless ``any_final_newline`` is tolerated.
+        """Check that a line break ends the last line if ``expected`` is True, and that none does if
+        it is False. Raise ValueRefused otherwise; if the text accepts ``any_final_newline``, a
+        lenient session adds a finding instead.
         """
         if bool(line.newline) == expected:
             return
@@ -163,9 +171,9 @@ class TextSource:
         accepts: Collection[str],
         raw: str | None = None,
     ) -> Any:
-        """Return the value of a piece of a line, and trace it. ``raw`` is the piece with its
-        escapes, if it has any. Raise ValueRefused if the text is no such value, or is spelled
-        unusually and that is not accepted.
+        """Return the value of a piece of a line, and add it to the session's trace, if there is
+        one. Raise ValueRefused if the text is no such value, or not spelled as it would be written;
+        with ``other_spellings``, a lenient session takes the latter as a finding.
         """
         try:
             found = kind.read(at.text)
@@ -185,7 +193,9 @@ class TextSource:
 
 
 def write_text(kind: TextValue, value: Any) -> str:
-    """Return the text of a value; raise BuildError if it has none."""
+    """Return the text of a value. Raise BuildError if ``kind`` cannot write it, because of its
+    type, range or characters.
+    """
     try:
         text = kind.write(value)
     except Unreadable as error:
@@ -196,7 +206,10 @@ def write_text(kind: TextValue, value: Any) -> str:
 def judge(
     value: Any, this: Any, refuse: Rule | None, valid: Rule | None
 ) -> tuple[ParseError | None, bool]:
-    """Return the error of a broken rule, or None, and whether a lenient reader tolerates it."""
+    """Return (error, tolerable): a ValueRefused, not raised, if the ``refuse`` rule holds (False)
+    or the ``valid`` rule does not (True: lenient readers tolerate it); (None, True) if no rule is
+    broken. ``this`` has the fields that rules look at.
+    """
     if refuse is not None and refuse.holds(this):
         return ValueRefused(refuse.broken(value)), False
     if valid is not None and not valid.holds(this):
@@ -215,8 +228,8 @@ class TextFile(EntryPoint[P, P]):
         self.parsed_class = make_class(name, self.__module__)
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
-        """Return the values of the text ``data``, which lies at ``position`` of its file. Raise
-        CodecError if it does not parse.
+        """Return the values of the text ``data``, which begins at ``position`` of its file. Raise
+        ParseError if it does not parse; LimitError if it has more bytes than the session allows.
         """
         source = TextSource(
             data, session, origin=position, accepts=self.accepts, schema=self.source_file

@@ -47,8 +47,9 @@ class Decimal:
     high: int
 
     def read(self, text: str) -> Spelled:
-        """Return the number; leading zeros and a plus sign are unusual spellings. Raise Unreadable
-        if the text is no decimal number, or out of range.
+        """Return the number, with ``usual`` False for leading zeros, a plus sign, ``-0`` or digits
+        that are not ASCII. Raise Unreadable if the text is no decimal number, or not between
+        ``low`` and ``high`` (included).
         """
         found = _NUMBER.fullmatch(text)
         if found is None:
@@ -61,8 +62,8 @@ class Decimal:
         return Spelled(number, _PLAIN.fullmatch(text) is not None)
 
     def write(self, value: Any) -> str:
-        """Return the digits of a number. Raise Unreadable if the value is no integer, or out of
-        range.
+        """Return the decimal digits of a number. Raise Unreadable if the value is no int (a bool is
+        none), or not between ``low`` and ``high`` (included).
         """
         if not isinstance(value, int) or isinstance(value, bool):
             raise Unreadable(f"a number is needed, not {value!r}")
@@ -80,7 +81,9 @@ class Word:
     """Text without blanks, of at least one character."""
 
     def read(self, text: str) -> Spelled:
-        """Return the word; raise :class:`Unreadable` if it is empty or has a blank."""
+        """Return the text itself as a usual spelling. Raise Unreadable if it is empty or has a
+        blank: a space, tab, line break, vertical tab or form feed.
+        """
         if not text:
             raise Unreadable("a word is needed, and there is nothing")
         if _BLANK.search(text):
@@ -88,7 +91,9 @@ class Word:
         return Spelled(text, True)
 
     def write(self, value: Any) -> str:
-        """Return the word; raise :class:`Unreadable` if it is no word."""
+        """Return the text itself. Raise Unreadable if the value is no str, is empty, or has a blank
+        or half of a surrogate pair.
+        """
         if not isinstance(value, str):
             raise Unreadable(f"text is needed, not {value!r}")
         self.read(value)
@@ -115,8 +120,8 @@ class Base64Uuid:
     """A uuid as 22 characters of URL-safe Base64 (``-`` and ``_``) without padding."""
 
     def read(self, text: str) -> Spelled:
-        """Return the uuid; padding and unused bits that are set are unusual spellings. Raise
-        Unreadable if the text is not a uuid in Base64.
+        """Return the UUID, with ``usual`` False for ``==`` at the end and for unused bits that are
+        set. Raise Unreadable if the text is not 22 characters of URL-safe Base64 (24 with ``==``).
         """
         bare = text[:-2] if len(text) == 24 and text.endswith("==") else text
         try:
@@ -136,7 +141,9 @@ class Base64Uuid:
 
 
 def _encodable(text: str) -> str:
-    """Return a text; raise :class:`Unreadable` for half of a surrogate pair."""
+    """Return the text itself. Raise Unreadable if it has half of a surrogate pair, which UTF-8
+    cannot encode.
+    """
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:

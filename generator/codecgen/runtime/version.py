@@ -38,7 +38,10 @@ class MadeForAnother(ImportError):
 
 
 def made_for(module: str, *, language: int, runtime: tuple[int, int], release: str) -> None:
-    """Raise :class:`MadeForAnother` if this runtime cannot run a module that was generated for another one."""
+    """Return None if this runtime can run a module generated for ``language`` (not above ours) and
+    ``runtime`` (same first number, second not above ours). Otherwise raise MadeForAnother, an
+    ImportError, whose message says to install ``release`` or to generate the module again.
+    """
     if language <= LANGUAGE and runtime[0] == RUNTIME[0] and runtime[1] <= RUNTIME[1]:
         return
     later = language > LANGUAGE or runtime > RUNTIME
@@ -49,8 +52,8 @@ def made_for(module: str, *, language: int, runtime: tuple[int, int], release: s
 
 
 def version_of(package: str) -> str:
-    """Return the version of the installed distribution that has the name of a generated package.
-    Raise AttributeError if no distribution of that name is installed.
+    """Return the version of the installed distribution that is called like the generated package.
+    Raise AttributeError if none is installed.
     """
     from importlib.metadata import PackageNotFoundError, version
 
@@ -62,7 +65,9 @@ def version_of(package: str) -> str:
 
 
 def _distribution() -> str:
-    """Return the name of the distribution that provides this runtime."""
+    """Return the name of the installed distribution that provides this runtime, or the name of its
+    top package if none is installed.
+    """
     from importlib.metadata import packages_distributions
 
     package = __name__.partition(".")[0]

@@ -21,7 +21,10 @@ class ZeroTerminated(Codec):
         self.content = content
 
     def read(self, source: Source, this: Any) -> Any:
-        """Return the value before the next zero byte; raise TruncatedError if there is none."""
+        """Return the value before the next zero byte, and move behind that byte. Raise
+        TruncatedError, or the pending error, if no zero byte is left in the window; CodecError if
+        the bytes before it are no valid value.
+        """
         end = _zero_at(source)
         if end is None:
             if source.pending is not None:
@@ -33,7 +36,9 @@ class ZeroTerminated(Codec):
         return value
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a value and a zero byte; raise BuildError if the value contains a zero byte."""
+        """Return the bytes of a value and a zero byte. Raise BuildError if the value cannot be
+        written or contains a zero byte.
+        """
         data = self.content.write(value, this, session)
         if 0 in data:
             raise BuildError(f"byte {data.index(0)} is zero, which would end it")
@@ -41,7 +46,9 @@ class ZeroTerminated(Codec):
 
 
 def _zero_at(source: Source) -> int | None:
-    """Return the position of the next zero byte, or None if there is none in the window."""
+    """Return the index of the next zero byte from the read position on, without moving it. Return
+    None if there is none in the window.
+    """
     at, size = source.pos, _FIRST
     while at < source.end:
         found = bytes(source.data[at : min(at + size, source.end)]).find(0)
@@ -60,8 +67,9 @@ class ZeroFilled(Codec):
         self.size: int = size
 
     def read(self, source: Source, this: Any) -> Any:
-        """Return the value at the head of ``source`` without the zero bytes at its end. Raise
-        TruncatedError if fewer bytes are left than its fixed size.
+        """Read ``size`` bytes, and return the value without the zero bytes at their end. Raise
+        TruncatedError, or the pending error, if fewer are left; CodecError if the bytes are no
+        valid value.
         """
         window = source.window(self.size, "length") if source.left >= self.size else None
         if window is None:
@@ -71,7 +79,9 @@ class ZeroFilled(Codec):
         return self.content.read(window, this)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return ``size`` bytes; raise BuildError if the value is longer or ends in a zero byte."""
+        """Return the bytes of a value, filled up with zero bytes to ``size``. Raise BuildError if
+        it cannot be written, is longer than ``size``, or ends in a zero byte.
+        """
         data = self.content.write(value, this, session)
         if len(data) > self.size:
             raise BuildError(f"{len(data)} bytes do not fit {self.size}")
@@ -98,8 +108,9 @@ class Padding(Codec):
         return -before % self.multiple
 
     def take(self, source: Source, number: int) -> None:
-        """Skip ``number`` bytes of padding. Raise ValueRefused in a strict session if a byte is not
-        zero; otherwise this is a finding.
+        """Skip ``number`` bytes. For the first one that is not zero raise ValueRefused in a strict
+        session; a lenient one adds a finding. Raise TruncatedError, or the pending error, if fewer
+        bytes are left.
         """
         start = source.pos
         data = source.take(number)

@@ -21,9 +21,10 @@ from kafka_log.segment.resynchronization import find_entry
 
 
 def entries(path: Path, tail: Tail = Tail.REFERENCE, start: int = 0) -> Iterator[Entry]:
-    """Yield each entry of a file from ``start`` on, where one begins. Raise CodecError for bytes
-    that are no entry or cannot be read, and for an incomplete last entry if ``tail`` does not allow
-    it.
+    """Yield each entry (record batch or legacy message) of a file, with its header bytes alone,
+    from byte ``start`` on, where one begins. Raise CodecError for bytes that are no entry or cannot
+    be read. An incomplete last entry is ignored; with another ``tail`` than ``reference`` it raises
+    TrailingError, unless ``active`` allows it.
     """
     name = os.fspath(path)
     with open_segment(path, is_listed=True) as file:
@@ -59,7 +60,9 @@ def _check_rest(
     tail: Tail,
     before: Entry | None,
 ) -> None:
-    """Raise TrailingError for an incomplete last entry of a rolled segment, or one with whole entries after it.
+    """Raise TrailingError for an incomplete entry at ``position``, at the end of a rolled segment.
+    With ``tail`` ACTIVE raise it only if a whole entry follows, whose offset is above that of
+    ``before``; else return.
 
     ``before`` is the last complete entry.
     """
@@ -78,9 +81,10 @@ def _check_rest(
 def headers(
     path: Path, columns: Sequence[str], tail: Tail = Tail.REFERENCE, start: int = 0
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield ``columns`` of the view ``batches`` for each entry of a file, as a tuple. Raise
-    CodecError for bytes that are no entry or cannot be read, and for an incomplete last entry if
-    ``tail`` does not allow it.
+    """Yield ``columns`` of the view ``batches``, as a tuple, from the header of each entry of a
+    file from byte ``start`` on. Checksums are not verified. Raise CodecError for bytes that are no
+    entry or cannot be read, and for an incomplete last entry if ``tail`` does not allow it
+    (``reference`` ignores it).
     """
     wanted = HeaderColumns(columns, os.fspath(path))
     return map(wanted.read, entries(path, tail, start))

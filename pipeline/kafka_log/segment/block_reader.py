@@ -34,7 +34,9 @@ from kafka_log.segment.skipping import part_of
 
 
 class BlockDecoder(Decoder):
-    """Decoder that yields :class:`Block` objects: the records of consecutive batches with their batch headers."""
+    """Decoder of chunks of a file by the Arrow kernels, which yields :class:`Block` objects: the
+    records of consecutive batches with their batch headers.
+    """
 
     def __init__(self, columns: Sequence[str], *, sizes: bool = False, **options: Any) -> None:
         """Choose columns of the view records; ``options`` are those of :class:`Decoder`, ``sizes`` adds the sizes of compressed sections."""
@@ -46,9 +48,9 @@ class BlockDecoder(Decoder):
         )
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """Yield a Block for each run of batches in ``chunk``, and a Rejected for each entry that the kernels reject.
-
-        ``position`` is the position of the chunk in the file.
+        """Yield, in file order, a Block for each run of batches that the kernels decode, and a
+        Rejected for each entry that they do not accept. ``position`` is where the chunk begins in
+        the file.
         """
         for item in super().decode(chunk, position):
             if isinstance(item, Rows):
@@ -57,7 +59,9 @@ class BlockDecoder(Decoder):
                 yield item
 
     def _with_headers(self, rows: Rows, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """Yield ``rows`` as a Block with batch headers, or a Rejected if the headers do not match the rows."""
+        """Yield ``rows`` as one Block with the headers of their batches. Yield a Rejected without
+        an end instead if these headers do not decode as one run of as many entries.
+        """
         part = part_of(chunk, rows.start - position, rows.end - position)
         found = [
             item for item in self.batch_headers.decode(part, rows.start) if isinstance(item, Rows)
@@ -80,7 +84,10 @@ class HeaderDecoder(BlockDecoder):
         super().__init__(columns, decompress=False, **options)
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """Yield a Block for each run of consecutive batches in ``chunk``, of any codec and format, and a Rejected for each rejected entry."""
+        """Yield, in file order, a Block with the headers of each run of consecutive batches,
+        whatever their codec and format, and a Rejected for each entry that the kernels do not
+        accept. Only blocks of legacy messages have records.
+        """
         held: list[Rows] = []
         for item in Decoder.decode(self, chunk, position):
             if isinstance(item, Rejected):
@@ -97,7 +104,9 @@ class HeaderDecoder(BlockDecoder):
     def _join_rows(
         self, held: Sequence[Rows], chunk: Chunk, position: int
     ) -> Iterator[Rows | Rejected]:
-        """Yield consecutive rows as one block, or a Rejected if the headers do not match them.
+        """Yield one Block for the consecutive rows ``held``, with the headers of their batches and
+        the records of legacy messages only. Yield a Rejected without an end if the headers do not
+        match the rows; nothing if there are no rows.
 
         Batches with other codecs and formats are joined too. Legacy messages come with their records.
         """
@@ -122,7 +131,7 @@ class HeaderDecoder(BlockDecoder):
 
 
 def _concatenate(parts: Sequence[Rows]) -> pa.RecordBatch:
-    """Return all rows in one record batch."""
+    """Return all rows as one record batch; an empty one if there are none."""
     some = [rows.batch for rows in parts if rows.batch.num_rows]
     if len(some) < 2:
         return some[0] if some else parts[0].batch
@@ -130,7 +139,9 @@ def _concatenate(parts: Sequence[Rows]) -> pa.RecordBatch:
 
 
 class BlockScanner:
-    """One pass over a file of batches. :meth:`items` yields blocks, and batches that the reference codecs read."""
+    """One pass over a file of batches. :meth:`items` yields blocks, which the kernels decode, and
+    batches that the reference codecs read in their place.
+    """
 
     def __init__(
         self,
@@ -166,8 +177,9 @@ class BlockScanner:
         return self.cursor.bytes_read
 
     def items(self) -> Generator[Block | Batch, None, None]:
-        """Yield blocks, and batches that the reference codecs read, in the order of the file. Raise
-        CodecError for damage under ``strict``. Else the caller judges the batches and ``end``.
+        """Yield, in file order, blocks of batches that the kernels decode, and a Batch for each one
+        that the reference codecs read, such as a damaged one. Raise CodecError for the first
+        problem under ``strict``; else problems are in the batches and in ``end``.
         """
         items = self.cursor.items(
             self.decoder(), lambda file, _: WholeBytes(file, self.chunk_bytes)
@@ -175,7 +187,10 @@ class BlockScanner:
         return cast("Generator[Block | Batch, None, None]", items)
 
     def decoder(self) -> BlockDecoder | None:
-        """Return the decoder of chunks, None if the reference codecs read the whole file."""
+        """Return the decoder of chunks, for records or for headers alone. Return None if the
+        reference codecs read the whole file: the engine is ``construct``, or ``auto`` without
+        kernels.
+        """
         if self.kernels is None:
             return None
         kind = BlockDecoder if self.reader.options.records else HeaderDecoder
@@ -230,7 +245,10 @@ class BlockReader:
     def items(
         self, columns: Sequence[str] = COUNTED, *, sizes: bool = False
     ) -> Iterator[Batch | Block]:
-        """Yield batches and blocks for callers that count only.
+        """Yield the batches of the file in order, as Blocks where the kernels decode them and as
+        Batch objects elsewhere, then set ``end``. Blocks have ``columns`` of their records; with
+        ``sizes`` also the sizes of compressed sections. Raise CodecError for the first problem
+        under ``strict``.
 
         Blocks have ``columns`` of records, which include :data:`COUNTED`, and with ``sizes`` the sizes of sections.
         """
@@ -241,7 +259,10 @@ class BlockReader:
         return BlockScanner(self.path, columns, self.policy, sizes=sizes, **self.options)
 
     def _items(self, columns: Sequence[str], sizes: bool = False) -> Iterator[Batch | Block]:
-        """Yield blocks and batches of one pass; set ``end`` when the pass ends, also after an error or an early close."""
+        """Yield the blocks and batches of one pass in file order. Set ``end`` when the pass ends,
+        also after an error or if the caller stops early. Raise CodecError for the first problem
+        under ``strict``.
+        """
         scanner = self.scanner(columns, sizes=sizes)
         try:
             yield from scanner.items()

@@ -31,7 +31,8 @@ COUNTED = ("position", "base_offset")
 
 @dataclass(frozen=True, slots=True)
 class Block(Rows):
-    """Consecutive entries of a file.
+    """Consecutive entries (record batches or legacy messages) of a file, as Arrow record batches of
+    their headers and of their records.
 
     ``batch_headers`` has a row of the view batches for each entry. ``batch`` has the records, or no rows if only headers were read.
     If records were read, all entries have one layout.
@@ -45,14 +46,19 @@ class Block(Rows):
         return np.append(np.searchsorted(rows, numbers(self.batch_headers, "position")), len(rows))
 
     def counts(self) -> Any:
-        """Return an array with the number of records of each entry: by its header, or else as they were read."""
+        """Return an array with the number of records of each entry: the record count of its header,
+        else (legacy messages) the number that was read.
+        """
         stated = self.batch_headers.column("record_count")
         if not stated.null_count:
             return numbers_of(stated)
         return np.where(stated.is_null(), np.diff(self.starts()), numbers_of(stated.fill_null(0)))
 
     def base_offsets(self) -> Any:
-        """Return an array with the first offset of each entry. That of a compressed message is the offset of its first record."""
+        """Return an array with the first offset of each entry: the base offset of its header, or
+        the offset of its first record for a compressed legacy message, whose header does not state
+        it.
+        """
         column = self.batch_headers.column("base_offset")
         if not column.null_count:
             return numbers(self.batch_headers, "base_offset")
@@ -61,7 +67,10 @@ class Block(Rows):
         return np.where(column.is_null(), first, column.fill_null(0))
 
     def batches(self, file: str) -> Iterator[Batch]:
-        """Yield the entries as the reference codecs return them."""
+        """Yield a Batch for each entry, in order, equal to the one that the reference codecs
+        return, with parsed control records. ``file`` is the name of the file for errors. Records
+        are missing if only headers were read.
+        """
         starts = self.starts().tolist()
         columns = [_values(self.batch_headers.column(name)) for name in OF_BATCH]
         more = [list(_values(self.batch_headers.column(name))) for name in MORE_OF_BATCH]
@@ -83,7 +92,9 @@ class Block(Rows):
             yield batch
 
     def _records(self, start: int, stop: int) -> list[Record]:
-        """Return the records in the rows ``start`` to ``stop`` (excluded) as Record objects."""
+        """Return the records in the rows ``start`` to ``stop`` (excluded) as Record objects, whose
+        ``control`` and ``crc_error`` are None.
+        """
         rows = self.batch.slice(start, stop - start)
         columns = [_values(rows.column(name)) for name in OF_RECORD]
         none = [None] * rows.num_rows  # neither control records nor errors, so far
@@ -95,7 +106,9 @@ class Block(Rows):
 
 
 def _values(column: Any) -> Iterable[Any]:
-    """Return the values of a column as Python objects. Timestamps are numbers, as a datetime cannot hold all of them."""
+    """Return the values of an Arrow column as Python objects: timestamps as integers, since a
+    datetime cannot hold all of them, lists of structs as tuples of tuples, and null as None.
+    """
     if pa.types.is_list(column.type):
         return _lists(column)
     if pa.types.is_timestamp(column.type):
@@ -106,7 +119,9 @@ def _values(column: Any) -> Iterable[Any]:
 
 
 def _lists(column: Any) -> Iterable[tuple[tuple[Any, ...], ...]]:
-    """Return a column of lists of structs as tuples of tuples, one for each row."""
+    """Return a column of lists of structs as a tuple of tuples for each row. Without any element,
+    return an iterator of empty tuples.
+    """
     offsets = column.offsets.to_numpy().tolist()
     first, last = offsets[0], offsets[-1]
     if first == last:

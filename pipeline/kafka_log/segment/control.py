@@ -18,7 +18,10 @@ UNKNOWN = "UNKNOWN"
 def read_control(
     key: bytes | None, value: bytes | None, *, strict: bool, file: str, position: int
 ) -> Control:
-    """Return the fields of a control record. A lenient read never raises: the result has the error."""
+    """Return the parsed key and value of a control record. An unknown type has no value. Raise
+    CodecError under ``strict`` if the key or value is None or cannot be parsed; otherwise the
+    result has that error, and what could be read.
+    """
     try:
         fields = _parse(CONTROL_RECORD_KEY, key, "key", strict, file, position)
     except CodecError as error:
@@ -46,7 +49,7 @@ def _parse(
 ) -> Any:
     """Return the fields of the ``part`` (``key`` or ``value``) of a control record, parsed with
     ``layout``. Raise CodecError, whose path begins with ``part``, if ``data`` is None or cannot be
-    parsed, or under ``strict`` if bytes follow the fields.
+    parsed, or, under ``strict``, if bytes follow the fields and the layout does not allow them.
     """
     if data is None:
         where = Where(path=part, position=position, file=file)
@@ -65,7 +68,9 @@ def _parse(
 
 
 def to_json_fields(layout: Layout, fields: Any) -> dict[str, Any]:
-    """Return fields as JSON values with the names in Kafka's documents, without hidden fields."""
+    """Return parsed fields as a dict of JSON values, with the names of Kafka's documents: UUIDs and
+    bytes as Base64 text, nested layouts as dicts. Hidden and missing fields are left out.
+    """
     out: dict[str, Any] = {}
     for f in layout.fields:
         if not f.hidden and f.name in fields:
@@ -75,7 +80,9 @@ def to_json_fields(layout: Layout, fields: Any) -> dict[str, Any]:
 
 
 def _json_value(codec: Any, value: Any) -> Any:
-    """Return a field as a JSON value: UUIDs in Kafka's spelling, other bytes in Base64, structures as objects."""
+    """Return a field as a JSON value: a UUID as URL-safe Base64 without padding, other bytes as
+    Base64, a nested layout as a dict, a list item by item, and anything else unchanged.
+    """
     if isinstance(value, list):
         return [_json_value(codec, item) for item in value]
     if isinstance(codec, Layout):

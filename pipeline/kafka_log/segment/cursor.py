@@ -43,7 +43,8 @@ class WholeBytes:
 
     def fill(self, position: int, stop: int) -> None:
         """Fill the chunk with the bytes of the file from ``position`` (included) to at most
-        ``stop`` (excluded). Raise UnreadableError if the first of them cannot be read.
+        ``stop`` (excluded), as many as it holds; fewer at the end of the file or before an
+        unreadable sector. Raise UnreadableError if the first sector cannot be read.
         """
         wanted = min(self.chunk.capacity, stop - position)
         self.chunk.size = read_at(self.file, self.chunk.view()[:wanted], position)
@@ -73,12 +74,10 @@ class Cursor:
     def items(
         self, decoder: Source | None, make_loader: Callable[[FileIO, int], Loader]
     ) -> Generator[Rows | Batch, None, None]:
-        """Yield runs of batches that ``decoder`` read, and batches that the reader read, in file
-        order; without a decoder the reader reads all. Raise CodecError for damage if the reader is
-        strict. ``make_loader`` is called with the open file and its size.
-
-        Without a decoder the reader reads all. Only a strict reader raises CodecError for damage.
-        ``make_loader`` is called with the open file and its size.
+        """Yield, in file order, Rows that ``decoder`` decoded, and a Batch for each entry that it
+        rejected; all as Batch if it is None. Yield nothing if the file cannot be opened. Raise
+        CodecError for the first problem if the reader is strict. ``make_loader`` gets the open file
+        and its size.
         """
         with self.reader.opened() as run:
             if run is None:
@@ -98,7 +97,10 @@ class Cursor:
     def _decode(
         self, run: SegmentPass, batches: Iterator[Batch], decoder: Source, loader: Loader
     ) -> Iterator[Rows | Batch]:
-        """Yield what ``decoder`` reads chunk by chunk, and the next of ``batches`` at each entry that it rejects."""
+        """Load chunk after chunk, and yield the Rows that ``decoder`` decodes; for each entry that
+        it rejects, yield the next of ``batches``, which the reference codecs read, and go on behind
+        it. End when ``batches`` ends.
+        """
         chunk = loader.chunk
         stop = (
             run.size
@@ -145,10 +147,9 @@ class Cursor:
 
 
 def _grow_for_batch(run: SegmentPass, chunk: Chunk, stop: int) -> bool:
-    """Enlarge the chunk to the batch at its start if the batch is larger and ends at or before ``stop``.
-
-    Returns:
-        Whether the chunk was enlarged. False also if the batch header cannot be read.
+    """Enlarge the chunk, and return True, if the batch at its start is larger than the chunk and
+    ends at or before ``stop``. Return False, and change nothing, if it is not, or its header is
+    incomplete or invalid.
     """
     if not chunk.size:
         return False

@@ -61,7 +61,10 @@ class KnownOffsets:
         self._positions.extend(sorted({first, last}))
 
     def last(self) -> int | None:
-        """Return the last allowed offset of the batches that were read so far, None if there is none."""
+        """Return the last offset of the undamaged batches read so far that the segment's name
+        allows. Return None if there is none. Headers that were not read yet are read from the file
+        now.
+        """
         if self._unread is not None:
             first, self._unread = self._unread, None
             # The last batch alone says it, but for damage.
@@ -70,7 +73,10 @@ class KnownOffsets:
         return self._last
 
     def _read_headers(self, first: int) -> bool:
-        """Set the last offset from the headers of the batches from ``first`` on. Return whether the last batch has an allowed one."""
+        """Read the headers of the batches from position ``first`` to the last noted one, and set
+        the last offset to the last allowed one of theirs. Return whether that of the last batch is
+        allowed.
+        """
         from kafka_log.segment.resynchronization import headers_between
 
         is_allowed = False
@@ -81,9 +87,9 @@ class KnownOffsets:
         return is_allowed
 
     def offset_before_gap(self) -> int | None:
-        """Return the last offset before the last batch if a gap lies between them, else None.
-
-        Then the offset of the last batch may be too high.
+        """Return the last offset before the last batch that was read, if offsets are missing
+        between both: then the offset of the last batch may be wrong. Return None if there is no
+        gap, or fewer than two batches are known.
         """
         from kafka_log.segment.resynchronization import headers_between
 
@@ -104,7 +110,9 @@ class KnownOffsets:
 
 
 class EntrySearch:
-    """Search for valid entries after damage."""
+    """Search for valid entries (record batches or legacy messages) after damage: those with a valid
+    checksum and an offset above the last known one.
+    """
 
     def __init__(
         self, read: Callable[[int, int], bytes], size: int, file: str, offsets: KnownOffsets
@@ -125,7 +133,9 @@ class EntrySearch:
         """The last search: its start, the offset before it, and its result."""
 
     def is_at(self, position: int) -> bool:
-        """Return whether a valid entry begins at byte ``position``."""
+        """Return whether a valid entry begins at byte ``position``: its checksum is valid, and its
+        offset above the last known one. Return False at or after the end of the file.
+        """
         from kafka_log.segment.resynchronization import base_offset_at
 
         if position >= self._size:
@@ -134,10 +144,9 @@ class EntrySearch:
         return base_offset_at(self._read, position, self._size, self._file, after) is not None
 
     def next_from(self, start: int) -> tuple[int, int | None] | None:
-        """Return the byte position and first offset of the next valid entry at or after ``start``;
-        None if there is none.
-
-        The offset is that of a later entry if its own is not allowed, or None if no entry nearby has an allowed one.
+        """Return (byte position, first offset) of the next valid entry at or after ``start``.
+        Return None if there is none. The offset is that of a later entry if its own is not allowed,
+        and None if none of the next 8 entries has an allowed one.
         """
         from kafka_log.segment.resynchronization import next_base_offset
 
@@ -174,9 +183,9 @@ class EntrySearch:
         return find_entry(self._read, start, end, self._file, after)
 
     def _next_before_gap(self, start: int, end: int) -> tuple[int, int] | None:
-        """Return the next entry before ``end`` if it shows that the last offset before the damage is too high, else None.
-
-        In the first case the last offset is set back to the one before the gap.
+        """Return the next entry before ``end`` if its offset proves that the last known offset,
+        which follows a gap, is too high; the last offset is then set back to the one before the
+        gap. Return None, and change nothing, otherwise.
         """
         after, before_gap = self._offsets.last(), self._offsets.offset_before_gap()
         if after is None or before_gap is None:

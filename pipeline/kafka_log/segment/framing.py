@@ -35,8 +35,10 @@ class Frame(NamedTuple):
 
 
 def frame_of(head: bytes | memoryview, position: int, file: str) -> Frame:
-    """Return the frame of the entry that begins with ``head``, which has at least
-    :data:`HEADER_START` bytes. Raise ParseError if no entry can have the length.
+    """Return layout, magic byte and size in bytes of the entry (record batch or legacy message)
+    that begins with ``head``, at least HEADER_START bytes. An unknown magic byte is taken as Kafka
+    does, as the newest version below it. Raise ParseError if the stored length is too small for any
+    entry.
     """
     found = LOG_ENTRY.plain_frame(head, 0)
     if found is not None:
@@ -70,8 +72,8 @@ class HeaderColumns:
         self.session = Session(strict=False, file=file)
 
     def read(self, entry: Entry) -> tuple[Any, ...]:
-        """Return the columns of one entry. Raise ParseError if its header is incomplete;
-        ValueRefused if the entry is no batch.
+        """Return the columns of one entry as a tuple, in the order of the names. Raise ParseError
+        if its header is incomplete; ValueRefused if the entry is no batch.
         """
         size, data = entry.frame.size, entry.data
         source = Source(data, self.session, end=min(len(data), size), origin=entry.position)

@@ -37,8 +37,9 @@ def matches(name: str, pattern: str) -> bool:
 
 @lru_cache(maxsize=64)
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a regular expression for a pattern of names. Raise PatternError if a bracket, a
-    brace or an escape is incomplete, or the ends of a range are in the wrong order.
+    """Return a regular expression for a pattern of names with ``*``, ``?``, ``[a-c]``, ``[^a]``,
+    ``{a,b}`` and backslash escapes; use it with ``fullmatch``. Raise PatternError if a bracket,
+    brace or escape is incomplete, or the ends of a range are in the wrong order.
     """
     out: list[str] = []
     depth = at = 0
@@ -78,9 +79,9 @@ def _read_escaped(pattern: str, at: int) -> str:
 
 
 def _bracket_expression(pattern: str, start: int) -> tuple[str, int]:
-    """Return the bracket expression whose content begins at index ``start`` of ``pattern`` as a
-    regular expression, and the index after its ``]``. Raise PatternError if it has no ``]`` or a
-    range in the wrong order.
+    """Return the regular expression of the bracket expression whose content begins at index
+    ``start``, and the index after its ``]``. ``^`` or ``!`` at the start negates it; a ``]`` there
+    is a member. Raise PatternError without a closing ``]``, or for a range in the wrong order.
     """
     at = start
     negated = pattern[at : at + 1] in ("^", "!")
@@ -98,8 +99,8 @@ def _bracket_expression(pattern: str, start: int) -> tuple[str, int]:
 
 
 def _bracket_character(pattern: str, at: int) -> tuple[str, int]:
-    """Return the character at index ``at`` of a bracket expression without its escape, and the
-    index after it. Raise PatternError if the pattern ends there.
+    """Return the character at index ``at`` of a bracket expression, without its backslash, and the
+    index after it. Raise PatternError if the pattern ends there, or after the backslash.
     """
     if at >= len(pattern):
         raise PatternError(f"{pattern}: a [ without its ]")
@@ -109,10 +110,10 @@ def _bracket_character(pattern: str, at: int) -> tuple[str, int]:
 
 
 def find_matching_paths(top: P, pattern: str) -> list[P]:
-    """Return the paths below a directory that match a pattern of names with ``/`` between them,
-    sorted. Raise PatternError if the pattern is incomplete.
-
-    A name that begins with a dot is matched only by a part that does. Directories that may not be listed are left out with a warning.
+    """Return the existing paths below ``top`` that match a pattern with ``/`` between its parts,
+    sorted and without duplicates. Names with a leading dot match only parts with one. Local
+    directories that this user may not list are skipped with a warning. Raise PatternError if the
+    pattern is incomplete; OSError for a store that refuses.
     """
     found: dict[P, None] = {}
     for one in _without_slashes_in_braces(pattern):
@@ -127,7 +128,9 @@ def find_matching_paths(top: P, pattern: str) -> list[P]:
 
 
 def _exists(path: P) -> bool:
-    """Return whether a path exists; warn, and return False, if this user may not search its directory."""
+    """Return whether a path exists. If this user may not search its directory, warn and return
+    False for a local path; raise PermissionError for one in a store.
+    """
     try:
         return path.exists()
     except PermissionError as error:
@@ -143,8 +146,10 @@ def _warn_of_skipped(directory: P, error: PermissionError) -> None:
 
 
 def _children(path: P, pattern: str) -> Iterator[P]:
-    """Yield the entries of a directory whose names match a pattern; none, with a warning, if this
-    user may not list it. Raise PatternError if the pattern is incomplete.
+    """Yield the children of a directory whose names match a pattern; hidden ones only if it begins
+    with a dot. Yield nothing for a path that is no directory, and, with a warning, for one that
+    this user may not list (PermissionError in a store). Raise PatternError if the pattern is
+    incomplete.
     """
     wanted = compile_pattern(pattern)
     shows_hidden = pattern.startswith((".", "\\."))
@@ -161,7 +166,10 @@ def _children(path: P, pattern: str) -> Iterator[P]:
 
 
 def _without_slashes_in_braces(pattern: str) -> list[str]:
-    """Return the patterns without ``/`` in braces that a pattern stands for: ``{a/b,c}/d`` are ``a/b/d`` and ``c/d``."""
+    """Return the patterns without ``/`` in braces that together match what ``pattern`` matches:
+    ``{a/b,c}/d`` gives ``a/b/d`` and ``c/d``. Return ``[pattern]`` if no closed braces contain
+    ``/``. It never raises.
+    """
     opened: list[int] = []
     commas: dict[int, list[int]] = {}
     slashes: set[int] = set()

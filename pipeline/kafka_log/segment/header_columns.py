@@ -40,7 +40,10 @@ class Hour(NamedTuple):
 
 
 def hours_of(times: Any, now: int) -> tuple[Hour, ...]:
-    """Return an Hour for each hour that ``times`` (an array of milliseconds) falls in, sorted by time. ``now`` limits ``late``."""
+    """Return an Hour for each hour since 1970 that ``times`` (an array of milliseconds) falls in,
+    sorted; negative times are one Hour with ``begin`` -1. Its ``late`` counts times after ``now``.
+    Return ``()`` for no times.
+    """
     begins = np.where(times < 0, -1, times // HOUR * HOUR)
     found = []
     for begin in np.unique(begins).tolist():
@@ -90,7 +93,10 @@ class _OfBlock:
 
     @property
     def least_timestamps(self) -> Any:
-        """Minimum timestamp of the records of each batch if they were read, else the first timestamp or the maximum of the header."""
+        """Return, for each batch, the minimum timestamp of its records if they were read (-1 if
+        none has one); else the first timestamp of the header, or its max timestamp if it states
+        none.
+        """
         first = self.block.batch_headers.column("first_timestamp")
         found = numbers_of(first.fill_null(0))
         if first.null_count:
@@ -108,16 +114,18 @@ class _OfBlock:
         return self._of_records(self.bounds("timestamp_bound"), least=False)
 
     def bounds(self, name: str) -> Any:
-        """Return a column of bounds of the batch headers, UNBOUNDED in place of null."""
+        """Return a column of the batch headers (numbers or timestamps) as a NumPy array, with
+        UNBOUNDED (the largest int64) in place of null.
+        """
         column = self.block.batch_headers.column(name)
         if pa.types.is_timestamp(column.type):
             column = column.view(pa.int64())
         return numbers_of(column.fill_null(UNBOUNDED))
 
     def _of_records(self, found: Any, *, least: bool) -> Any:
-        """Return ``found``, a timestamp for each batch, with the minimum or maximum of the records of batches that were read.
-
-        Timestamps below 0 are ignored for the minimum; it is -1 if there are no others.
+        """Return a copy of ``found``, a timestamp for each batch, with the minimum (``least``) or
+        maximum timestamp of its records for batches that were read and have any. Negative
+        timestamps are ignored for the minimum, which is -1 if there are no others.
         """
         rows = self.block.batch
         if not rows.num_rows:
@@ -138,7 +146,9 @@ class _OfBlock:
 
     @property
     def late(self) -> Any:
-        """Number of records of each batch with a timestamp after ``now``. Unread batches count in full if their maximum is after ``now``."""
+        """Return, for each batch, how many of its records have a timestamp after ``now``. A batch
+        whose records were not read counts in full if its max timestamp is after ``now``, else 0.
+        """
         found = np.where(self.header("max_timestamp") > self.now, self.record_counts, 0)
         if not self.read.any():
             return found
@@ -150,7 +160,9 @@ class _OfBlock:
 
     @property
     def hours(self) -> Any:
-        """Tuple of Hour for each batch whose records lie in several hours, None for other and unread batches."""
+        """Return an object array with a tuple of Hour for each batch whose records were read and
+        lie in several hours, and None for each other batch.
+        """
         out = np.full(len(self.counts), None, object)
         rows = self.block.batch
         own = np.flatnonzero(self.read & (np.diff(self.starts) > 0))
@@ -166,7 +178,9 @@ class _OfBlock:
 
     @cached_property
     def sections(self) -> tuple[Any, Any]:
-        """Bytes of the records of each batch as stored in the file, and uncompressed: two arrays."""
+        """Return two arrays: the bytes of the records of each batch as stored in the file, and
+        uncompressed. Where no section was measured, both are the size of the whole batch.
+        """
         size = self.header("size")
         stored, plain = size.copy(), size.copy()
         sizes = self.block.sections
@@ -202,7 +216,10 @@ class _OfBatch:
 
     @property
     def least_timestamp(self) -> int:
-        """Minimum timestamp of the records if they were read (-1 if none has one), else the first timestamp or the maximum of the header."""
+        """Return the minimum timestamp of the records, -1 if none has one. If records were not
+        read, or there are none, return the first timestamp of the header, or its max timestamp if
+        it states none.
+        """
         batch = self.batch
         if self.is_read and batch.records:
             return min((r.timestamp for r in batch.records if r.timestamp >= 0), default=-1)
@@ -211,7 +228,9 @@ class _OfBatch:
 
     @property
     def largest_timestamp(self) -> int:
-        """Maximum timestamp of the records if they were read, else that of the header."""
+        """Return the maximum timestamp of the records; if they were not read, or there are none,
+        the max timestamp of the header.
+        """
         batch = self.batch
         if self.is_read and batch.records:
             return max(r.timestamp for r in batch.records)
@@ -232,7 +251,9 @@ class _OfBatch:
 
     @property
     def hours(self) -> tuple[Hour, ...] | None:
-        """Tuple of Hour if the records were read and lie in several hours, else None."""
+        """Return a tuple of Hour, sorted, if the records were read and their timestamps lie in
+        several hours. Return None otherwise.
+        """
         if not self.is_read:
             return None
         found = hours_of(np.array([r.timestamp for r in self.batch.records], np.int64), self.now)
@@ -333,7 +354,9 @@ class BatchColumns:
         return tuple([COLUMNS[name].of_batch(it) for name in self.names])
 
     def from_rows(self, rows: Sequence[tuple[Any, ...]]) -> Arrays:
-        """Return the tuples of :meth:`row`, one for each batch, as arrays."""
+        """Return tuples that :meth:`row` made, one for each batch, as a dict with an array for each
+        column; empty arrays for no tuples.
+        """
         columns = list(zip(*rows, strict=True)) or [()] * len(self.names)
         return {
             name: _array(column, COLUMNS[name].kind)
@@ -341,7 +364,9 @@ class BatchColumns:
         }
 
     def concatenate(self, parts: Sequence[Arrays]) -> Arrays:
-        """Return the concatenation of ``parts``; empty arrays if there are none."""
+        """Return the arrays of ``parts`` joined, in order, for each column; empty arrays if there
+        are no parts, and the part itself if there is one.
+        """
         if len(parts) == 1:
             return parts[0]
         some = parts or [self.from_rows([])]
@@ -349,7 +374,9 @@ class BatchColumns:
 
 
 def _array(values: Sequence[Any], kind: Any) -> Any:
-    """Return values as a one-dimensional array of type ``kind``, also if the values are tuples."""
+    """Return values as a one-dimensional NumPy array of type ``kind``. With ``np.object_`` each
+    value is one element, also if all are tuples of one length.
+    """
     if kind is not np.object_:
         return np.array(values, kind)
     found = np.empty(len(values), np.object_)

@@ -54,7 +54,9 @@ class SparseChunk(Chunk):
     """Chunk whose memory pages are allocated by the system when they are first written to."""
 
     def grow(self, capacity: int) -> None:
-        """Replace the memory by zeroed pages for ``capacity`` bytes, and set the size to 0."""
+        """Replace the memory by new zeroed pages for ``capacity`` bytes and 64 bytes of slack. The
+        former bytes are lost, and ``size`` is 0.
+        """
         if sys.platform == "win32":
             self.memory = mmap.mmap(-1, capacity + 64)
         else:  # pages that are shared take longer to make
@@ -73,7 +75,9 @@ class SparseChunk(Chunk):
             self.dense = True
 
     def _advise(self, name: str) -> None:
-        """Apply the ``madvise`` option with this name. Do nothing if the system does not have it."""
+        """Apply the ``madvise`` option called ``name`` to the memory. Do nothing if the system does
+        not have it or refuses it.
+        """
         advice = getattr(mmap, name, None)
         if advice is not None:
             try:
@@ -97,8 +101,9 @@ class DiskReadAhead:
         self._asked = 0
 
     def request(self, position: int, stop: int) -> None:
-        """Request the bytes from ``position`` to ``stop`` that were not requested yet, if the byte at ``position`` is not in memory or
-        another one was not.
+        """Ask the system to read the bytes from ``position`` to ``stop`` (excluded) that were not
+        requested before, in the background. Do nothing if the byte at ``position`` is in memory and
+        no other was missing before, or the system cannot tell or be asked.
         """
         if not self._can_ask or not (self.is_cold or self._waits_at(position)):
             return
@@ -109,7 +114,9 @@ class DiskReadAhead:
             self._asked = start + PIECE
 
     def _waits_at(self, position: int) -> bool:
-        """Return whether the byte at ``position`` is not in the page cache. False, and no request ever, if the file system cannot tell."""
+        """Return True if the byte at ``position`` is not in the page cache. Return False if it is,
+        or if the file system cannot tell: then no request is ever made again.
+        """
         try:
             os.preadv(self.file.fileno(), (bytearray(1),), position, os.RWF_NOWAIT)
         except BlockingIOError:
@@ -136,9 +143,9 @@ class ReadHeaders:
         """Bytes of the next MOST batches, if they are as large as those before and near enough that the disk reads them in a row; else 0."""
 
     def fill(self, position: int, stop: int) -> None:
-        """Fill the chunk with headers of batches from byte ``position`` (included) to at most
-        ``stop``, and choose how to read for the next call. Raise UnreadableError if the first bytes
-        cannot be read.
+        """Fill the chunk from byte ``position`` (included) to at most ``stop``: with all bytes if
+        batches are small, else with their headers alone, at their distances in the file. Choose
+        between both by the sizes met. Raise UnreadableError if the first bytes cannot be read.
         """
         if not self.far:
             self._read_all(position, stop)
@@ -146,7 +153,10 @@ class ReadHeaders:
             self._read_headers(position, stop)
 
     def _read_all(self, position: int, stop: int) -> None:
-        """Fill the chunk with all bytes, and set ``far`` if the first TRIAL batches are large enough to read single headers."""
+        """Fill the chunk with all bytes from ``position``, and set ``far`` if the first 32 batches
+        are large enough on average to read headers alone. Raise UnreadableError if the first sector
+        cannot be read.
+        """
         self.chunk.expect_all()
         view = self.chunk.view()
         room = min(self.step, stop - position)
@@ -158,7 +168,10 @@ class ReadHeaders:
         self.far = _LENGTH is not None and at >= count * self.far_from
 
     def _read_headers(self, position: int, stop: int) -> None:
-        """Fill the chunk with single headers, and clear ``far`` if the batches are too small for that."""
+        """Fill the chunk with single headers from ``position`` on, by a kernel if there is one, and
+        clear ``far`` if 32 or more batches are too small on average for that. Raise UnreadableError
+        if the first header cannot be read.
+        """
         room = min(self.chunk.capacity, stop - position)
         at = count = got = 0
         if self.span:
@@ -175,11 +188,10 @@ class ReadHeaders:
         self.most = MOST
 
     def _one_by_one(self, room: int, position: int) -> tuple[int, int, int]:
-        """Read headers one after the other into the chunk. Raise UnreadableError if the first
+        """Read headers one after the other into the chunk. Return the position in it after the last
+        complete batch, the number of batches, and the bytes that were read of the next header. Stop
+        at an entry that is incomplete, invalid or unreadable. Raise UnreadableError if the first
         header cannot be read.
-
-        Returns:
-            The position in the chunk after the last complete batch, the number of batches, and the bytes of the next header that were read.
         """
         view = self.chunk.view()
         at = count = 0
@@ -204,7 +216,9 @@ class ReadHeaders:
 
 
 def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] | None:
-    """Return the compiled function that reads headers as ``_one_by_one`` does, None without a compiler.
+    """Return the function that reads headers as ``_one_by_one`` does, but compiled, and returns
+    only position and number. Return None if the system has no usable ``pread``, or the layouts have
+    no common length field.
 
     It stops at the first unusual header, and returns its position and the number of batches before it.
     """
@@ -248,7 +262,10 @@ class MappedHeaders:
 
 
 def size_of(view: memoryview, at: int) -> int:
-    """Return the size that the entry at ``at`` states, unverified. Without a common length field 0 stands for an impossible one."""
+    """Return the size in bytes that the entry at index ``at`` of ``view`` states, unverified: it
+    may be negative or too small. If the layouts have no common length field, return 0 for an
+    impossible length.
+    """
     length = _LENGTH
     if length is None:
         try:

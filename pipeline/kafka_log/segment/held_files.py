@@ -24,7 +24,9 @@ class HeldBlocks:
         return self._blocks.get((os.fspath(file.name), file.size))
 
     def keep(self, file: RemoteFile, block: Block) -> None:
-        """Keep the block of a file. Of more than HELD files, drop the one that was read the longest ago."""
+        """Cache a block of a file in place of its former one. If there are more than four files
+        then, drop the block of the file that was cached the longest ago.
+        """
         key = os.fspath(file.name), file.size
         self._blocks[key] = block
         self._blocks.move_to_end(key)
@@ -59,10 +61,9 @@ class _HeldFile(RemoteFile):
         self._blocks = blocks
 
     def _block_at(self, position: int, wanted: int) -> Block:
-        """Return the block that holds the byte at ``position``: the current one, a cached one, or
-        one from the store. Raise OSError as :class:`RemoteFile` does.
-
-        A file of at most BLOCK bytes is requested as a whole.
+        """Return the block with the byte at ``position``: the current one, the cached one, or one
+        from the store. A file of at most 4 MiB is requested as a whole first. The block is cached.
+        Raise OSError if the bytes cannot be read.
         """
         if self._block.start <= position < self._block.end:
             return self._block

@@ -54,13 +54,10 @@ class Found:
 def find_messages(
     case: Case, opened: Opened, session: Session
 ) -> tuple[list[Found], CodecError | None]:
-    """Return the messages of a wrapper, and the error that ended the search (None, or an error if
-    the session accepts torn entries). Store the header fields of the messages in the fields of the
-    wrapper. Raise CodecError if no message is found, or at any error unless the
-    session accepts torn entries.
-
-    Returns:
-        The messages, and the error that ended the search: always None unless the session accepts torn entries (``session.torn``).
+    """Return the messages of a wrapper (compressed legacy message) and None, and store their header
+    fields in those of the wrapper. Raise CodecError at any error, and if there are no messages. If
+    the session accepts torn entries and a message was found before, return the error in place of
+    None.
     """
     assert case.each is not None and opened.section is not None and opened.element is not None
     section = opened.section()
@@ -100,8 +97,9 @@ def has_relative_offsets(case: Case, entry: Container) -> bool:
 def read_messages(
     case: Case, opened: Opened, found: list[Found], session: Session
 ) -> Iterator[Container]:
-    """Yield the messages of a wrapper one after the other. Raise CodecError at the first that
-    cannot be read, is a wrapper itself, or has another version than the wrapper.
+    """Yield the messages that :func:`find_messages` found in a wrapper, in order. Raise CodecError,
+    whose path has the index, at the first one that cannot be read or is a wrapper itself. Another
+    version than the wrapper's is a finding, in a strict session ValueRefused.
     """
     assert opened.element is not None
     session.depth += 1
@@ -127,7 +125,7 @@ def read_messages(
 
 
 def _array(case: Case) -> Array:
-    """Return the codec of the array of messages in the layout of ``case``."""
+    """Return the codec of the array of messages in the layout of ``case``, which must have one."""
     assert case.each is not None
     codec = case.layout.by_name[case.each].codec
     assert isinstance(codec, Array)
@@ -140,9 +138,10 @@ def _version(case: Case, fields: Container) -> Any:
 
 
 def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Source]:
-    """Yield the bytes of each message of a decompressed wrapper, without an incomplete last one.
-    Raise LengthError if a length is too small or above Kafka's limit; CodecError if decompression
-    failed after the yielded messages.
+    """Yield a Source with the bytes of each message of a decompressed wrapper. An incomplete last
+    one is a finding (TrailingError in a strict session); an empty LZ4 block may end them early.
+    Raise LengthError if a length is too small or above 2**31 - 9; CodecError where decompression
+    failed.
 
     As in Kafka, an empty block of LZ4 ends the messages if it lies before or among the bytes up to the length, or if fewer than
     ``PASSES_PAUSE`` bytes of the message follow.
@@ -174,8 +173,9 @@ def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Sour
 
 
 def _find_message(array: Array, source: Source) -> Found:
-    """Return the message whose bytes are ``source``, with the fields that its layout has at fixed
-    places. Raise CodecError if its version is unknown, or it ends before these fields.
+    """Return the message with the bytes ``source``, with its fields at fixed positions, unverified.
+    An unknown version is read as the newest one. Raise CodecError if the bytes end before these
+    fields.
     """
     choice: Any = array.element
     cases = choice.cases
@@ -190,7 +190,9 @@ def _find_message(array: Array, source: Source) -> Found:
 
 
 def _check_version(case: Case, item: Container, source: Source) -> None:
-    """Report a message whose version is not that of the array around it: as a finding, or under strict as ValueRefused."""
+    """Raise ValueRefused in a strict session if a message has another version than the array around
+    it; a lenient session adds it to the findings.
+    """
     version, around = _version(case, item), _array(case).version
     if version != around:
         reason = f"element of version {version} inside version {around}"

@@ -54,8 +54,8 @@ def load_writer(name: str) -> Any:
 
 
 def _load_generated(name: str) -> Any:
-    """Return the generated module ``name`` of target arrow. Raise NotGeneratedError if the codecs
-    were generated without that target.
+    """Import and return the generated module ``name`` of target arrow. Raise NotGeneratedError, a
+    ModuleNotFoundError, if the codecs were generated without that target.
     """
     if not are_generated():
         raise NotGeneratedError(
@@ -67,9 +67,9 @@ def _load_generated(name: str) -> Any:
 
 
 def use_kernels(size: int, engine: str = "auto", min_bytes: int = KERNEL_MIN_BYTES) -> bool:
-    """Return whether kernels are to read ``size`` bytes, or without numba the NumPy readers.
-
-    Under ``auto`` they are if they are loaded, or if ``size`` is at least ``min_bytes`` and they can be loaded.
+    """Return whether the Arrow engine (kernels, or NumPy readers without numba) is to read ``size``
+    bytes. It is for the engine ``arrow``, not for ``construct``; for ``auto``, if it is loaded
+    already, or ``size`` is at least ``min_bytes`` and its modules are installed.
     """
     if engine != "auto":
         return engine == "arrow"
@@ -79,12 +79,10 @@ def use_kernels(size: int, engine: str = "auto", min_bytes: int = KERNEL_MIN_BYT
 
 
 def load_decoder(name: str, engine: Engine, limits: Limits) -> ModuleType | None:
-    """Return the module that decodes runs of batches: compiled kernels, or the NumPy readers
-    without a compiler. Raise ImportError if the engine is arrow and the module cannot be imported.
-
-    Returns:
-        None if the reference codecs read all: the engine is construct, or auto and the module cannot be imported, or ``limits``
-        allow less nesting than the kernels need.
+    """Return the module that decodes batches: compiled kernels, or the NumPy readers without a
+    compiler. Return None for the engine ``construct``, for ``auto`` if the module cannot be
+    imported, and if ``limits`` allow fewer than 8 levels of nesting. Raise ImportError for
+    ``arrow`` if it cannot be imported.
     """
     if engine == "construct" or limits.depth < _NEEDED_DEPTH:
         return None

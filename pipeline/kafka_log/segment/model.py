@@ -96,7 +96,9 @@ class Record(NamedTuple):
         return "Record"
 
     def _named_values(self) -> Iterator[tuple[str, Any]]:
-        """Yield names and values of the fields for display, without empty optional fields."""
+        """Yield (name, value) of each field for display, the timestamp as Milliseconds.
+        ``control``, ``crc_error`` and ``more`` are left out if empty.
+        """
         for name, value in zip(self._fields, self, strict=True):
             if name == "timestamp":
                 yield name, Milliseconds(self.timestamp)
@@ -182,7 +184,10 @@ class Batch:
         return "Batch"
 
     def _named_values(self) -> Iterator[tuple[str, Any]]:
-        """Yield names and values of all fields: the name of the codec next to its number, and records last."""
+        """Yield (name, value) of each field for display, with ``records`` last. The name of the
+        codec and of the timestamp type follow their numbers; ``problems``, ``findings`` and
+        ``more`` are left out if empty.
+        """
         for each in fields(self):
             name = each.name
             value = getattr(self, name)
@@ -216,7 +221,9 @@ class _Plain:
 
 @cache
 def codec_label(number: int) -> str | None:
-    """Return the name of a codec by its number, None for an unknown number."""
+    """Return the name of a compression codec, such as ``zstd``, by its number in a batch, ``none``
+    for 0. Return None for an unknown number.
+    """
     from kafka_codecs import Compression  # the codecs may not be needed otherwise
 
     found = Compression.find(number)
@@ -225,7 +232,9 @@ def codec_label(number: int) -> str | None:
 
 @cache
 def timestamp_type_label(number: int) -> str | None:
-    """Return the name of a timestamp type in Kafka; None for entries that have none."""
+    """Return the name of a timestamp type, such as ``CreateTime``, by its number. Return None for
+    an unknown one, and for -1 (no timestamps).
+    """
     from kafka_codecs import TimestampType
 
     found = TimestampType.find(number)
@@ -255,7 +264,10 @@ class Lost:
     """Number of records that were read from this batch."""
 
     def up_to(self, next_base: int | None) -> Lost:
-        """Return the lost range with its end limited to the first offset of the next segment. None: that offset is unknown."""
+        """Return the lost range with ``before_offset`` lowered to ``next_base``, the first offset
+        of the next segment. Return the range itself if ``next_base`` is None or not above
+        ``after_offset``, or ``before_offset`` is not above it.
+        """
         after, before = self.after_offset, self.before_offset
         if next_base is None or (after is not None and after >= next_base):
             return self

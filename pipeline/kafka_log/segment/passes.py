@@ -49,9 +49,9 @@ class ReadAhead:
         """Position in the file of the first byte of the window."""
 
     def read(self, position: int, n: int) -> memoryview | None:
-        """Return the window from ``position`` on, at least ``n`` bytes.
-
-        None if the file has fewer, they cannot be read, or ``n`` is too large. The next call may overwrite the bytes.
+        """Return at least ``n`` bytes of the file from ``position`` on, as a view that the next
+        call may overwrite. Return None if the file has fewer, they cannot be read, or ``n`` is
+        above 16 MiB and not in memory.
         """
         if 0 <= position - self.start <= len(self.window) - n:
             return self.window[position - self.start :]
@@ -95,7 +95,10 @@ class BatchParser(Protocol):
 
 
 class SegmentPass:
-    """One pass over an open file. ``end`` says how the file ended; it is None before that."""
+    """One pass of the reference codecs over an open file, under the policy of ``options``;
+    ``position`` is the byte that it has come to. ``end`` says how the file ended; it is None before
+    that.
+    """
 
     def __init__(
         self,
@@ -145,8 +148,9 @@ class SegmentPass:
         return lambda position, n: read_what_there_is(file, position, min(n, size - position), fill)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all batches, then set ``end`` of the reader, also if an error is raised. Raise
-        CodecError for the first problem under ``strict``; other policies put it into ``end``.
+        """Yield all batches in file order, then set ``end``, also after an error. Raise CodecError
+        for the first problem under ``strict``. Under other policies the error that ended the pass
+        is in ``end.error``.
         """
         try:
             try:
@@ -164,7 +168,9 @@ class SegmentPass:
 
     def _read_batches(self) -> Generator[Batch, None, str]:
         """Yield batches up to the end of the range, and return how the file ended: ``eof``,
-        ``partial`` or ``zeros``. Raise CodecError at damage, unless the policy skips it.
+        ``partial`` (bytes are left over) or ``zeros``. Under ``salvage`` skip damage and note what
+        is lost. Raise CodecError at damage under other policies, unless it is a normal end of an
+        active segment.
         """
         options = self.options
         salvage = options.policy is Policy.SALVAGE
@@ -219,8 +225,9 @@ class SegmentPass:
         return "eof" if self.position >= self.size else "partial"
 
     def check_whole(self) -> None:
-        """Raise UnreadableError if the file has fewer bytes than when it was listed; under
-        ``salvage`` add them to the lost ranges instead.
+        """Raise UnreadableError if the file has become shorter since it was listed. Under
+        ``salvage`` add the missing bytes to the lost ranges instead. Do nothing if no size was
+        listed, or the batches still come as far as they have to.
         """
         missing = self.missing_bytes()
         if not missing:
@@ -233,7 +240,10 @@ class SegmentPass:
         self.position = missing.stop
 
     def missing_bytes(self) -> range:
-        """Return the positions of bytes that are to be read and that the file no longer has. Empty if its size was not given."""
+        """Return the range of byte positions that were to be read and that the file no longer has.
+        It is empty if no size was listed, the file is long enough, or its last batch still reaches
+        the next segment.
+        """
         size, options = self.size, self.options
         if options.size is None or (options.reaches is None and options.tail is not Tail.ROLLED):
             return range(size, size)
@@ -245,7 +255,10 @@ class SegmentPass:
         return range(size, size if is_whole else stop)
 
     def plain_batches(self) -> Iterator[Batch]:
-        """Yield the next batches without their records, up to the first with damage, if the reader does not ask for records."""
+        """Yield the next batches without their records, up to the first that is damaged, unusual or
+        incomplete. Yield nothing if the reader asks for records or for strict checks. The caller
+        moves the pass behind each batch.
+        """
         if self.reads_plain:
             from kafka_log.segment.reference import plain_batches
 
@@ -254,8 +267,9 @@ class SegmentPass:
                 wanted = yield from plain_batches(held, self.position)
 
     def next_entry_size(self) -> int | None:
-        """Return the size in bytes of the next entry; None if the file ends before the entry does.
-        Raise CodecError if no entry can begin there, or the bytes cannot be read.
+        """Return the size in bytes of the entry at this position. Return None if the file ends
+        before the entry does. Raise CodecError if no entry can begin there; UnreadableError if its
+        first bytes cannot be read.
         """
         from kafka_log.segment import framing
 
@@ -269,9 +283,10 @@ class SegmentPass:
         return frame.size if frame.size <= left else None
 
     def find_normal_end(self, size: int | None) -> str | None:
-        """Return how an active file ends at an invalid entry, partial or zeros, or None if that is no normal end.
-
-        ``size`` is the size of the entry, None if the file ends before the entry does.
+        """Return ``zeros`` if only zeros are left in an active file, or ``partial`` if the invalid
+        entry at this position was not written to its end; set ``note`` to the reason. Return None
+        if neither is so. ``salvage``, and an entry cut off by the end of the file (``size`` None),
+        get no ``partial``.
         """
         left = self.size - self.position
         read = self.make_filling_read(UNKNOWN)
@@ -286,8 +301,9 @@ class SegmentPass:
         return "partial"
 
     def end_incomplete(self) -> str:
-        """Return how a file ends that has an incomplete entry at its end: ``partial`` or ``zeros``.
-        Raise TrailingError if a valid entry of an active file begins after the incomplete one.
+        """Return how a file ends with an incomplete entry: ``partial``, or ``zeros`` if only zeros
+        are left of an active file. Raise TrailingError if a valid entry of an active file begins
+        after it. Set ``note`` for active files.
         """
         if self.options.tail is Tail.ACTIVE:
             ending = self.find_normal_end(None)
@@ -300,8 +316,8 @@ class SegmentPass:
         return "partial"
 
     def parse(self, data: bytes) -> Batch:
-        """Return the entry at this position, parsed from its bytes ``data``. Raise CodecError if it
-        cannot be parsed.
+        """Return the entry at this position, parsed by the reference codecs from ``data`` in place
+        of the file's bytes. Raise CodecError if it cannot be parsed.
         """
         from kafka_log.segment.reference import construct_engine
 
@@ -317,17 +333,22 @@ class SegmentPass:
         )
 
     def resolve_offsets(self, batch: Batch) -> None:
-        """Set the offsets of the messages of a damaged wrapper by the last offset before it, if they are unknown."""
+        """Set the offsets of the messages of a damaged wrapper, which count from its lost end, by
+        the last offset before it. Do nothing if they are known; remove the records if they cannot
+        be set.
+        """
         if any(problem.at == "offsets" for problem in batch.problems):
             from kafka_log.segment import salvage
 
             salvage.resolve_offsets(batch, self.offsets.last())
 
     def salvage(self, error: CodecError, batch: Batch | None) -> Batch | None:
-        """Return a batch with the readable records of an invalid entry; or skip the entry, add it
-        to the lost ranges and return None.
+        """Return a batch with the readable records of the invalid entry at this position, and note
+        the records that are lost. If none is readable, or ``rescue`` is off, add the entry to the
+        lost ranges, move behind it, and return None. ``batch`` is the parsed entry, None if it did
+        not parse.
 
-        ``batch`` is the whole entry, None if it could not be parsed. The size of the entry holds unless a valid entry begins before its end.
+        The stated size of the entry holds unless a valid entry begins before its end.
         """
         from kafka_log.segment import salvage
 
@@ -395,12 +416,13 @@ class SegmentPass:
         frame: Frame | None,
         error: CodecError,
     ) -> tuple[int, int | None]:
-        """Return the byte position and first offset of the first valid entry after damage that is
-        no message inside the wrapper ``batch``.
+        """Return (byte position, first offset) of the first valid entry after damage that is no
+        message inside the wrapper ``batch``, beginning with the one at ``place``; the end of the
+        file and None if there is none. After a bounded amount of work, entries before ``says``
+        count as messages.
 
         A compressor may store messages uncompressed, so that they look like valid entries. ``place`` is the first valid
-        entry after the beginning of ``batch``, whose header states that it ends at ``says``. The work is bounded: when it is used up, all
-        entries before ``says`` count as messages of the wrapper.
+        entry after the beginning of ``batch``, whose header states that it ends at ``says``.
         """
         from kafka_log.segment import salvage
         from kafka_log.segment.resynchronization import WORK_PER_BYTE
@@ -416,7 +438,9 @@ class SegmentPass:
         return place, offset
 
     def is_message_of_wrapper(self, place: int, frame: Frame, error: CodecError) -> bool:
-        """Return whether the valid entry at ``place`` is a message of the incomplete wrapper at this position.
+        """Return whether the valid entry at ``place`` is only a message inside the damaged wrapper
+        at this position: the wrapper has more readable messages if it is read up to the end of the
+        file than up to ``place``.
 
         A compressor may store a message as it is.
         """
@@ -429,8 +453,8 @@ class SegmentPass:
         return long is not None and salvage.has_more_messages(long, short)
 
     def read_readable(self, end: int) -> bytes:
-        """Return the bytes from this position to ``end`` (excluded), or up to the first unreadable
-        byte.
+        """Return the bytes of the file from this position to ``end`` (excluded), or only those
+        before the first unreadable byte.
         """
         count = end - self.position
         try:
@@ -443,7 +467,10 @@ class SegmentPass:
             return zeros[: next(same, len(zeros))]
 
     def count_in(self, batch: Batch) -> None:
-        """Add a batch to the counts, and move to its end."""
+        """Move to the end of a batch, and add it and its records to the counts. Advance ``valid``
+        (the end of the valid bytes) if all batches so far are valid. Note its last offset, except
+        for an invalid batch under ``salvage``.
+        """
         self.position += batch.size
         self.count += 1
         self.record_count += len(batch.records)
@@ -454,7 +481,9 @@ class SegmentPass:
             self.offsets.note(batch.position, batch.last_offset)
 
     def count_in_read(self, entries: int, records: int, last: int, end: int) -> None:
-        """Add entries that a decoder has read up to ``end`` to the counts, and move there. ``last`` is the position of the last one."""
+        """Move to byte ``end``, and add the valid entries up to there, which a decoder has read, to
+        the counts. ``last`` is the position of the last one.
+        """
         self.offsets.note_run(self.position, last)
         self.position = end
         self.count += entries
@@ -463,7 +492,10 @@ class SegmentPass:
             self.valid = end
 
     def note_lost_records(self, batch: Batch, following: int | None) -> None:
-        """Note the lost records of a batch that could be read in part. ``following`` is the first offset after the batch."""
+        """Add a batch that could be read only in part to the lost ranges, with the offsets that may
+        be missing: after its last record (if its offsets are plausible), before ``following``, the
+        first offset after the batch.
+        """
         after = self.offsets.last()
         if batch.records and self.offsets.is_between(after, batch.records, following):
             after = batch.records[-1].offset
@@ -481,9 +513,9 @@ class SegmentPass:
         self.lost.append(lost)
 
     def skip(self, reason: str, end: int, following: int | None) -> None:
-        """Move to ``end``, and note the bytes before it as lost, except zeros at the end of an active file.
-
-        ``following`` is the first offset after them. Ranges that follow each other are noted as one.
+        """Move to byte ``end``, and add the bytes before it to the lost ranges with ``reason``;
+        zeros at the end of an active file are no loss. A range that follows the one skipped before
+        is joined with it. ``following`` is the first offset after them.
         """
         start = self.position
         if end == self.size and self.options.tail is Tail.ACTIVE:
@@ -511,7 +543,9 @@ class SegmentPass:
         return TrailingError(f"{left} bytes at the end are not a complete batch{more}", where)
 
     def finish(self, stop: str, error: CodecError | None) -> None:
-        """Set ``end``: how the file ended, and what was read of it."""
+        """Set ``end``: how the file ended (``stop``, ``error``), the counts, the ends of the valid
+        and of the read bytes, and the lost ranges.
+        """
         self.end = End(
             batches=self.count,
             records=self.record_count,
@@ -526,8 +560,9 @@ class SegmentPass:
 
 
 def _next_base(path: Path) -> int | None:
-    """Return the first offset of the next live segment in the directory of a segment, by their
-    names; None if there is none, or it is unknown.
+    """Return the smallest base offset above its own among the names of the ``.log`` files in the
+    segment's directory. Return None if there is none, the directory cannot be listed, or the file
+    has no segment name.
     """
     own = offsets_of(path)
     try:
@@ -542,8 +577,8 @@ def _next_base(path: Path) -> int | None:
 
 
 def _comes_as_far_as(offset: int, path: Path) -> bool:
-    """Return whether the last batch of a file ends at ``offset`` - 1 or later; False for a file
-    without batches.
+    """Return whether the last batch of a file, found by headers up to its end or the first damage,
+    has the last offset ``offset`` - 1 or more. Return False for a file without batches.
     """
     from kafka_log.segment.batch_headers import entries
     from kafka_log.segment.framing import HeaderColumns

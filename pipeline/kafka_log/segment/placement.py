@@ -12,9 +12,9 @@ from kafka_log.segment.ranges import MAX_OFFSET
 
 
 def find_outside_segment(first: Any, last: Any, base: int | None, next_base: int | None) -> Any:
-    """Return the mask of batches whose offsets the names of their segment and of the next one do not allow.
-
-    ``base`` is None if the name of the segment does not say it: then no batch is in the mask.
+    """Return the mask of batches whose offsets lie before the segment's ``base``, more than 2**31 -
+    1 after it, or at or after ``next_base`` (None: no such limit). It is all False if ``base`` is
+    None; batches whose last offset is below their first are not in it.
     """
     found = np.zeros(len(first), np.bool_)
     if base is None:
@@ -27,7 +27,9 @@ def find_outside_segment(first: Any, last: Any, base: int | None, next_base: int
 
 
 def find_ascending(first: Any, last: Any, out: Any) -> Any:
-    """Return the mask of batches to keep so that offsets ascend and as few as possible are left out, none of those in ``out``."""
+    """Return the mask of the batches to keep so that offsets ascend and the fewest are left out.
+    Batches in the mask ``out`` and those whose last offset is below their first are never kept.
+    """
     kept = np.flatnonzero(~out)
     first, last = first[kept], last[kept]
     found = ~out
@@ -43,9 +45,9 @@ def unambiguous(first: Any, last: Any, out: Any) -> Any:
 
 
 def _not_rising(first: list[int], last: list[int]) -> list[int]:
-    """Return the indexes of the fewest batches without which offsets ascend.
-
-    Of two batches in the wrong order it is the first one, of two copies the last one.
+    """Return the indexes, ascending, of the fewest batches without which offsets ascend, with all
+    whose last offset is below their first. Of two batches in the wrong order it is the first one,
+    of two copies the last one.
     """
     ends: list[int] = []
     chain: list[int] = []

@@ -28,8 +28,9 @@ def is_url(path: str | os.PathLike[str]) -> bool:
 def path_of_file_url(
     text: str | os.PathLike[str], *, windows: bool = os.name == "nt"
 ) -> str | None:
-    """Return the path of a URL with ``file:``, None for any other text. Raise FileUrlError for a
-    URL of another machine, or without an absolute path.
+    """Return the path of a ``file:`` URL, with ``%20`` and others decoded; on Windows without the
+    ``/`` before a drive. Return None for any other text. Raise FileUrlError, an OSError and
+    ValueError, for another host than localhost or a path that is not absolute.
 
     ``file:/a``, ``file:///a`` and ``file://localhost/a`` are accepted, with ``%20`` for a blank. ``#`` and ``?`` are parts of names, as in Hadoop.
     """
@@ -62,9 +63,9 @@ def local_path(path: str | os.PathLike[str]) -> Path:
 def place_of(
     path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
 ) -> Path:
-    """Return a path as a Path, and a URL of a store as a RemotePath, which has the methods of Path
-    that reading needs. Raise ModuleNotFoundError for a URL if fsspec is not installed; OSError for
-    a URL of a file on another machine.
+    """Return a path or ``file:`` URL as a Path, the URL of a store as a RemotePath, and a Path or
+    RemotePath unchanged. Raise ModuleNotFoundError for a store if fsspec is not installed; OSError
+    for a ``file:`` URL of another machine or without an absolute path, or a URL with a password.
 
     Args:
         path: Path or URL. ``file:`` URLs become paths.

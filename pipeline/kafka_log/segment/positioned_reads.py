@@ -47,7 +47,9 @@ class UnreadableError(CodecError, OSError):
 
 
 def open_segment(path: Path, *, is_listed: bool = False, size: int | None = None) -> FileIO:
-    """Return a segment opened for reading. Raise UnreadableError if it cannot be opened.
+    """Open a segment for reading, unbuffered, and return it. With ``is_listed`` or ``size`` also
+    try the name that a broker gives to a file or directory that it deletes. Raise UnreadableError,
+    an OSError, if it cannot be opened.
 
     Args:
         path: The segment.
@@ -76,7 +78,9 @@ def open_segment(path: Path, *, is_listed: bool = False, size: int | None = None
 
 
 def _names_of_deleted(path: Path) -> Iterator[Path]:
-    """Yield the paths that a segment may have while its broker is about to delete it."""
+    """Yield the paths that a segment may have while its broker is about to delete it: with the
+    suffix ``.deleted``, then in the renamed partition directory, if there is one.
+    """
     yield path.with_name(path.name + DELETED)
     directory = listed_directory(path.parent)
     if directory != path.parent:
@@ -84,9 +88,9 @@ def _names_of_deleted(path: Path) -> Iterator[Path]:
 
 
 def listed_directory(directory: Path) -> Path:
-    """Return the current path of a partition directory that was listed.
-
-    It has another name if the directory is gone and a broker renamed it to delete it; else it is ``directory``.
+    """Return the current path of a partition directory that was listed: the one that a broker
+    renamed to delete it (``NAME.*-delete``) if the directory is gone and such a one is there, else
+    ``directory`` itself. A URL is returned as it is.
     """
     if is_url(directory) or directory.exists():
         return directory
@@ -104,8 +108,9 @@ def size_of(file: FileIO) -> int:
 
 
 def pread(file: FileIO, view: memoryview, position: int) -> int:
-    """Read bytes of a file at ``position`` into ``view``, and return their number: at most the size
-    of the view, 0 at the end of the file. Raise OSError if the system cannot read them.
+    """Read bytes of a file at ``position`` into ``view``, once, and return their number: at most
+    the size of the view, maybe fewer, 0 at the end of the file. Raise OSError if the system cannot
+    read them.
     """
     if _PREADV and isinstance(file, FileIO):
         return os.preadv(file.fileno(), (view,), position)
@@ -114,11 +119,9 @@ def pread(file: FileIO, view: memoryview, position: int) -> int:
 
 
 def read_at(file: FileIO, view: memoryview, position: int) -> int:
-    """Fill ``view`` with the bytes of a file from byte ``position`` on, and return their number,
-    which is smaller at the end of the file or before an unreadable sector. Raise UnreadableError if
-    the first sector is unreadable.
-
-    There are fewer than the view holds if the file ends, or before the first unreadable sector.
+    """Fill ``view`` with the bytes of a file from ``position`` on, and return their number: fewer
+    than the view holds at the end of the file (0 beyond it) or before an unreadable sector. Raise
+    UnreadableError if the first sector cannot be read.
     """
     done, end = 0, len(view)
     bad: int | None = None  # up to here it could not be read at once
@@ -145,8 +148,8 @@ def read_at(file: FileIO, view: memoryview, position: int) -> int:
 
 
 def read_exactly(file: FileIO, position: int, n: int) -> bytes:
-    """Return ``n`` bytes at ``position``. Raise UnreadableError if they cannot be read, or the file
-    became shorter.
+    """Return exactly ``n`` bytes of a file at ``position``. Raise UnreadableError if one of them
+    cannot be read, or the file ends before.
     """
     data = bytearray(n)
     view = memoryview(data)
@@ -161,7 +164,9 @@ def read_exactly(file: FileIO, position: int, n: int) -> bytes:
 
 
 def read_what_there_is(file: FileIO, position: int, n: int, fill: int) -> bytes:
-    """Return ``n`` bytes at ``position``, with the byte ``fill`` in place of each byte that cannot be read or lies after the end of the file."""
+    """Return exactly ``n`` bytes of a file at ``position``, with the byte ``fill`` in place of each
+    byte that cannot be read or lies after the end of the file.
+    """
     out = bytearray([fill]) * n
     view = memoryview(out)
     done, step = 0, n
@@ -193,7 +198,9 @@ def _rest_of_sector(file: FileIO, position: int) -> int:
 def unreadable(
     error: OSError, position: int | None, path: str | os.PathLike[str]
 ) -> UnreadableError:
-    """Return an error of the operating system as an UnreadableError with file and position."""
+    """Return, without raising it, an UnreadableError with the reason and number of ``error``, the
+    path and the position.
+    """
     text = error.strerror or str(error)
     where = Where(position=position, file=os.fspath(path))
     return UnreadableError(f"{text}: it cannot be read", where, error.errno)

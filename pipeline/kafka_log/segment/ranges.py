@@ -15,8 +15,9 @@ MAX_OFFSET = (1 << 63) - 1
 
 
 def checked_range(name: str, bounds: Any) -> Range:
-    """Return a pair of bounds as a range of 64-bit numbers; None as everything. Raise ValueError,
-    which names ``name``, if it is no such pair.
+    """Return a pair (first, end) of integers or None as a Range; (None, None) for None. Raise
+    ValueError, whose message names ``name``, if ``bounds`` is no such pair, a number needs more
+    than 64 bits, or the first is above the end.
     """
     low, high = _checked_pair(name, bounds)
     if low is not None and high is not None and low > high:
@@ -25,8 +26,9 @@ def checked_range(name: str, bounds: Any) -> Range:
 
 
 def _checked_pair(name: str, bounds: Any) -> Range:
-    """Return a pair of bounds as integers or None, and None as EVERYTHING. Raise ValueError if
-    ``bounds`` is no pair of 64-bit integers or None. The message names ``name``.
+    """Return a pair of bounds as integers or None; (None, None) for None. The order is not checked.
+    Raise ValueError, whose message names ``name``, if ``bounds`` is no pair of integers (a bool is
+    none) or None, or a number needs more than 64 bits.
     """
     if bounds is None:
         return EVERYTHING
@@ -48,8 +50,9 @@ def _integer(bound: Any) -> int:
 
 
 def checked_offsets(name: str, bounds: Any) -> Range:
-    """Return a pair of bounds as an offset range, None as everything. Raise ValueError if the
-    bounds are no 64-bit integers or in the wrong order. The message names ``name``.
+    """Return a pair (first, end) of offsets or None as a Range; (None, None) for None. Negative
+    ones count from the end of a log. Raise ValueError, whose message names ``name``, if they are no
+    64-bit integers, or the first is above the end and both or neither are negative.
 
     Negative bounds count from the end of a log, as in Python slices: (-5, None) are the last 5 offsets.
     """
@@ -65,8 +68,9 @@ def checked_offsets(name: str, bounds: Any) -> Range:
 
 
 def checked_plain_offsets(name: str, bounds: Any) -> Range:
-    """Return a pair of bounds as an offset range that does not count from the end of a log. Raise
-    ValueError if a bound is negative, or as :func:`checked_offsets` raises it.
+    """Return a pair (first, end) of offsets or None as a Range; (None, None) for None. Raise
+    ValueError, whose message names ``name``, if they are no 64-bit integers, one is negative, or
+    the first is above the end.
     """
     found = checked_offsets(name, bounds)
     if counts_from_end(found):
@@ -87,7 +91,10 @@ def counts_from_end(offsets: Range) -> bool:
 
 
 def offsets_before(offsets: Range, end: int) -> Range:
-    """Return an offset range with negative bounds replaced by offsets. ``end`` is the offset after the last record."""
+    """Return an offset range with each negative bound replaced by ``end`` plus that bound, at least
+    0. ``end`` is the offset after the last record. The first bound is lowered to the second if it
+    is above it.
+    """
     low, high = (
         max(end + bound, 0) if bound is not None and bound < 0 else bound for bound in offsets
     )

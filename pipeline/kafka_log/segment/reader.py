@@ -129,8 +129,9 @@ class SegmentReader:
         return self.options.size if self.options.tail is Tail.ROLLED else None
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
-        """Return the entry of ``size`` bytes at byte ``position``, with its records or without.
-        Raise CodecError if it cannot be read or parsed.
+        """Read the entry of ``size`` bytes at byte ``position`` and return it, with its records or
+        without. Raise CodecError if its bytes cannot be read or its header cannot be parsed, and
+        for any problem under ``strict``; else problems are in the batch.
         """
         from kafka_log.segment.reference import construct_engine  # kernels may need no codecs
 
@@ -154,7 +155,10 @@ class SegmentReader:
 
     @contextmanager
     def opened(self) -> Iterator[SegmentPass | None]:
-        """Open the file for one pass. The pass is None if the file cannot be opened: then ``end`` is set."""
+        """Open the file for the ``with`` block, and give a new pass over it; set ``end``
+        afterwards. If the file cannot be opened, give None, with ``end`` set; raise UnreadableError
+        under ``strict``, and FileNotFoundError if it does not exist and was not listed.
+        """
         try:
             file = open_segment(
                 self.path, is_listed=self.options.size is not None, size=self.listed_size
@@ -177,11 +181,10 @@ class SegmentReader:
                 self.end = run.end or self.end
 
     def _fail(self, error: UnreadableError) -> None:
-        """Set ``end`` for a file that cannot be opened, and raise the error under ``strict``. Raise
-        FileNotFoundError if the file does not exist and was never listed.
-
-        Raises:
-            FileNotFoundError: If the file does not exist and was never listed.
+        """Set ``end`` for a file that cannot be opened: all of its bytes are lost under
+        ``salvage``, else ``end`` has the error; it is empty if a broker removed the file. Raise
+        ``error`` under ``strict``, and FileNotFoundError if the file does not exist and was not
+        listed.
         """
         options = self.options
         if error.errno == errno.ENOENT:
@@ -218,8 +221,9 @@ class HeaderReader(SegmentReader):
     reads_plain = False
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
-        """Return the entry of ``size`` bytes at byte ``position`` by its header, without records.
-        Raise CodecError if its header cannot be read.
+        """Read the header of the entry at byte ``position``, and return the entry without records,
+        unverified. One with an unknown magic byte or an incomplete header is parsed in full. Raise
+        CodecError if it cannot be read or parsed.
         """
         from kafka_log.segment.framing import HEADER_BYTES
         from kafka_log.segment.reference import header_of
@@ -230,7 +234,7 @@ class HeaderReader(SegmentReader):
 
 
 def _size_of(path: Path) -> int:
-    """Return the size of a file in bytes, 0 if the system does not tell."""
+    """Return the size of a file in bytes; 0 if the system cannot tell."""
     try:
         return path.stat().st_size
     except OSError:
@@ -238,8 +242,9 @@ def _size_of(path: Path) -> int:
 
 
 def last_offset_at(path: Path, position: int, stated: int) -> int:
-    """Return the largest offset of the records in the batch at byte ``position``, for a header that
-    contradicts itself; ``stated``, the last offset of the header, if no record can be read.
+    """Return the largest offset of the records in the batch at byte ``position``, read under the
+    policy ``kafka``. Return ``stated`` if no record can be read. Raise FileNotFoundError if the
+    file does not exist.
     """
     batch = next(iter(SegmentReader(path, start=position)), None)
     records = [] if batch is None else batch.records
@@ -247,7 +252,10 @@ def last_offset_at(path: Path, position: int, stated: int) -> int:
 
 
 def damage(batch: Batch) -> list[CodecError]:
-    """Return the errors for which a consumer rejects a batch: wrong checksums and unreadable parts. An empty list means no damage."""
+    """Return the errors for which a consumer rejects a batch: its wrong checksum, those of messages
+    in a valid wrapper, and parts that cannot be read. Return ``[]`` if there are none. Findings
+    that Kafka tolerates are not damage.
+    """
     inner = (
         [r.crc_error for r in batch.records if r.crc_error is not None] if batch.is_valid else []
     )

@@ -43,8 +43,10 @@ def construct_engine(
     with_records: bool,
     check_rules: bool = False,
 ) -> Batch:
-    """Decode the entry ``data``, which begins at ``position`` of ``file``. Raise CodecError for the
-    first problem under ``strict``; under other policies if the header cannot be read.
+    """Return the entry (record batch or legacy message) with the bytes ``data``, which begin at
+    ``position`` of ``file``, as a Batch. Raise CodecError for the first problem under ``strict``;
+    under other policies only if the header cannot be read. Other problems are in the batch, with
+    the records before them.
 
     Args:
         data: All bytes of the entry.
@@ -96,8 +98,8 @@ def construct_engine(
 
 def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
     """Return the entry of ``size`` bytes that begins with ``data``, by its header alone:
-    unverified, and without records. Return None for an unknown magic byte, and for an entry that is
-    too short for its header.
+    unverified, and without records. Return None if the magic byte is unknown, the header is
+    incomplete, or the entry is no batch. Raise CodecError if ``data`` ends before the magic byte.
     """
     source = Source(
         data, Session(strict=False, file=file), end=min(len(data), size), origin=position
@@ -109,7 +111,9 @@ def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
 
 
 def _header(layout: Layout, source: Source, place: Place) -> Batch | None:
-    """Return the batch of a header that ``source`` has, None if the header is incomplete or the entry is no batch."""
+    """Return the batch that the header at the head of ``source`` describes, unverified and without
+    records. Return None if the header is incomplete, or the entry is no batch.
+    """
     try:
         row = _HEADER.row(layout, source, place)
     except TruncatedError:
@@ -123,9 +127,9 @@ def _header(layout: Layout, source: Source, place: Place) -> Batch | None:
 
 
 def plain_batches(data: memoryview, position: int) -> Generator[Batch, None, int]:
-    """Yield undamaged batches without their records from ``data``, which begins at byte
-    ``position`` of a file. Return 0 at the first batch that :func:`construct_engine` must read, and
-    at an incomplete batch the number of bytes that it needs.
+    """Yield undamaged batches, without records but with verified checksums, from ``data``, which
+    begins at byte ``position`` of a file. Return 0 at the first one that is damaged or unusual,
+    else the number of bytes that the next batch needs (of its header, if that is incomplete).
     """
     at, size = 0, len(data)
     while size - at >= HEADER_START:
@@ -161,11 +165,9 @@ def _header_places(layout: Layout) -> list[tuple[int, int]]:
 def _batch_of_incomplete_header(
     layout: Layout, data: bytes, place: Place, error: CodecError, session: Session
 ) -> Batch:
-    """Return an entry that ends within its header as an invalid batch with the header fields that
-    are complete, since Apache Kafka's reader continues after it. Raise ``error`` if no header can
-    be read.
-
-    Missing values are -1.
+    """Return an entry that ends within its header as an invalid batch with one problem; fields that
+    are missing are -1. Kafka's reader continues after such an entry. Raise ``error`` if not even
+    that header can be read.
     """
     whole = max(end for _, end in _header_places(layout) if end <= len(data))
     padded = data[:whole].ljust(_header_size(layout), b"\xff")
@@ -181,8 +183,9 @@ def _batch_of_incomplete_header(
 
 
 def _head(layout: Layout, opened: Opened) -> Case | None:
-    """Return the case of the view ``batches`` for an opened entry; None if there is none. Raise the
-    error of the entry if it lies in the header.
+    """Return the case of the view ``batches`` (which fields become which columns) for an opened
+    entry. Return None if there is none. Raise the error of the entry if a header field is missing
+    because of it.
     """
     for case in BATCHES.cases:
         if case.layout is layout:
@@ -196,7 +199,9 @@ def _head(layout: Layout, opened: Opened) -> Case | None:
 
 
 def _batch(case: Case, entry: Any, place: Place) -> Batch:
-    """Return the batch that a header describes."""
+    """Return a Batch with the columns that ``case`` takes from the header fields ``entry``, without
+    records and problems.
+    """
     _, values, more = _HEADS[case]
     batch = Batch(*[value(entry, None, place) for value in values])
     batch.says_base_offset = batch.base_offset is not None
@@ -206,7 +211,9 @@ def _batch(case: Case, entry: Any, place: Place) -> Batch:
 
 
 def _unknown_codec(batch: Batch, case: Case, session: Session) -> list[Problem]:
-    """Return a list with the problem that the codec number is unknown, empty if it is known."""
+    """Return a list with a Problem at ``compression`` if the codec number of the batch is unknown.
+    Return ``[]`` if it is known.
+    """
     if batch.compression is not None:
         return []
     paths = case.columns["codec"].paths
@@ -224,8 +231,8 @@ def _read_records(
     place: Place,
     problems: list[Problem],
 ) -> list[Problem]:
-    """Add the readable records to ``batch``. Return ``problems`` with the problem that ended
-    reading, if any. Raise CodecError for the first problem in a strict session.
+    """Append the readable records to ``batch``. Return ``problems`` with that of the error that
+    ended reading, if there was one. Raise CodecError for the first error in a strict session.
     """
     case = RECORDS.case(layout, opened.fields)
     if case is None:
@@ -273,10 +280,10 @@ def _add_records(
     session: Session,
     place: Place,
 ) -> None:
-    """Append ``items``, pairs of an element and its checksum error, to ``batch`` as records. Raise
-    CodecError if the iterator fails at an element.
-
-    The first element sets the base offset of the batch if its header does not state one.
+    """Append a record to ``batch`` for each of ``items``, pairs of an element and its checksum
+    error or None; control records are parsed. Raise CodecError if the iterator does, and in a
+    strict session if a control record does not parse. The first element sets a base offset that the
+    header lacks.
     """
     values, more = _ROWS[case]
     records = batch.records
@@ -290,8 +297,8 @@ def _add_records(
 
 
 def _with_control(record: Record, session: Session, place: Place) -> Record:
-    """Return a control record with its parsed key and value in ``control``. Raise CodecError in a
-    strict session if they do not parse.
+    """Return a copy of a control record with its parsed key and value in ``control``. If they do
+    not parse, raise CodecError in a strict session; else ``control`` has the error.
     """
     control = read_control(
         record.key,
@@ -306,8 +313,8 @@ def _with_control(record: Record, session: Session, place: Place) -> Record:
 def _with_checksum_errors(
     items: Iterator[Any], session: Session
 ) -> Iterator[tuple[Any, CodecError | None]]:
-    """Yield each element with the error of its own checksum, None if that is valid. Raise what the
-    iterator raises.
+    """Yield each of ``items`` with the ChecksumError that reading it added to the findings, None if
+    it added none. Errors that the iterator raises are let through.
     """
     findings = session.findings
     noticed = len(findings)

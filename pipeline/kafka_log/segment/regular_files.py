@@ -24,9 +24,9 @@ _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 
 
 def kind_of(path: Path) -> str | None:
-    """Return a description of a path that is no regular file, such as ``a FIFO`` or ``a dangling link``.
-
-    None for a regular file, and if nothing lies at the path.
+    """Return a description of a path that is no regular file, such as ``a FIFO``, ``a directory``
+    or ``a dangling link``. Return None for a regular file, if nothing lies at the path, and if the
+    system cannot tell.
     """
     if is_url(path):
         return "a directory" if path.is_dir() else None
@@ -51,7 +51,9 @@ def open_regular(path: Path, buffering: int = 0) -> Any:
 
 
 def _open_descriptor(name: str, flags: int) -> int:
-    """Return a file descriptor of a regular file or directory. Raises OSError for other kinds."""
+    """Open a file without blocking, and return its descriptor, also for a directory, which Python
+    refuses later. Raise OSError for a FIFO, a socket or a device, and if the system cannot open it.
+    """
     number = os.open(name, flags | _AT_ONCE)
     mode = os.fstat(number).st_mode
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # Python refuses directories

@@ -24,7 +24,11 @@ class RemoteError(OSError):
 
 
 def as_os_error(error: Exception, url: str, options: Mapping[str, Any]) -> OSError:
-    """Return an exception of a store's library as an OSError that names the URL, without the secrets in ``options``."""
+    """Return an exception of a store's library, without raising it, as an OSError that names the
+    URL: FileNotFoundError and PermissionError stay such, a RemoteError is returned itself, others
+    become a RemoteError. Values of ``options`` that may be secret are replaced by ``***``, and the
+    text is cut to 300 characters.
+    """
     if isinstance(error, RemoteError):
         return error
     if isinstance(error, FileNotFoundError):
@@ -40,9 +44,9 @@ def as_os_error(error: Exception, url: str, options: Mapping[str, Any]) -> OSErr
 
 
 def _secrets(options: Any, name: str = "") -> list[str]:
-    """Return the strings in nested storage options that must not be shown, including the parts of connection strings.
-
-    Strings of at most 3 characters, and values of options that hold no secret by their name, are left out.
+    """Return the strings in nested storage options that must not be shown, with the parts of
+    connection strings. Left out are strings of at most 3 characters, and options whose name says
+    that they are no secret, such as ``region``.
     """
     if isinstance(options, Mapping):
         return [s for key, value in options.items() for s in _secrets(value, str(key).lower())]

@@ -86,7 +86,10 @@ class RemoteFile(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Read bytes at the position into ``buffer``, at most to the end of a block. Return their number, 0 at the end of the file."""
+        """Read bytes at the position into ``buffer``, at most to the end of a block, and move
+        behind them. Return their number, 0 at the end of the file. Raise OSError if the store
+        cannot read them.
+        """
         view = memoryview(buffer).cast("B")
         if self._position >= self.size or not view:
             return 0
@@ -98,7 +101,9 @@ class RemoteFile(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        """Close the file, and cancel the request of the next block."""
+        """Close the file, after canceling or awaiting the request of the next block. Do nothing if
+        it is closed already.
+        """
         if not self.closed:
             self._drop_ahead()
             if self._executor is not None:
@@ -108,10 +113,10 @@ class RemoteFile(io.RawIOBase):
         super().close()
 
     def _block_at(self, position: int, wanted: int) -> Block:
-        """Return the block that holds the byte at ``position``, from memory or from the store.
-        Raise OSError if the bytes cannot be read.
-
-        ``wanted`` bytes are requested at least, up to BLOCK.
+        """Return the block with the byte at ``position``: the current one, the one requested ahead,
+        or a new one of at least ``wanted`` bytes (at most 4 MiB). In sequential reads request the
+        next one ahead. Raise OSError if the store cannot read it; again, without a request, for
+        bytes that failed before.
         """
         if self._block.start <= position < self._block.end:
             return self._block
@@ -141,7 +146,9 @@ class RemoteFile(io.RawIOBase):
         return self._block
 
     def _finish_ahead(self) -> Block:
-        """Return the block that was requested ahead. Wait for it if needed."""
+        """Return the block that was requested ahead; wait for it if needed. If that request failed,
+        request it once more. Raise OSError if it fails again.
+        """
         assert self._ahead is not None
         start, end, future = self._ahead
         self._ahead = None
@@ -152,8 +159,9 @@ class RemoteFile(io.RawIOBase):
         return self._complete_block(start, end, data)
 
     def _fetch_block(self, start: int, length: int) -> Block:
-        """Return a block of ``length`` bytes from byte ``start`` on, or of the rest of its sector
-        if they cannot be read. Raise OSError if these cannot be read either.
+        """Return a block of up to ``length`` bytes from byte ``start`` on; if that fails, only the
+        rest of its 1 MiB sector. Raise OSError if that fails too, or the store refuses or no longer
+        has the file; the bytes are then remembered as unreadable.
         """
         end, of_sector = self._end(start, length), start - start % SECTOR + SECTOR
         try:
@@ -169,8 +177,8 @@ class RemoteFile(io.RawIOBase):
             raise why from error
 
     def _complete_block(self, start: int, end: int, data: bytes) -> Block:
-        """Return the bytes ``start`` to ``end`` (excluded) as a block. Raise OSError if ``data``
-        has another length.
+        """Return ``data`` as the block of bytes ``start`` to ``end`` (excluded), and reset the
+        count of failures. Raise OSError if ``data`` has another length.
         """
         if len(data) != end - start:  # more of them are an error's text that was taken for bytes
             raise OSError(
@@ -180,7 +188,9 @@ class RemoteFile(io.RawIOBase):
         return Block(start, data)
 
     def _look_ahead(self) -> None:
-        """Request the block after the current one in a thread of its own."""
+        """Request the block after the current one in a thread. Do nothing at the end of the file,
+        or if the next bytes are known to be unreadable.
+        """
         start = self._block.end
         end = self._end(start, self._step)
         if end <= start:
@@ -200,7 +210,9 @@ class RemoteFile(io.RawIOBase):
         self._ahead = None
 
     def _fetch(self, start: int, end: int) -> bytes:
-        """Return the bytes ``start`` to ``end`` of the file, fewer if it ends before."""
+        """Return the bytes ``start`` to ``end`` (excluded) of the file, fewer if it ends before.
+        Errors of the store's library are let through as they are.
+        """
         self._file.seek(start)
         parts = []
         while start < end:

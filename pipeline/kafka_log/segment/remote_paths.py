@@ -115,7 +115,7 @@ class RemotePath(os.PathLike[str]):
 
     @property
     def parent(self) -> RemotePath:
-        """The directory of the path; the path itself at the top."""
+        """Return the directory of the path. Return the path itself at the top, the bucket or host."""
         if self._above is None:
             if "/" not in self._rest:
                 return self
@@ -155,8 +155,9 @@ class RemotePath(os.PathLike[str]):
     # ------------------------------------------------------------ what is there
 
     def store(self) -> tuple[Any, str]:
-        """Return the file system object of fsspec, and the path in its syntax. Raise OSError if a
-        package for the store is missing, or its library refuses the URL.
+        """Return the file system object of fsspec, and the path in its syntax. Raise RemoteError,
+        an OSError, if a package for the store is missing; OSError without secrets if its library
+        refuses the URL or the options.
         """
         try:
             store, place = fsspec.core.url_to_fs(self._url, **self.storage_options)
@@ -173,7 +174,9 @@ class RemotePath(os.PathLike[str]):
         return store, place
 
     def _needs(self, error: Exception) -> RemoteError:
-        """Return the error that the package for this store is missing, with advice to install it."""
+        """Return, without raising it, a RemoteError that says which package for this store to
+        install; with the text of ``error`` if no package is known.
+        """
         scheme = self._scheme.partition("::")[0].lower()
         known = known_implementations.get(scheme, {})
         package = _PACKAGES.get(scheme) or str(known.get("class", "")).partition(".")[0]
@@ -198,9 +201,9 @@ class RemotePath(os.PathLike[str]):
         return (child for child in self.iterdir() if wanted.fullmatch(child.name))
 
     def matches(self) -> list[RemotePath]:
-        """Return the paths that match this path as a pattern (:mod:`kafka_log.segment.globs`),
-        sorted; this path itself if it is no pattern. Raise PatternError if the pattern is
-        incomplete.
+        """Return the existing paths that match this path as a pattern (``*``, ``?``, ``[a]``,
+        ``{a,b}``), sorted. Return ``[self]``, existing or not, if it is no pattern. Raise
+        PatternError if the pattern is incomplete; OSError if the store cannot be asked.
         """
         top, _, rest = self._rest.partition("/")
         return (
@@ -210,8 +213,9 @@ class RemotePath(os.PathLike[str]):
         )
 
     def stat(self) -> Info:
-        """Return the size in bytes and the time of modification of the file. Raise
-        FileNotFoundError if it does not exist; OSError if the store cannot be asked.
+        """Return kind, size in bytes and modification time of the path, from a cached listing if
+        there is one. Raise FileNotFoundError if nothing lies there; OSError if the store cannot be
+        asked.
         """
         found = self._lookup()
         if found is None:
@@ -239,8 +243,9 @@ class RemotePath(os.PathLike[str]):
         return False
 
     def open(self, mode: str = "rb", buffering: int = -1) -> BinaryIO:
-        """Open the file for reading. Raise OSError if there is no file, or the store refuses it. A
-        mode other than ``rb`` is a RemoteError.
+        """Open the file for reading, and return it, unbuffered if ``buffering`` is 0. Raise
+        FileNotFoundError if there is none; RemoteError, an OSError, for another mode than ``rb``;
+        OSError if the store refuses it.
         """
         if mode != "rb":
             raise RemoteError(errno.EROFS, "it is read-only", self._url)
@@ -264,8 +269,9 @@ class RemotePath(os.PathLike[str]):
         return self._info is None and above is not None and above._listing is not None
 
     def _lookup(self) -> Info | None:
-        """Return the store's entry for the path; None if it does not exist. A found entry is
-        cached. Raise OSError if the store cannot be asked.
+        """Return kind, size and time of the path, cached after the first request. Return None if it
+        does not exist; a cached listing of its directory is enough to know that. Raise OSError if
+        the store cannot be asked.
         """
         if self._info is None and not self._is_missing():
             store, place = self.store()
@@ -278,8 +284,9 @@ class RemotePath(os.PathLike[str]):
         return self._info
 
     def _list_entries(self) -> dict[str, Info]:
-        """Return the entries of the directory by name, sorted. The store is asked once. Raise
-        OSError if the store cannot be asked.
+        """Return kind, size and time of each entry of the directory by name, sorted. The store is
+        asked once, past its own cache. Raise OSError if the store cannot be asked or does not know
+        the directory.
         """
         if self._listing is None:
             store, place = self.store()
@@ -312,7 +319,9 @@ def _info(entry: Mapping[str, Any]) -> Info:
 
 
 def _nanoseconds(entry: Mapping[str, Any]) -> int:
-    """Return the modification time of an entry of fsspec in nanoseconds since 1970, 0 if it has none that can be read."""
+    """Return the modification time of an entry of fsspec in nanoseconds since 1970, whatever key
+    and form it has. Return 0 if there is none, or its text is no ISO time.
+    """
     for name in _MILLISECONDS:
         if entry.get(name) is not None:
             return int(entry[name]) * 1_000_000

@@ -25,11 +25,10 @@ Read = Callable[[int, int], bytes]
 def find_entry(
     read: Read, start: int, size: int, file: str, after: int | None
 ) -> tuple[int, int] | None:
-    """Return the byte position and first offset of the first valid entry at or after ``start``;
-    None if there is none.
-
-    An entry is valid if its checksum is, and its offset is larger than ``after``, the last offset known before. The search
-    ends at ``size``, or when WORK_PER_BYTE is used up.
+    """Return (byte position, first offset) of the first valid entry (record batch or legacy
+    message) at or after ``start``: its checksum is valid, and its offset above ``after`` (None:
+    any). Return None if there is none before ``size``, or after checksums over 16 times the bytes
+    searched.
     """
     offsets = HeaderColumns(("base_offset", "last_offset"), file)
     budget = [WORK_PER_BYTE * (size - start) + CHUNK]
@@ -50,8 +49,9 @@ def find_entry(
 def base_offset_at(
     read: Read, position: int, size: int, file: str, after: int | None
 ) -> int | None:
-    """Return the first offset of the entry at byte ``position``; None if no valid entry begins
-    there.
+    """Return the first offset of the entry (record batch or legacy message) at byte ``position``;
+    for a compressed legacy message its last one. Return None if no valid entry begins there, or its
+    offset is not above ``after`` (None: any).
     """
     offsets = HeaderColumns(("base_offset", "last_offset"), file)
     head = read(position, HEADER_BYTES)
@@ -61,8 +61,9 @@ def base_offset_at(
 def next_base_offset(
     read: Read, position: int, size: int, file: str, after: int | None
 ) -> int | None:
-    """Return the first offset of the entry that follows the one at byte ``position``; None if no
-    valid entry follows it. Raise ParseError if the entry at ``position`` has no possible length.
+    """Return the first offset of the entry right after the one at byte ``position``. Return None if
+    the file ends there, no valid entry follows, or its offset is not above ``after`` (None: any).
+    Raise ParseError if the entry at ``position`` has no possible length.
     """
     end = position + framing.frame_of(read(position, HEADER_BYTES), position, file).size
     return base_offset_at(read, end, size, file, after) if end < size else None
@@ -71,9 +72,9 @@ def next_base_offset(
 def headers_between(
     read: Read, start: int, last: int, file: str
 ) -> Iterator[tuple[int, int | None, int]]:
-    """Yield byte position, first offset (None if only the records state it) and last offset of the
-    entries from position ``start`` to ``last``, both included, by their headers. End early, without
-    an error, if the headers do not lead to ``last``.
+    """Yield (byte position, first offset, last offset) of the entries from position ``start`` to
+    ``last`` (included), by their headers, unverified. The first offset is None for a compressed
+    legacy message. End early, without an error, at a header that is invalid.
     """
     offsets = HeaderColumns(("base_offset", "last_offset"), file)
     position = start
@@ -87,8 +88,9 @@ def headers_between(
 
 
 def _header_pattern() -> re.Pattern[bytes]:
-    """Return a regular expression for the first bytes of an entry: a length above 0 and a known
-    magic byte. Raise TypeError if a generated layout has no length at a fixed place.
+    """Return a regular expression, a look-ahead, for the first bytes of an entry: a length that is
+    not 0 and, if signed, not negative, and a known magic byte. Raise TypeError if a generated
+    layout has no length at a fixed place.
 
     It is a look-ahead, so that matches may overlap.
     """
@@ -104,7 +106,10 @@ def _header_pattern() -> re.Pattern[bytes]:
 
 
 def _pattern(length: Length, values: list[int]) -> bytes:
-    """Return the pattern of the header of layouts whose length field is ``length``, for these magic bytes."""
+    """Return the regular expression, as bytes, for the first bytes of entries with one of the magic
+    bytes ``values`` and with a length field as ``length`` that is not 0 and, if signed, not
+    negative.
+    """
     digits = [b"[\\x00-\\x7f]" if length.signed else b".", *[b"."] * (length.size - 1)]
     number = b"".join(digits if length.endian == "big" else reversed(digits))
     known = [re.escape(LOG_ENTRY.codec.write(value, None, Session())) for value in values]
@@ -131,10 +136,10 @@ def _base_offset(
     after: int | None,
     budget: list[int],
 ) -> int | None:
-    """Return the first offset of the entry that begins with ``head``; None if the entry is invalid,
-    its offset is not above ``after``, or it is larger than the ``budget`` of bytes left to verify.
-
-    The size of an entry whose checksum is verified is taken from ``budget``.
+    """Return the first offset (of a compressed legacy message the last) of the entry that begins
+    with ``head``. Return None if it is invalid or cut off, its offset is negative or not above
+    ``after``, or its size exceeds ``budget[0]``; the size of each entry that is verified is taken
+    from that.
     """
     if len(head) < framing.HEADER_START:
         return None

@@ -23,7 +23,9 @@ class DamageColumn:
 
 
 def crc_ok(batch: Batch, record: Record | None) -> bool | None:
-    """Return whether the checksums over a record are valid, None if bytes that they cover are missing."""
+    """Return True if the checksums over a record (its own and that of its batch) are valid, and
+    False if one is wrong. Return None if its batch could not be verified, since bytes are missing.
+    """
     if record is not None and record.crc_error is not None:
         return False
     if batch.is_valid:
@@ -32,7 +34,9 @@ def crc_ok(batch: Batch, record: Record | None) -> bool | None:
 
 
 def damage(batch: Batch, record: Record | None) -> str | None:
-    """Return the damage of a record and its batch as one line, None if there is none."""
+    """Return the errors of a record and its batch, joined by ``; `` in one line. Return None if
+    there are none.
+    """
     wrong = batch_damage(batch)
     if record is not None and record.crc_error is not None and record.crc_error not in wrong:
         wrong = [record.crc_error, *wrong]

@@ -42,7 +42,10 @@ class RowMasks:
         return self.selection.columns()
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of ``batch`` that are selected."""
+        """Return the rows of ``batch`` (columns of the view ``records``) that the selection
+        selects: by offset, timestamp, control records, producer, aborted transactions, key and
+        record headers. The ends of ranges are excluded. It may be ``batch`` itself.
+        """
         ranges = ("offset", self.selection.offsets), ("timestamp", self.selection.timestamps)
         for name, (low, high) in ranges:
             if (low, high) == EVERYTHING or not batch.num_rows:
@@ -58,7 +61,11 @@ class RowMasks:
         return self._with_selected_content(self._without_unselected(batch))
 
     def may_have(self, headers: pa.RecordBatch) -> Any:
-        """Return which batches may hold a selected record, as a mask, by HEADERS of the view batches."""
+        """Return the mask of batches that may hold a selected record, by their headers: offset
+        range, start of the time range, producers and aborted transactions. Offsets or times that a
+        header does not state exclude nothing; without a base offset in its header, a batch is
+        always in the mask.
+        """
         (low, high), (begin, _) = self.selection.offsets, self.selection.timestamps
         bases, bounds = headers.column("base_offset"), headers.column("offset_bound")
         says_all = numbers_of(bases.is_valid()) & numbers_of(bounds.is_valid())
@@ -80,15 +87,19 @@ class RowMasks:
         return ~(out & numbers_of(bases.is_valid()))
 
     def is_after(self, headers: pa.RecordBatch) -> Any:
-        """Return which batches lie at or after the end of the offset range by their headers, as a mask."""
+        """Return the mask of batches whose base offset is at or after the end of the offset range.
+        It is all False without such an end; a batch without a base offset in its header is not in
+        it.
+        """
         high = self.selection.offsets[1]
         if high is None:
             return np.zeros(headers.num_rows, bool)
         return ~is_below(headers.column("base_offset"), high, True)
 
     def _without_unselected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows that the selection keeps of control records, producers and aborted
-        transactions.
+        """Return the rows that the selection keeps: without control records unless they are wanted,
+        of wanted producers only, and without data of aborted transactions. It is ``batch`` itself
+        if all are kept.
         """
         keep = None
         if not self.selection.control_records and batch.column("is_control").true_count:
@@ -105,7 +116,9 @@ class RowMasks:
         return batch if keep is None or keep.all() else batch.filter(pa.array(keep))
 
     def _with_selected_content(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows with selected keys and record headers."""
+        """Return the rows whose key is one of the wanted ones and that have all wanted record
+        headers; ``batch`` itself if the selection asks for neither.
+        """
         if self._keys is None and not self.selection.headers:
             return batch
         import pyarrow.compute as pc  # takes 30 ms: not for other scans
@@ -126,7 +139,11 @@ class HeaderMasks(RowMasks):
         return HEADERS if self.selection.skips else ()
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batches of ``batch`` that may hold selected records, by offset range, time range and producer."""
+        """Return the rows of ``batch``, one for each batch header, whose batch may hold selected
+        records, by offset range, time range (both ends) and producers. Values that a header does
+        not state exclude nothing. It is ``batch`` itself if the selection has none of these, nor
+        aborted transactions.
+        """
         if not self.selection.skips or not batch.num_rows:
             return batch
         (low, high), (begin, end) = self.selection.offsets, self.selection.timestamps
@@ -148,8 +165,8 @@ class HeaderMasks(RowMasks):
 
 
 def is_below(column: pa.Array, bound: int, unknown: bool = False) -> Any:
-    """Return a mask of the numbers that are below ``bound``; null, which stands for what headers do
-    not state, counts as ``unknown``.
+    """Return a mask of the numbers or timestamps of a column that are below ``bound`` (excluded).
+    For null, which stands for what a header does not state, the mask has ``unknown``.
     """
     import pyarrow.compute as pc
 
@@ -170,7 +187,9 @@ class AbortedSpans:
         self._producers = np.array(list(self._ends), np.int64)
 
     def mask(self, producers: Any, offsets: Any) -> Any:
-        """Return the mask of rows that belong to aborted transactions, by their producers and offsets."""
+        """Return the mask of rows whose producer id has an aborted transaction around their offset,
+        first and last offset included. Whether a row is transactional is not checked.
+        """
         out = np.zeros(len(producers), bool)
         for producer in np.intersect1d(producers, self._producers).tolist():
             rows = np.flatnonzero(producers == producer)
@@ -186,7 +205,9 @@ def _keys(keys: Any) -> pa.Array:
 
 
 def _with_header(column: pa.Array, wanted: Header) -> Any:
-    """Return the mask of rows that have a record header with a name, and with a value if ``wanted`` has one."""
+    """Return the mask of rows that have a record header called ``wanted``; if that is a pair (name,
+    value), with this value too (None: null).
+    """
     import pyarrow.compute as pc
 
     offsets = column.offsets.to_numpy()

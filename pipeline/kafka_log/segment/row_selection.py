@@ -31,7 +31,9 @@ class Aborted:
         return bool(self.by_producer)
 
     def limit_to_offsets(self, first: int, end: int) -> Aborted:
-        """Return the transactions that may have records from offset ``first`` to ``end`` (excluded)."""
+        """Return a new Aborted with the transactions that overlap the offsets ``first`` to ``end``
+        (excluded).
+        """
         return Aborted(
             (producer, begin, last)
             for producer, ranges in self.by_producer.items()
@@ -45,7 +47,10 @@ class Aborted:
     __hash__ = None  # type: ignore[assignment]
 
     def has(self, producer: int, offset: int) -> bool:
-        """Return whether a record of a transaction at ``offset`` by ``producer`` was aborted."""
+        """Return whether ``offset`` lies in an aborted transaction of ``producer``, first and last
+        offset included. Return False for a producer without any. Whether the record is
+        transactional is for the caller to check.
+        """
         ranges = self.by_producer.get(producer)
         if ranges is None:
             return False
@@ -76,7 +81,9 @@ class RowSelection:
     producers: Sequence[int] | None = None
 
     def columns(self) -> tuple[str, ...]:
-        """Return the columns of the view records that the filter needs."""
+        """Return the names of the columns of the view ``records`` that are needed to filter rows by
+        this selection, without duplicates; ``()`` if it selects all.
+        """
         wanted = ["offset"] if self.offsets != EVERYTHING else []
         wanted += ["timestamp"] if self.timestamps != EVERYTHING else []
         wanted += [] if self.control_records else ["is_control"]
@@ -94,9 +101,9 @@ class RowSelection:
         return by_range or self.producers is not None or bool(self.aborted)
 
     def may_have(self, header: Batch) -> bool:
-        """Return whether a batch may hold a selected record, by its header alone.
-
-        A header that contradicts itself rules nothing out: its bounds are None.
+        """Return whether a batch may hold a selected record, by its header alone: its producer,
+        offsets, max timestamp and aborted transactions. Return True if the header does not state a
+        base offset; bounds that it contradicts rule nothing out.
         """
         from kafka_log.segment.row_values import bounds_of  # not for other scans
 

@@ -28,7 +28,9 @@ MORE_OF_RECORD = tuple(name for name in _RECORDS if name not in OF_RECORD + OF_B
 
 
 def _of_record(name: str) -> Value:
-    """Return the function that takes a column of the view records from a batch and its record."""
+    """Return a function (batch, record) that returns the value of a column of the view ``records``:
+    from the record if that has it, else from the batch.
+    """
     if name in MORE_OF_RECORD:
         at = MORE_OF_RECORD.index(name)
         return lambda batch, record: record.more[at]
@@ -39,7 +41,9 @@ def _of_record(name: str) -> Value:
 
 
 def _of_batch(name: str) -> Value:
-    """Return the function that takes a column of the view batches from a batch; it ignores its second argument."""
+    """Return a function (batch, record) that returns the value of a column of the view ``batches``
+    from the batch, and ignores the record.
+    """
     if name in MORE_OF_BATCH:
         at = MORE_OF_BATCH.index(name)
         return lambda batch, record: batch.more[at]

@@ -16,7 +16,9 @@ Read = Callable[[int, int], bytes]
 
 
 def read_frame(read: Read, position: int, file: str) -> Frame | None:
-    """Return the frame of the entry at ``position``, None if the file ends before its first bytes or they cannot be a frame."""
+    """Return layout, magic byte and size of the entry at ``position``. Return None if fewer bytes
+    than a frame takes are left, or the stored length is impossible.
+    """
     head = read(position, HEADER_START)
     if len(head) < HEADER_START:
         return None
@@ -29,11 +31,11 @@ def read_frame(read: Read, position: int, file: str) -> Frame | None:
 def parse_incomplete(
     data: bytes, frame: Frame | None, error: CodecError, parse: Callable[[bytes], Batch]
 ) -> Batch | None:
-    """Return the batch whose first bytes are ``data``, with the records that are complete; None if
-    no record is.
+    """Return the batch whose first bytes are ``data``, with its complete records, parsed as if its
+    length were that of ``data``; ``error`` becomes its first problem. Return None if ``frame`` is
+    None, ``data`` has no more than a header's start, the batch does not parse, or it has no record.
 
-    It is parsed as if its length were that of ``data``; ``error`` becomes its first problem. A wrong checksum is no finding, as
-    bytes that it covers are missing.
+    A wrong checksum is no finding, as bytes that it covers are missing.
     """
     length = None if frame is None else frame.layout.length
     if length is None or len(data) <= HEADER_START:
@@ -71,7 +73,10 @@ def has_more_messages(long: Batch, short: Batch | None) -> bool:
 
 
 def copy_offsets(cut: Batch, whole: Batch) -> None:
-    """Set the offsets of the messages of ``cut``, if they are unknown, to those of the ``whole`` wrapper, if it has as many."""
+    """Replace the records of ``cut``, whose offsets are unknown, by as many of the ``whole``
+    wrapper, which has the offsets, and drop the problem. Do nothing if they are known, or ``whole``
+    has fewer records.
+    """
     if any(problem.at == "offsets" for problem in cut.problems) and len(whole.records) >= len(
         cut.records
     ):
@@ -81,10 +86,9 @@ def copy_offsets(cut: Batch, whole: Batch) -> None:
 
 
 def resolve_offsets(batch: Batch, after: int | None) -> None:
-    """Renumber the records of a batch from ``after`` + 1 on if its problems say that their base
-    offset is lost; remove them if ``after`` is None, or if they would pass the last offset.
-
-    ``after`` is the last offset before the batch. Remove all records if it is None, or if they would go beyond the last offset.
+    """Renumber the records of a batch from ``after`` + 1 on if its problems say that their offsets
+    are lost. Remove all records if ``after`` is None, or they would pass the last offset of the
+    batch. Do nothing if the offsets are known.
     """
     if not batch.records or all(problem.at != "offsets" for problem in batch.problems):
         return

@@ -235,9 +235,10 @@ class Scanner:
                     yield item
 
     def items(self) -> Generator[pa.RecordBatch | Unread | Flagged, None, None]:
-        """Yield selected rows, batches with damage or findings, and places without a readable
-        record, in file order. Raise CodecError for the first damage, after the rows before it,
-        unless damage is kept or dropped.
+        """Yield, in file order, record batches of selected rows, a Flagged for each batch with
+        damage or findings, and an Unread for each place without a readable record. Raise CodecError
+        for the first damage, after the rows before it, unless ``on_damage`` is ``keep`` or
+        ``drop``. Under ``kafka`` end early once the offset range is over.
         """
         pending: list[tuple[Batch, Record | None]] = []
         size = 0
@@ -299,7 +300,10 @@ class Scanner:
     def _split_columns(
         self, columns: Sequence[str] | None
     ) -> tuple[Sequence[str] | None, tuple[str, ...]]:
-        """Split ``columns`` into those of the view, at least one, and damage columns."""
+        """Return the columns of the view and the damage columns (``crc_ok``, ``damage``) among
+        ``columns``. If no column of the view is asked for, its first one is taken. Return
+        ``columns`` unchanged and ``()`` if it is None, or rows are batches.
+        """
         if columns is None or not self.kind.has_records:
             return columns, ()
         of_damage = tuple(name for name in columns if name in COLUMNS)
@@ -307,7 +311,9 @@ class Scanner:
         return of_view or [self.kind.view.columns[0].name], of_damage
 
     def _with_damage_fields(self, schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-        """Return the schema with the damage columns, in the order of ``columns``."""
+        """Return the schema with the fields of damage columns added, in the order of ``columns``;
+        the schema itself if there are none.
+        """
         if columns is None or not self.damage_columns:
             return schema
         fields = {
@@ -317,14 +323,18 @@ class Scanner:
         return pa.schema([fields[name] for name in columns])
 
     def _with_good_damage(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows that the kernels read with damage columns, which say that nothing is wrong."""
+        """Return ``batch`` with the damage columns that were asked for, with the values of
+        undamaged rows: ``crc_ok`` True and ``damage`` null.
+        """
         for name in self.damage_columns:
             value = pa.scalar(COLUMNS[name].good, COLUMNS[name].field.type)
             batch = batch.append_column(COLUMNS[name].field, pa.repeat(value, batch.num_rows))
         return batch
 
     def _source(self) -> Source | None:
-        """Return the decoder of chunks, or None if the reference codecs read the whole file."""
+        """Return the decoder of chunks; one that skips batches without selected rows if headers can
+        tell. Return None if the reference codecs read the whole file.
+        """
         if self.kernels is None:
             return None
         decoder = Decoder(
@@ -341,7 +351,9 @@ class Scanner:
         return self._skipping
 
     def _make_loader(self, file: FileIO, size: int) -> Loader:
-        """Return the loader of chunks: of whole bytes for records, of headers alone for batches."""
+        """Return the loader of chunks: of all bytes for records, of headers alone for batches; with
+        ``mmap``, for batches of a local file, one that maps the file.
+        """
         if self.kind.has_records:
             return WholeBytes(file, self.chunk_bytes)
         from kafka_log.segment.header_loading import MappedHeaders, ReadHeaders
@@ -351,15 +363,19 @@ class Scanner:
         return ReadHeaders(file, self.chunk_bytes, getattr(self.kernels, "JIT", False))
 
     def _unread(self, batch: Batch, wrong: Sequence[CodecError]) -> Iterator[Unread]:
-        """Yield an Unread if damage is kept, no record of a damaged batch could be read, and its records may be selected."""
+        """Yield one Unread for a damaged batch without any readable record. Yield nothing if damage
+        is dropped, the batch has records or no damage, rows are batches, or it holds control
+        records that are not selected.
+        """
         if not wrong or self.drop or not self.kind.has_records or batch.records:
             return
         if self.selection.control_records or not batch.is_control:
             yield Unread(batch.position, batch, "; ".join(map(str, wrong)))
 
     def _unread_ends(self) -> Iterator[Unread]:
-        """Yield the lost ranges of the file, and its rest if that was not read. Raise the
-        CodecError that ended the pass, unless damage is kept.
+        """Yield an Unread for each lost range of the file, and for its rest if an error ended the
+        pass. Raise that CodecError instead if damage is to be raised. Yield nothing before the pass
+        has ended.
         """
         end = self.reader.end
         if end is None:
@@ -374,7 +390,9 @@ class Scanner:
             yield Unread(end.iterated_bytes, None, f"the rest is not read: {end.error}")
 
     def _offsets_around(self, batch: Batch) -> tuple[int | None, int | None]:
-        """Return the last offset before a flagged batch and the first one after it, None where that is unknown.
+        """Return the last offset before a flagged batch and the first one after it, by its header.
+        If its checksum is wrong, return those of its neighbors under ``salvage``, else (None,
+        None). The former is None if the header does not state a base offset.
 
         The header of a batch with a wrong checksum may be damaged too: only ``salvage`` looks for its neighbors.
         """
@@ -385,7 +403,9 @@ class Scanner:
         return run.around if self.policy is Policy.SALVAGE and run is not None else (None, None)
 
     def _is_after(self, table: pa.RecordBatch) -> bool:
-        """Return whether all batches before the first one that lies after the offset range, as its header says, were read.
+        """Return whether reading has passed the offset range: for batch headers, ``table`` has one
+        at or after its end; for records, the pass has reached the first batch that begins there.
+        Return False if headers are not looked at.
 
         ``table`` has the last rows. Headers of records are read ahead, so that the batch may lie after others that follow the rows.
         """
@@ -400,7 +420,10 @@ class Scanner:
         return self.selection.is_after(batch) and self._is_range_over()
 
     def _is_range_over(self) -> bool:
-        """Return whether no header after the current position leaves open that its batch holds offsets of the range."""
+        """Return whether no batch from the current position on may hold offsets of the range, by
+        the headers. Return False under another policy than ``kafka``, or if the range has no end;
+        True if the pass has ended.
+        """
         high = self.selection.offsets[1]
         if self.policy is not Policy.KAFKA or high is None:
             return False
@@ -424,7 +447,10 @@ class Scanner:
         return [(batch, record) for record in batch.records]
 
     def _tables(self, rows: Sequence[tuple[Batch, Record | None]]) -> Iterator[pa.RecordBatch]:
-        """Yield rows of the reference codecs as Arrow, cut so that 32-bit offsets hold."""
+        """Yield rows that the reference codecs read as record batches, each of at most ``max_rows``
+        rows and about ``max_bytes`` bytes (a single larger row alone). For no rows yield one empty
+        batch.
+        """
         first = held = 0
         for i, (_, record) in enumerate(rows):
             size = 0 if record is None else record_size(record)
@@ -435,7 +461,9 @@ class Scanner:
         yield self._table(rows[first:])
 
     def _table(self, rows: Sequence[tuple[Batch, Record | None]]) -> pa.RecordBatch:
-        """Return rows of the reference codecs as one record batch, with damage columns."""
+        """Return pairs of a Batch and its Record (None: the row is a batch) as one record batch,
+        with the damage columns last.
+        """
         arrays = []
         values = self.kind.values()
         for f in self.decoded:
@@ -460,7 +488,10 @@ def header_scanner(
     mmap: bool = False,
     **options: Unpack[ReadOptions],
 ) -> Scanner:
-    """Return a scanner of the batch headers of a file: nothing is decompressed, and no checksum is verified.
+    """Return a scanner whose rows are the batch headers of a file (columns of the view
+    ``batches``): nothing is decompressed, and no checksum is verified. ``mmap`` maps the file into
+    memory, which is faster, but kills this process if the file is truncated. Raise ValueError as
+    Scanner does.
 
     If batches are large, only their headers are read, each by one call of ``pread``. With ``mmap`` the file is mapped into memory, which is
     several times as fast. But if another process truncates the mapped file, as a broker may do, the system kills this process; without
@@ -492,7 +523,10 @@ class RangeEnd:
         self._next = 0
 
     def is_at(self, position: int) -> bool:
-        """Return whether reading may end at a position, where a batch or nothing begins. Headers of files in a store are not read: True."""
+        """Return whether no batch from byte ``position`` on may hold offsets below the end of the
+        range, by their headers up to the end of the file or the first damage. Return True for a
+        file in a store, whose headers are not read.
+        """
         if getattr(self._path, "is_remote", False):
             return True
         if position <= self._next:
@@ -512,9 +546,9 @@ def first_batch(
     size: int | None = None,
     engine: Engine = "auto",
 ) -> FirstBatch:
-    """Return the first batch from byte ``start`` on, where one begins, that may hold selected records, by the headers.
-
-    No checksum is verified. The search ends at the end of the file or at the first damage.
+    """Return (position, True) of the first batch from byte ``start`` on, where one begins, that may
+    hold selected records, by the headers alone. Return (position, False) if none does before the
+    headers end: at ``stop``, the end of the file, or the first damage. No checksum is verified.
     """
     masks = RowMasks(selection)
     scanner = header_scanner(

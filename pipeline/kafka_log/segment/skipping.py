@@ -41,8 +41,9 @@ class SkippingReader(SegmentReader):
     """Number of batches that were returned without records."""
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
-        """Return the entry at byte ``position``, without records if its valid header shows that
-        none is selected. Raise CodecError if it cannot be read or parsed.
+        """Read the entry at byte ``position``, and return it; without records, and counted in
+        ``skipped``, if its header shows that none is selected and its checksum is valid. Under
+        ``strict`` always read the records. Raise CodecError if it cannot be read or parsed.
         """
         if records and self.selection.skips and self.options.policy is not Policy.STRICT:
             from kafka_log.segment.framing import HEADER_BYTES
@@ -83,9 +84,10 @@ class SkippingDecoder:
         self.nothing = pa.RecordBatch.from_pylist([], schema=decoder.schema)
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """Yield rows of the batches in ``chunk`` that may hold selected rows, empty rows for others, and rejected entries.
-
-        ``position`` is the position of the chunk in the file. Decoding ends early after an entry that a decoder rejects.
+        """Yield, in file order, Rows of the batches in ``chunk`` that may hold selected rows, Rows
+        with an empty batch for those that are only verified, and Rejected for entries that the
+        kernels do not accept. End early after an entry whose decoding stopped. ``position`` is
+        where the chunk begins in the file.
         """
         for item in self.headers.decode(chunk, position):
             if isinstance(item, Rejected):
@@ -118,7 +120,9 @@ class SkippingDecoder:
 
 
 def _with_few(wanted: Any, starts: Any, ends: Any) -> Any:
-    """Return the mask ``wanted`` with short sequences of unwanted batches set too: skipping them does not pay."""
+    """Return the mask ``wanted``, with each run of unwanted batches that has fewer than 128 KiB set
+    to True too, since skipping it does not pay.
+    """
     cuts = np.flatnonzero(np.diff(wanted)) + 1
     first = np.concatenate(([0], cuts))
     after = np.concatenate((cuts, [len(wanted)]))
@@ -132,7 +136,9 @@ def _of_batches(rows: pa.RecordBatch, positions: Any) -> pa.RecordBatch:
 
 
 def part_of(chunk: Chunk, start: int, stop: int) -> Chunk:
-    """Return the bytes ``start`` to ``stop`` of a chunk as a chunk, with the bytes after them as slack."""
+    """Return the bytes ``start`` to ``stop`` (excluded) of a chunk as a new Chunk on the same
+    memory. The bytes after them serve as slack.
+    """
     part = Chunk(0)
     part.array = chunk.array[start : stop + SLACK]
     part.size = part.capacity = stop - start

@@ -26,7 +26,9 @@ Read = Callable[[int, int], bytes]
 
 
 def all_zeros(read: Read, start: int, size: int) -> bool:
-    """Return whether all bytes of a file of ``size`` bytes from ``start`` on are zeros."""
+    """Return whether all bytes from ``start`` to ``size`` (excluded) are zeros; True if there are
+    none.
+    """
     position, step = start, FIRST
     while position < size:
         if read(position, min(step, size - position)).strip(b"\0"):
@@ -37,7 +39,9 @@ def all_zeros(read: Read, start: int, size: int) -> bool:
 
 
 def data_end(read: Read, start: int, size: int) -> int:
-    """Return the position after the last byte from ``start`` on that is not zero; ``start`` if all are zeros."""
+    """Return the position after the last byte from ``start`` to ``size`` (excluded) that is not
+    zero. Return ``start`` if all are zeros.
+    """
     found = start
     for position in range(start, size, CHUNK):
         chunk = read(position, min(CHUNK, size - position)).rstrip(b"\0")
@@ -47,7 +51,10 @@ def data_end(read: Read, start: int, size: int) -> int:
 
 
 def is_unwritten(read: Read, position: int, size: int) -> bool:
-    """Return whether an invalid entry was never written to its end: its last bytes, and all after it, are zeros."""
+    """Return whether the invalid entry at ``position`` was never written to its end: the last 8
+    bytes of its stated size, and all bytes after it up to ``size``, are zeros. An impossible size
+    counts as that of the header's start.
+    """
     from kafka_log.segment import framing  # the codecs: files that end well do not need them
 
     try:

@@ -28,10 +28,10 @@ class RangeError(ValueError):
 
 
 def milliseconds(text: str, now: int | None = None) -> int:
-    """Return a time of the user in milliseconds since 1970. A text without a zone is in UTC. Raise
-    ValueError if the text is no time; RangeError if a number may also be a year, a date or seconds.
-
-    ``now`` is the present in milliseconds, by default that of the clock.
+    """Return a time that a user typed in milliseconds since 1970: ISO 8601 (in UTC without a zone),
+    ``now``, ``-2h`` (ago), or milliseconds. ``now`` replaces the clock. Raise RangeError if a
+    number may also be a year, a date or seconds; ValueError for other text, or a number that is too
+    large.
     """
     text = text.strip()
     if _MILLISECONDS.match(text):
@@ -59,8 +59,9 @@ def present() -> int:
 
 
 def parse_time(name: str, value: Any) -> int | None:
-    """Return a :data:`Time` in milliseconds since 1970; None stays None. Raise ValueError, which
-    names ``name``, if it is no time.
+    """Return milliseconds, a datetime or a text (see :func:`milliseconds`) in milliseconds since
+    1970; None for None. A datetime without a zone is in UTC. Raise ValueError, whose message names
+    ``name``, if it is no time (a bool is none), out of range, or ambiguous.
     """
     if value is None:
         return None
@@ -85,7 +86,9 @@ def _since_1970(when: datetime) -> int:
 
 
 def _other_meaning(digits: str) -> str | None:
-    """Return another likely meaning of a number that would be a time in 1970, such as ``a year``. None if there is none."""
+    """Return what else a number of milliseconds may be: ``a year`` (1900 to 2099), ``seconds`` (10
+    digits) or ``a date`` (YYYYMMDD). Return None if it is none of these.
+    """
     if len(digits) == 4 and digits[:2] in ("19", "20"):
         return "a year"
     if len(digits) == 10 and digits.isdecimal():

@@ -29,9 +29,9 @@ def version_of(magic: int) -> int:
 
 
 def has_field(version: int, column: str) -> bool:
-    """Return whether headers of a version have a field for a column of the view ``batches``.
-
-    Without a field the column has the same value in all batches of the version.
+    """Return whether headers of a version (a magic byte) have a field for a column of the view
+    ``batches``. Return False if the column has the same value in all batches of the version, or its
+    entries are no batches. Raise KeyError for an unknown version or column.
     """
     case = _case(version)
     return case is not None and bool(case.columns[column].paths)
@@ -57,8 +57,9 @@ def checks_magic(version: int) -> bool:
 
 
 def field_of(version: int, column: str) -> str:
-    """Return the path of the field that a column of the view ``batches`` is taken from. Raise
-    ValueError if the column is computed from other than one field.
+    """Return the path of the only field that a column of the view ``batches`` is computed from.
+    Raise ValueError if the column depends on several fields or none, or entries of the version are
+    no batches; KeyError for an unknown version or column.
     """
     case = _case(version)
     paths = () if case is None else case.columns[column].paths
@@ -68,9 +69,9 @@ def field_of(version: int, column: str) -> str:
 
 
 def absent_value(column: str) -> int:
-    """Return the number that says that there is no value, in the field of the newest version that a
-    column of the view ``batches`` is taken from. Raise ValueError if the column is computed from
-    other than one field, or the field always has a value.
+    """Return the number that stands for "no value", such as -1, in the field of the newest version
+    that a column of the view ``batches`` is computed from. Raise ValueError if the field always has
+    a value, or the column depends on several fields or none.
     """
     field = LOG_ENTRY.cases[NEWEST].by_name[field_of(NEWEST, column)]
     if field.absent is None:
@@ -87,7 +88,9 @@ def columns_from(version: int, path: str) -> frozenset[str]:
 
 @cache
 def codecs_of(version: int) -> frozenset[str]:
-    """Return the labels of the codecs that records of a version may be compressed with, ``none`` among them."""
+    """Return the labels of the codecs that records of a version may be compressed with; always with
+    ``none``. Raise KeyError for an unknown version.
+    """
     found = {Compression.NONE.label}
     for field in LOG_ENTRY.cases[version].fields:
         compressed = field.codec.compressed if isinstance(field.codec, Array) else None
@@ -99,7 +102,10 @@ def codecs_of(version: int) -> frozenset[str]:
 
 @cache
 def _table(column: str) -> Any:
-    """Return an array of 256 booleans, indexed by magic byte (negative ones from the end): :func:`has_field` for the version it is read as."""
+    """Return a boolean array that tells, for each magic byte, whether the version that it is read
+    as has a field for ``column``. It has 256 elements, so that a negative byte indexes from the
+    end.
+    """
     import numpy as np
 
     # A negative byte indexes from the end, where it stands.

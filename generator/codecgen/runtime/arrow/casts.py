@@ -36,8 +36,9 @@ class RowRefused(BuildError):
 
 
 def refuse_broken(batch: pa.RecordBatch, casts: Mapping[str, Any]) -> None:
-    """Validate a record batch, and in full the columns whose types change. Raise ValueError if an
-    array is broken.
+    """Validate a record batch: its structure, and every byte of offsets, indices and views of the
+    columns whose type differs from that in ``casts``. Raise ValueError if an array is invalid. Text
+    is not checked for UTF-8. Return None.
 
     Args:
         batch: The record batch.
@@ -54,7 +55,10 @@ def refuse_broken(batch: pa.RecordBatch, casts: Mapping[str, Any]) -> None:
 
 
 def _validate(array: Any) -> None:
-    """Validate the offsets, indices and views of an array, but not its text: casts refuse invalid text with its row."""
+    """Raise pyarrow.ArrowInvalid if the offsets, indices or views of an array, or of the arrays
+    inside of it, are out of bounds or not in order. Text is not checked for UTF-8: casts refuse it,
+    with its row.
+    """
     kind = array.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
         like = pa.large_list if pa.types.is_large_list(kind) else pa.list_
@@ -73,8 +77,9 @@ def _validate(array: Any) -> None:
 
 
 def cast_column(array: Any, column: Column, row: int) -> Any:
-    """Return an array in the type of a column. Raise RowRefused if a value does not fit the type;
-    ValueError if the type of the array cannot be cast.
+    """Return an array in the Arrow type of ``column``, the array itself if it has that type. Raise
+    RowRefused, with the row's number counted from ``row``, if a value does not fit or a list or its
+    struct is null; ValueError if the type of the array cannot be cast.
 
     Args:
         array: The values.
@@ -90,8 +95,9 @@ def cast_column(array: Any, column: Column, row: int) -> Any:
 
 
 def cast_plain(array: Any, wanted: Any, name: str, row: int) -> Any:
-    """Return an array that is no list in the type ``wanted``. Raise RowRefused, with the first row, if a value does not fit, and
-    ValueError if the types do not.
+    """Return an array that is no list cast to ``wanted`` without loss. Raise RowRefused for the
+    first row whose value does not fit, with its number counted from ``row``; ValueError if the
+    types cannot be cast (to bool, only bool and null can).
     """
     if wanted == pa.bool_() and not (
         pa.types.is_boolean(array.type) or pa.types.is_null(array.type)
@@ -121,8 +127,9 @@ def _plainer(array: Any, wanted: Any) -> Any:
 
 
 def _cast_list(array: Any, column: Column, row: int) -> Any:
-    """Return a list of structs in the type of a column. Members are matched by name, those of a map by position. Raise
-    RowRefused for a null list or struct or a value that does not fit, ValueError for another type.
+    """Return a list of structs in the type of a column. Members are matched by name, those of a map
+    by position; a null type becomes all nulls. Raise RowRefused for the first null list or struct
+    or value that does not fit; ValueError for another type, or other names of members.
     """
     kind = array.type
     if pa.types.is_null(kind):
@@ -171,7 +178,10 @@ def _row_of(array: Any, element: int) -> int:
 
 
 def refuse_nulls(array: Any, column: Column, row: int) -> None:
-    """Raise RowRefused for the first null in a column, or in the structs of a list, that is not nullable."""
+    """Raise RowRefused for the first null in a column that is not nullable, and, in a list of
+    structs, for the first null struct or null in a member that is not nullable. Rows are counted
+    from ``row``. Return None if there is no such null.
+    """
     if not column.nullable and array.null_count:
         first = pc.index(array.is_null(), True).as_py()
         raise RowRefused("it is null", row + first, column.name)
@@ -191,8 +201,8 @@ def refuse_nulls(array: Any, column: Column, row: int) -> None:
 
 
 def _elements(array: Any) -> tuple[int, int]:
-    """Return the range of indexes into its values that a list array uses, end excluded; a slice
-    does not use all.
+    """Return the range (first, end) of indexes into its values that a list array uses, which is not
+    all of them if it is a slice. Return (0, 0) for an empty array.
     """
     if not len(array):
         return 0, 0

@@ -29,7 +29,9 @@ class Chunk:
         self.grow(capacity)
 
     def grow(self, capacity: int) -> None:
-        """Allocate new memory for ``capacity`` bytes. The bytes that were in the chunk are lost, and ``size`` is 0."""
+        """Allocate new memory for ``capacity`` bytes and 64 bytes of slack, which are zero. The
+        former bytes are lost, and ``size`` is 0, even if ``capacity`` is smaller than before.
+        """
         slack = 64
         self.array = np.empty(capacity + slack, np.uint8)
         self.array[-slack:] = 0
@@ -100,7 +102,9 @@ class Rejected:
 
 
 def split_by_flag(flags: Any) -> Iterator[tuple[int, int, bool]]:
-    """Yield the runs of equal elements of a boolean array, in order: first index, index after the last, and the flag."""
+    """Yield the runs of equal elements of a boolean array, in order, as (first index, index after
+    the last, flag). Yield nothing for an empty array.
+    """
     cuts = [0, *(np.flatnonzero(np.diff(flags)) + 1).tolist(), len(flags)]
     for start, stop in pairwise(cuts):
         if start < stop:

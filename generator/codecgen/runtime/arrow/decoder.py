@@ -71,15 +71,11 @@ each leaf its bytes or elements, and for each leaf its nulls."""
 
 
 def load_kernels(view: View) -> ModuleType:
-    """Return the kernels of a view or, where they cannot be compiled, the readers that do the same
-    by NumPy. Raise NoKernelsError if the view has no kernels; ImportError if neither numba nor the
-    NumPy readers can be imported.
+    """Import and return the module with the kernels of a view. Without numba, or on a big-endian
+    machine, return its NumPy reader instead. Raise NoKernelsError, an ImportError, if the view has
+    no kernels, or needs the NumPy reader and has none.
 
     With ``NUMBA_DISABLE_JIT`` they are the kernels nevertheless, as plain Python.
-
-    Raises:
-        NoKernelsError: if the view has no kernels.
-        ImportError: if neither numba nor the NumPy readers can be imported.
     """
     if view.kernels is None:
         raise NoKernelsError(f"the view {view.name} can only be read by the reference codecs")
@@ -89,7 +85,9 @@ def load_kernels(view: View) -> ModuleType:
 
 
 def load_numpy_reader(view: View) -> ModuleType:
-    """Return the readers of a view that need no compiler. Raise NoKernelsError if there are none."""
+    """Import and return the module that reads a view with NumPy, without a compiler. Raise
+    NoKernelsError, an ImportError, if none was generated.
+    """
     if view.numpy is None:
         what = "with numba" if view.kernels is not None else "by the reference codecs"
         raise NoKernelsError(f"the view {view.name} can only be read {what}")
@@ -97,7 +95,10 @@ def load_numpy_reader(view: View) -> ModuleType:
 
 
 class Decoder:
-    """Decodes chunks into the columns of a view. Not for several threads or chunks at once."""
+    """Decodes entries (such as record batches) in chunks of a file into Arrow record batches with
+    the columns of a view, by kernels. The entry index is a table of integers with a row for each
+    entry. Not for several threads or chunks at once.
+    """
 
     def __init__(
         self,
@@ -175,9 +176,10 @@ class Decoder:
         self.addresses = [int(a.ctypes.data) for a in (out, state, room)]
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """Yield the rows of the entries in a chunk, and the entries that are rejected, in their order.
-
-        Decoding goes on after a rejected entry whose end is known. It stops if no whole entry is left.
+        """Yield, in file order, Rows with the batches of the entries in a chunk, and Rejected for
+        each entry that the kernels do not accept. Go on after a rejected entry if its end is known;
+        stop if it is not, or if no whole entry is left. ``position`` is where the chunk begins in
+        the file.
 
         Args:
             chunk: The bytes.
@@ -206,7 +208,8 @@ class Decoder:
                 return
 
     def _kind(self, chunk: Chunk, start: int) -> int | None:
-        """Return the discriminator of the entry at the address ``start``; None if the bytes end
+        """Return the discriminator (the number that tells entries apart) of the entry at the
+        address ``start``; for a view of one layout, the only one. Return None if the chunk ends
         before it.
         """
         kind, at = self.view.kind, start - chunk.address
@@ -221,8 +224,9 @@ class Decoder:
     def _entries(
         self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Rejected]:
-        """Yield the rows of the first ``count`` entries of the index, and the rejected ones. Ranges
-        of skipped entries yield a batch without rows.
+        """Yield the rows of the first ``count`` entries of the index as Rows, and the rejected ones
+        as Rejected, in order. Each range of skipped compressed entries yields Rows with an empty
+        batch. ``bias`` is added to an address to get a position in the file.
         """
         if self.sizes:
             self.stored = self.table[:count, SECTION_END] - self.table[:count, SECTION]
@@ -237,9 +241,9 @@ class Decoder:
                 yield from self._decode_entries(chunk, first, last, bias, kernels)
 
     def _split_skipped(self, count: int) -> Iterator[tuple[int, int, bool]]:
-        """Yield (first, end, skipped) for ranges of index rows.
-
-        Compressed entries with a valid index row are skipped unless ``decompress`` is set.
+        """Yield (first, end, skipped) for consecutive ranges of index rows. Skipped are compressed
+        entries that are valid and state how many rows they have, but only if ``decompress`` is off;
+        otherwise yield one range that is not skipped.
         """
         if self.decompress or self.rows >= 0:
             yield 0, count, False
@@ -251,8 +255,9 @@ class Decoder:
     def _decode_entries(
         self, chunk: Chunk, first: int, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Rejected]:
-        """Yield the rows of the entries ``first`` to ``count`` (excluded) of the index, and the
-        rejected ones.
+        """Decompress and decode the entries ``first`` to ``count`` (excluded) of the index. Yield
+        Rows for as many at a time as fit the buffers, and Rejected for each entry that is invalid
+        or cannot be decompressed, in order.
         """
         while first < count:
             last = count
@@ -283,7 +288,10 @@ class Decoder:
         return SectionSizes(part[own, START] + bias, stored[own], plain[own])
 
     def _bound(self, first: int, last: int) -> None:
-        """Reject index rows that state more rows than their sections have bytes for, before memory is allocated."""
+        """Set the status -1 (rejected) in those index rows from ``first`` to ``last`` (excluded)
+        that state more rows than their sections have bytes for, so that no memory is allocated for
+        them.
+        """
         part = self.table[first:last]
         good = part[:, STATUS] == 0
         least = self.least[np.where(good, part[:, CASE], 0)]
@@ -301,7 +309,10 @@ class Decoder:
         return bool(row[SECTION] < row[SECTION_END]) and self.view.cases[row[CASE]].each_entry
 
     def _make_rejected(self, i: int, bias: int) -> Rejected:
-        """Return the rejection of the entry in index row ``i``, with the place in YAML of the failed check."""
+        """Return a Rejected for the entry in index row ``i``: its positions in the file (no end if
+        the view's entries do not state theirs), the place in YAML of the failed check, and the byte
+        where it failed; the latter two are None if unknown.
+        """
         row = self.table[i]
         start, end = self._begin(i) + bias, int(row[END]) + bias
         at = int(row[AT]) + bias
@@ -310,10 +321,9 @@ class Decoder:
         return Rejected(start, end if self.view.framed else None, place, noticed)
 
     def _past(self, i: int) -> int:
-        """Skip the rejected entry in index row ``i``, and return the index row to continue with.
-
-        That is row ``i`` if it stands for a section, which now begins after the rejected entry;
-        otherwise it is the next row.
+        """Return the index row to continue with after the entry in row ``i`` was rejected: the next
+        one; but ``i`` itself if it stands for a section whose entries are rows: then the section
+        now begins after the rejected entry.
         """
         if not self._is_section(i):
             return i + 1
@@ -325,7 +335,11 @@ class Decoder:
     def _batch(
         self, decode: Any, first: int, last: int, bias: int
     ) -> tuple[int, pa.RecordBatch | None]:
-        """Decode as many entries from ``first`` on as fit. Return the next entry, and their batch or None."""
+        """Decode as many entries from ``first`` on as fit into buffers of the estimated size; if
+        not even the first fits, measure it and decode it alone. Return the next entry, and the
+        record batch or None. None means that the first entry is rejected, or that another try is
+        needed.
+        """
         if self.shares is None:
             ends = np.cumsum(self.table[first:last, SECTION_END] - self.table[first:last, SECTION])
             some = min(last, first + 1 + int(np.searchsorted(ends, PROBE)))
@@ -348,9 +362,9 @@ class Decoder:
         return after, batch
 
     def _section_bytes(self, first: int, last: int) -> int:
-        """Return the size in bytes of the sections of index rows ``first`` to ``last`` (excluded).
-
-        For uncompressed entries that are read as one span, the headers between sections are included.
+        """Return the size in bytes of the sections of index rows ``first`` to ``last`` (excluded),
+        0 if there are none. For uncompressed entries that are read as one span, the headers between
+        the sections count too.
         """
         if first == last:
             return 0
@@ -360,14 +374,19 @@ class Decoder:
         return int((part[:, SECTION_END] - part[:, SECTION]).sum())
 
     def _estimate_buffers(self, first: int, last: int, whole: int) -> Any:
-        """Return the buffer sizes to allocate, estimated from earlier entries; ``whole`` bytes of input limit them."""
+        """Return how many rows, and bytes or elements of each column, to allocate buffers for: what
+        earlier entries took per byte, times ``whole`` bytes of input, plus a margin; never more
+        than ``whole``, and at most ``max_rows`` rows.
+        """
         room = (self.shares * (whole * MARGIN)).astype(np.int64) + SPARE
         room = np.minimum(room, min(whole, MAX_BYTES))
         room[_ROWS] = min(self._rows(first, last, int(room[_ROWS])), self.max_rows, MAX_BYTES)
         return room
 
     def _rows(self, first: int, last: int, expected: int) -> int:
-        """Return the number of rows to expect: what entries state, else an estimate of at most ``expected``."""
+        """Return the number of rows to expect from index rows ``first`` to ``last`` (excluded) that
+        are valid: the sum of what they state; if one states none, at most ``expected``.
+        """
         if self.rows >= 0:
             return self.rows
         part = self.table[first:last]
@@ -380,10 +399,10 @@ class Decoder:
         return min(most, expected)
 
     def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:
-        """Return the number of rows and the buffer sizes that entries ``first`` to ``last``
-        (excluded) need, found by a pass that writes nothing.
-
-        ``most`` limits the pass to that many bytes of the last section, if its entries are rows themselves.
+        """Run the kernel on entries ``first`` to ``last`` (excluded) without writing, and return
+        the rows and the bytes or elements of each column that they need. Update the estimates.
+        ``most`` limits the pass to that many bytes of the last section, if its entries are rows
+        themselves.
         """
         before = self.table[first:last].copy()
         if most is not None and self._is_section(last - 1):
@@ -407,8 +426,9 @@ class Decoder:
         return used
 
     def _learn(self, read: int) -> None:
-        """Update the share of bytes that each leaf takes, by the last ``read`` bytes. Older shares
-        are halved, so that alternating kinds of entries are soon expected both.
+        """Update, from the last kernel run over ``read`` bytes, how much each column takes per byte
+        of input: the larger of the new share and half of the old one. Do nothing for 0 bytes,
+        except the first time.
         """
         if self.shares is None:
             self.shares = self._used() / max(read, 1)
@@ -418,8 +438,9 @@ class Decoder:
     def _attempt(
         self, decode: Any, first: int, last: int, bias: int, room: Any, whole: int
     ) -> tuple[int, pa.RecordBatch | None]:
-        """Decode entries into buffers of the sizes ``room``. Return the index row of the next
-        entry, and the batch of the decoded ones (None if the first entry did not fit).
+        """Decode entries from ``first`` on into new buffers of the sizes ``room``, until one does
+        not fit or is invalid. Return the index row of the next entry, and the record batch, or None
+        if no entry was decoded.
         """
         sizes = room.tolist()
         parts = [

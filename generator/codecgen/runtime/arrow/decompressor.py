@@ -58,7 +58,9 @@ class Sections:
 
 
 class Decompressor:
-    """Decompresses the sections of the entries of a view into a scratch buffer."""
+    """Decompresses the sections (compressed parts) of indexed entries into a scratch buffer, which
+    is used again at each call.
+    """
 
     def __init__(self, view: View, limits: Limits, compiled: bool) -> None:
         self.view = view
@@ -68,20 +70,16 @@ class Decompressor:
         self.sections: dict[str, Sections | None] = {}
 
     def decompress(self, table: Any, chunk: Chunk, first: int, count: int) -> int:
-        """Decompress the sections of entries ``first`` to ``count`` (excluded) of the index until
-        the scratch buffer is full. Return the first entry whose section is not ready, ``count`` if
-        all are. A section that cannot be decompressed gets the status -1.
-
-        A section that cannot be decompressed gets the status -1: the reference codecs read its entry.
+        """Decompress the sections of entries ``first`` to ``count`` (excluded) of the index, and
+        store their new addresses there, until the scratch buffer is full. Return the first entry
+        whose section is not ready, ``count`` if all are. A section that cannot be decompressed, or
+        has an unknown codec, gets the status -1.
 
         Args:
             table: The index.
             chunk: Bytes that the entries lie in.
             first: First entry.
             count: Entry after the last one.
-
-        Returns:
-            The first entry whose section is not ready, ``count`` if all are.
         """
         part = table[first:count]
         packed = np.flatnonzero((part[:, CODEC] != 0) & (part[:, STATUS] == 0))
@@ -113,8 +111,9 @@ class Decompressor:
     def _by_codec(
         self, codec: Codec, table: Any, chunk: Chunk, row: int, used: int
     ) -> tuple[bool, int]:
-        """Decompress a section by the codec in Python. Return False if it does not fit into the scratch buffer, and the used bytes
-        of the buffer.
+        """Decompress the section of one index row in Python. Return (True, used bytes of the
+        scratch buffer); a damaged section gets the status -1. Return (False, ``used``) if it does
+        not fit behind ``used`` bytes; an empty buffer grows instead.
         """
         start, end = (int(place) - chunk.address for place in table[row, [SECTION, SECTION_END]])
         plain = self._decompress_clean(codec, chunk.view()[start:end])
@@ -134,8 +133,9 @@ class Decompressor:
     def _by_kernel(
         self, table: Any, sections: Sections, first: int, count: int, used: int
     ) -> tuple[int, int]:
-        """Decompress sections by a kernel from the entry ``first`` on. Return the entry at which the kernel stops, and the used
-        bytes of the scratch buffer.
+        """Decompress sections from the entry ``first`` on by a compiled kernel, behind ``used``
+        bytes of the scratch buffer. Return the first entry that the kernel did not decompress
+        (``count`` if it did all), and the used bytes.
         """
         start = self.scratch.address
         ready, after = sections.kernel(
@@ -157,7 +157,10 @@ class Decompressor:
         return codec.limit if self.limits.decompressed is None else self.limits.decompressed
 
     def _sections(self, name: str) -> Sections | None:
-        """Return the kernel for a codec, None if there is none, its library is missing, or nothing is compiled."""
+        """Return the compiled kernel for the codec ``name`` with its limits for each case and codec
+        number. Return None if there is none, the library that it calls is missing, or nothing is
+        compiled.
+        """
         kinds_of = KERNELS_OF_CODECS.get(name)
         if kinds_of is None or not self.compiled:
             return None
@@ -175,7 +178,9 @@ class Decompressor:
         return Sections(kernel.sections, kinds, limits, library)
 
     def _decompress_clean(self, codec: Codec, section: memoryview) -> bytes | None:
-        """Return a section decompressed, None if it is damaged, has a note or unused bytes, or its codec is not installed."""
+        """Return the decompressed bytes of a section. Return None if it is damaged, exceeds the
+        limit, has unusual spellings or unused bytes, or its codec is not installed.
+        """
         limit, known = self._limit(codec), CODECS[codec.name]
         try:
             if codec.variant is None and known.usual is not None:

@@ -52,7 +52,9 @@ class _Found:
 
 
 class Encoder:
-    """Writes the rows of a view as entries of one kind. Not for several threads at once."""
+    """Writes the rows of a view as entries of one kind (such as record batches of one message
+    format), by kernels. Not for several threads at once.
+    """
 
     def __init__(
         self,
@@ -105,9 +107,10 @@ class Encoder:
         self.rows = 0
 
     def encode(self, batches: Iterable[pa.RecordBatch], row: int = 0) -> Iterator[memoryview]:
-        """Yield the bytes of entries with the rows, in pieces of whole entries. Entries may hold
-        rows of two record batches. Raise RowRefused if no entry can hold a row; ValueError if the
-        columns are not those of the view.
+        """Yield the bytes of entries with the rows, in pieces of one or more whole entries of about
+        ``piece_bytes`` bytes. An entry may have rows of two record batches. Raise RowRefused if a
+        value does not fit or no entry can hold a row; ValueError for wrong columns; BuildError for
+        an unknown codec.
 
         Meanwhile ``rows`` is the number of the next row to be written.
 
@@ -137,9 +140,9 @@ class Encoder:
     def _bridge(
         self, rest: pa.RecordBatch, batch: pa.RecordBatch
     ) -> Generator[memoryview, None, tuple[pa.RecordBatch | None, int]]:
-        """Yield the bytes of the entry that begins in ``rest`` and ends in ``batch``. Return the
-        rows that are left if no entry ends (else None), and the first row of ``batch`` that is
-        neither written nor left.
+        """Yield the bytes of the entry that begins with the rows ``rest`` and ends in ``batch``.
+        Return (None, first row of ``batch`` after it); if ``batch`` ends before the entry is full,
+        yield nothing and return (all rows of both, number of rows of ``batch``).
         """
         more = max(256, rest.num_rows)
         while True:
@@ -156,8 +159,9 @@ class Encoder:
             more *= 2
 
     def _emit_pieces(self, source: Source, final: bool) -> Generator[memoryview, None, int]:
-        """Yield the bytes of entries with the rows of ``source``; the last entry only if the rows
-        are ``final``. Return the number of rows that were written.
+        """Yield the bytes of full entries with the rows of ``source``, and, if ``final`` is set, of
+        a last entry that is not full. Return the number of rows that were written; the others are
+        left to the next record batch.
         """
         row = 0
         while row < source.rows:
@@ -169,8 +173,10 @@ class Encoder:
         return row
 
     def _plan(self, source: Source, row: int, final: bool, enough: int) -> _Found:
-        """Plan entries from the row ``row`` on into the entry table, and return what was planned.
-        Raise RowRefused if no entry can hold the first row.
+        """Find which rows from ``row`` on go into which entries, up to ``enough`` bytes, and store
+        that in the entry table. Without ``final`` an entry that is not full is not planned. Return
+        counts and sizes, 0 entries if none is full. Raise RowRefused if no entry can hold the first
+        row.
         """
         last = min(source.rows, row + len(self.sizes))
         count, after, blamed, size, compressed_entries = self.plan(
@@ -190,7 +196,10 @@ class Encoder:
         return _Found(int(count), int(after), int(size), int(compressed_entries))
 
     def _emit(self, source: Source, found: _Found) -> Iterator[memoryview]:
-        """Yield the bytes of the planned entries."""
+        """Yield the bytes of the planned entries: in one piece if none is compressed, else in
+        pieces of about ``piece_bytes`` bytes before compression. Raise BuildError if a codec is
+        unknown; RowRefused if an entry is too large.
+        """
         if not found.compressed_entries:
             yield self._entry_bytes(source, 0, found.count, found.size)
             return
@@ -212,13 +221,10 @@ class Encoder:
         return memoryview(out)[: int(end) - out.address]
 
     def _compress_sections(self, source: Source, first: int, last: int) -> list[bytes]:
-        """Compress the sections of entries. Return them, as they must live until they are written.
-        Raise BuildError if a codec is not known for the entry; RowRefused if the rows or the
-        compressed bytes of an entry are too large.
-
-        Raises:
-            BuildError: if a codec is not known for the entry.
-            RowRefused: if the rows or the compressed bytes of an entry are too large.
+        """Compress the rows of entries ``first`` to ``last`` (excluded), and store the addresses in
+        the entry table. Return the compressed sections, which the caller must keep until they are
+        written; uncompressed entries have none. Raise BuildError for an unknown codec; RowRefused
+        if the rows or the compressed bytes exceed a limit.
         """
         table = self.table
         size = int(table[first:last, _SIZE].sum())
@@ -257,7 +263,10 @@ class Encoder:
         return sections
 
     def _refusal_error(self, source: Source, row: int, blamed: int) -> BuildError:
-        """Return the error for a row that no entry can hold. ``blamed`` is the number of the check that failed."""
+        """Return, without raising it, a RowRefused for the row ``row`` of ``source``, which no
+        entry can hold: the row is too large, or the value of a column has no place in the format.
+        ``blamed`` is the index of the failed check.
+        """
         check = self.writer.checks[blamed]
         if check.column is None:
             reason = f"the row has more bytes than {self.kind.name} has room for"

@@ -47,8 +47,9 @@ _SIZES = (1 << 18, 112)
 def inflated(
     which: int, begin: int, inflate: int, state: int, p: int, end: int, to: int, size: int
 ) -> bool:
-    """Inflate the section at address ``p`` to the address ``to``. Return True if it yields exactly
-    ``size`` bytes and ends at ``end``.
+    """Inflate the deflate data from address ``p`` to the address ``to`` by the library's functions
+    at ``begin`` and ``inflate``. Return True if it yields exactly ``size`` bytes and ends exactly
+    at ``end``; else False.
     """
     # Places in the state of what comes next, of what goes out next, and of how many bytes there are for each.
     if which == ISAL:
@@ -84,9 +85,10 @@ def sections(
     inflate: int,
     state: int,
 ) -> tuple[int, int]:
-    """Decompress gzip sections of the index, as :func:`codecgen.runtime.arrow.lz4.sections` does,
-    with the inflate function at ``inflate``. Return the first row that is not decompressed, and the
-    address after the last byte.
+    """Decompress the gzip sections of index rows ``first`` to ``last`` (excluded) one after the
+    other to the address ``to``, and store their new addresses. Return the first row that is not
+    decompressed (unusual, damaged, too large, or ``enough`` is reached; ``last`` if all are), and
+    the address after the last byte.
     """
     for i in range(first, last):
         row = table + i * row_size
@@ -112,7 +114,10 @@ def sections(
 
 
 def library() -> Library | None:
-    """Return the first usable inflate library, with its own stream state; None if none can be called by address."""
+    """Return the first library (ISA-L, then zlib) whose inflate function kernels can call by
+    address and that decompresses a trial section correctly, with its own stream state. Return None
+    if there is none.
+    """
     for made in (_isal(), _zlib()):
         if made is not None and _works(made):
             return made
@@ -120,7 +125,9 @@ def library() -> Library | None:
 
 
 def _isal() -> Library | None:
-    """Return ISA-L's inflate functions with a state, None if isal is not installed."""
+    """Return ISA-L's inflate functions with a stream state. Return None if the package isal is not
+    installed, or its library does not export them.
+    """
     found = native.library("isal.isal_zlib")
     try:
         begin, inflate = found.isal_inflate_init, found.isal_inflate_stateless  # type: ignore[union-attr]
@@ -131,7 +138,9 @@ def _isal() -> Library | None:
 
 
 def _zlib() -> Library | None:
-    """Return zlib's inflate functions with a state, None if they cannot be called by address."""
+    """Return zlib's inflate functions with a stream state, which is freed with the result. Return
+    None if the library does not export them, or refuses the state's size.
+    """
     found = native.library("zlib")
     try:
         version, make, free, begin, inflate = (
@@ -157,7 +166,9 @@ def _end(free: Any, place: Any, state: Any) -> None:
 
 
 def _works(library: Library) -> bool:
-    """Return True if a trial section decompresses correctly, which verifies the assumed layout of the state."""
+    """Return True if the library decompresses a trial section correctly. That verifies the assumed
+    layout of its stream state.
+    """
     text = b"places in memory, " * 9
     section, out = (
         gzip.CODEC.write(memoryview(text), None, None),

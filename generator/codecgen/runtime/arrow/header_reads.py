@@ -17,7 +17,9 @@ from codecgen.runtime.arrow.primitives.native import address, call_4
 
 @cache
 def pread() -> int | None:
-    """Return the address of the C function ``pread``, None if none with 64-bit arguments is available."""
+    """Return the address of the C function ``pread``. Return None on 32-bit systems, on Windows,
+    and if the C library does not have it.
+    """
     if sys.maxsize < 1 << 32:
         return None
     try:
@@ -28,7 +30,10 @@ def pread() -> int | None:
 
 @inner
 def number(p: int, width: int, signed: int, little: int) -> int:
-    """Return the integer of ``width`` bytes (at most 8) at ``p``."""
+    """Return the integer of ``width`` bytes (1 to 8) at address ``p``, little-endian if ``little``
+    is set, unsigned if ``signed`` is 0. Eight bytes are read; of unsigned 64-bit numbers the result
+    is their signed form.
+    """
     others = 64 - 8 * width  # bits of what is read with it
     value: int = wrap_64(load_i64_le(p) << others) if little else load_i64(p)
     value >>= others
@@ -53,21 +58,16 @@ def read_headers(
     trial: int,
     far: int,
 ) -> tuple[int, int]:
-    """Read entry headers at their file positions into a buffer, skipping from one entry to the
-    next. Return the bytes of the buffer that complete entries take, and the number of these
-    entries. Stop at the first entry that cannot be read or does not fit.
+    """Read the first ``size`` bytes of each entry from a file, at its place in the buffer, and skip
+    to the next by its length. Return the bytes of the buffer that whole entries take, and their
+    number. Stop at an entry that cannot be read or ends after ``room``, after ``most`` entries, or
+    after ``trial`` if they are shorter than ``far`` on average.
 
     The ``room`` bytes from ``to`` on stand for those of the file from ``position`` on. Nothing is written outside of
     them, and at most 7 bytes after them are read.
 
     ``size`` bytes are read of each entry, or fewer if the room ends. An entry has at least ``least`` bytes. The number
     of ``width`` bytes at ``offset`` in them counts the bytes after the entry's first ``before``.
-
-    Reading stops at the first entry that does not end in the room or cannot be read, after ``most`` entries, or when
-    ``trial`` or more entries have fewer than ``far`` bytes on average.
-
-    Returns:
-        The bytes of the room that complete entries take, and the number of these entries.
     """
     at = count = 0
     while count < most and room - at >= least:

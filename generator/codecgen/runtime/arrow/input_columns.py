@@ -42,7 +42,9 @@ class Source:
 
 
 class Columns:
-    """Sources of the columns of a view: record batches, constants and defaults."""
+    """Describes the rows of record batches to kernels that write them: columns of the batch,
+    constants and defaults as buffer addresses.
+    """
 
     def __init__(self, writer: Writer, kind: WriteKind, constants: Mapping[str, object]) -> None:
         self.writer = writer
@@ -55,9 +57,10 @@ class Columns:
         self.schema: tuple[pa.Schema, tuple[Column, ...]] | None = None
 
     def select(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
-        """Return the columns to write, cast to the view's types. Error messages count rows from
-        ``row`` on. Raise ValueError for an unknown or missing column, or a type that cannot be
-        cast; RowRefused for a value that does not fit.
+        """Return the columns of a batch that are written, cast to the view's types; if all are
+        constants, one column of nulls. Raise ValueError for an unknown, repeated or missing column,
+        a type that cannot be cast, or an invalid array; RowRefused, with rows counted from ``row``,
+        for a value that does not fit or is null.
         """
         if self.schema is None or self.schema[0] != batch.schema:
             self.schema = (batch.schema, self._select_columns(batch.schema))
@@ -74,8 +77,9 @@ class Columns:
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def _select_columns(self, schema: pa.Schema) -> tuple[Column, ...]:
-        """Return the columns of a schema to write. Raise ValueError for unknown, repeated or
-        missing columns.
+        """Return the columns of a schema that are written, in the view's order, without those that
+        constants replace or that only say where a row was read. Raise ValueError for a name that is
+        unknown or there twice, and if a needed column is neither there nor a constant.
         """
         known = {column.name for column in self.view.columns}
         unknown = [name for name in schema.names if name not in known]
@@ -97,7 +101,10 @@ class Columns:
         return tuple(c for c in self.view.columns if c.name in schema.names and c.name not in aside)
 
     def source(self, batch: pa.RecordBatch) -> Source:
-        """Return the buffer addresses of a batch from :meth:`select`, with constants and defaults filled in."""
+        """Return the rows of a batch from :meth:`select` as a Source: a table of buffer addresses,
+        with constants and defaults for columns that the batch lacks. Raise ValueError if the
+        offsets of a column are not in order.
+        """
         numbers = np.zeros(1 + _BUFFERS * len(self.leaves), np.int64)
         kept: list[Any] = []
         given = set(batch.schema.names)
@@ -132,7 +139,11 @@ class Columns:
         numbers: Any,
         kept: list[Any],
     ) -> None:
-        """Describe the default of a column that is not given: a constant, or the values of another column."""
+        """Write the buffer addresses of a column that is not given into ``numbers``: those of the
+        column that is its default if the batch has that one; else of an array with a constant (that
+        of its default, or of the column that is its default); else of nulls, or zeros if it is not
+        nullable.
+        """
         default = self.writer.defaults.get(column.name)
         if isinstance(default, str):
             other = self.view.column(default)
@@ -146,9 +157,9 @@ class Columns:
     def _constant(
         self, column: Column, value: int | None, slots: Any, rows: int, kept: list[Any]
     ) -> None:
-        """Describe a column with one value in all rows in ``slots``. None is null, or an empty list.
-
-        Kernels read a single value for columns on request, and one value per row for other columns.
+        """Write the addresses of an array that has ``value`` in all rows into ``slots``. None is
+        null; 0 or an empty list or string if the column is not nullable. Columns that are read only
+        on request get a single value.
         """
         count = 1 if column.on_request else rows
         kind = _NUMPY.get(column.type, np.int32)
@@ -165,7 +176,11 @@ class Columns:
             slots[_VALIDITY] = bits.ctypes.data
 
     def describe_value(self, source: Source, row: int, index: int) -> tuple[str, str]:
-        """Return the name of a leaf and the text of its value in ``row``, cut to 60 characters."""
+        """Return, for messages, the name of a column or member and the text of its value in
+        ``row``, cut to 60 characters. The value comes from the batch (all of the list for a
+        member), else from a constant or default; ``'what the row has'`` stands for one that Python
+        cannot show.
+        """
         leaf = self.leaves[index]
         column = next(c for c in self.view.columns if leaf is c or leaf in c.members)
         name = column.name if leaf is column else f"{column.name}.{leaf.name}"
@@ -184,8 +199,9 @@ class Columns:
 
 
 def _number(column: Column, value: object) -> int | None:
-    """Return a constant as an integer of its column's type; None for None. Raise ValueError if the
-    column cannot hold it.
+    """Return a constant as an integer: milliseconds for a time, 0 or 1 for a bool. Return None for
+    None if the column is nullable. Raise ValueError if the column has no number type, or the value
+    is no number or time, or out of range.
     """
     if column.type in ("binary", "string", "list"):
         raise ValueError(f"{column.name} cannot be a constant: only numbers can")
@@ -217,9 +233,9 @@ def _describe(
     into: Column | None = None,
     part: tuple[int, int] | None = None,
 ) -> None:
-    """Write the addresses of the buffers of an array into ``numbers``. ``into`` are the slots of
-    another column that takes the same values; ``part`` is the range of used values, None for all.
-    Raise ValueError if offsets are invalid.
+    """Write the buffer addresses of an array, and of the members of a list, into ``numbers``, at
+    the slots of ``column`` or of ``into``, and keep the array alive in ``kept``. Raise ValueError
+    if offsets decrease or exceed the values; ``part`` limits that check to a range of rows.
     """
     slots = slots_of(numbers, into or column)
     kept.append(array)
@@ -254,7 +270,9 @@ def _size(buffer: Any) -> int:
 
 
 def _offsets(array: Any, content: int, name: str, part: tuple[int, int] | None) -> Any:
-    """Return the offsets of an array. Raise ValueError if they decrease or exceed ``content``.
+    """Return the 32-bit offsets of an array as a NumPy array, two zeros for an empty one. Raise
+    ValueError if those of the rows in ``part`` (first, end; all by default) are negative, decrease
+    or exceed ``content``.
 
     Kernels rely on valid offsets. Only offsets of rows in ``part`` are checked, of all rows by default.
     """

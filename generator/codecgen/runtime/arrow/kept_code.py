@@ -52,8 +52,9 @@ class KeptFiles:
                 path.unlink(missing_ok=True)
 
     def load(self, key: Any) -> Any:
-        """Return what was saved for a key; None if nothing was. A damaged file is removed, and
-        counts as nothing.
+        """Return what was saved for a key. Return None if there is no file, or it is damaged (then
+        it is removed), was made of another source or compiler, or belongs to another key. Errors of
+        unpickling are let through.
         """
         saved = _read(self.path(key))
         if saved is None or saved[:2] != (self.made_of, key):
@@ -61,7 +62,10 @@ class KeptFiles:
         return pickle.loads(saved[2])
 
     def has_code(self) -> bool:
-        """Return whether machine code of the kernel's current source is kept, for any arguments."""
+        """Return whether a valid file has machine code of the kernel's current source and compiler,
+        for any argument types. Files that cannot be read or unpickled are ignored; damaged ones are
+        removed.
+        """
         for path in self.folder.glob(f"{glob.escape(self.base)}.*.nbc"):
             # Unpickling fails with any error if another version of numba has saved the file.
             with suppress(Exception):
@@ -71,8 +75,9 @@ class KeptFiles:
         return False
 
     def save(self, key: Any, data: Any) -> None:
-        """Save ``data`` for a key. Other processes see the whole file or none. Raise OSError if the
-        file cannot be written.
+        """Write ``data`` for a key to its file, at once: other processes see the whole file or the
+        former one. Remove what killed processes left of earlier attempts. Raise OSError if the file
+        cannot be written.
         """
         body = self.dumps((self.made_of, key, self.dumps(data)))
         path = self.path(key)
@@ -93,8 +98,9 @@ class KeptFiles:
 
 
 def _read(path: Path) -> tuple[Any, Any, bytes] | None:
-    """Return what machine code in a file is made of, the key it was saved for, and its pickle. Return None if the file cannot be
-    read or is damaged. A damaged file is removed.
+    """Return from a file what its machine code was made of, the key it was saved for, and the
+    pickled code. Return None if the file cannot be read, or is damaged: then it is removed. Errors
+    of unpickling are let through.
     """
     try:
         data = path.read_bytes()
@@ -110,7 +116,9 @@ def _read(path: Path) -> tuple[Any, Any, bytes] | None:
 
 
 def cached_code_class(cache: Any, compiler: tuple[str, ...], dumps: Callable[[Any], bytes]) -> type:
-    """Return a subclass of numba's ``FunctionCache`` that keeps machine code in KeptFiles.
+    """Return a subclass of numba's ``FunctionCache`` that keeps machine code in KeptFiles. It
+    returns None for code that cannot be loaded, for whatever reason, so that it is compiled again,
+    and ignores an OSError when it saves.
 
     Args:
         cache: The class ``FunctionCache``, or a subclass.

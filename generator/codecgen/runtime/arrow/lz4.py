@@ -33,8 +33,8 @@ _MASK = 0xFFFFFFFF
 
 @inner
 def header_checksum(p: int, size: int) -> int:
-    """Return byte 1 of the XXH32 hash (seed 0) of the ``size`` bytes at address ``p``, fewer than
-    16.
+    """Return the checksum byte of an LZ4 frame header: byte 1 (the second lowest) of XXH32 with
+    seed 0 over the ``size`` bytes (fewer than 16) at address ``p``.
     """
     value = 0x165667B1 + size
     at = p
@@ -56,8 +56,8 @@ def header_checksum(p: int, size: int) -> int:
 
 @inner
 def more_length(p: int, end: int) -> tuple[int, int]:
-    """Return the sum of the bytes at address ``p`` that extend a length of 15, and the address
-    after them; (0, 0) if the input ends.
+    """Return the sum of the bytes at address ``p`` that extend a length of 15 (up to the first one
+    below 255), and the address after them. Return (0, 0) if ``end`` comes first.
     """
     length = 0
     while p < end:
@@ -71,8 +71,8 @@ def more_length(p: int, end: int) -> tuple[int, int]:
 
 @inner
 def block(p: int, end: int, to: int, to_end: int) -> int:
-    """Decompress a block to the address ``to``. Return the address after its bytes; 0 if it is
-    damaged or needs room after ``to_end``.
+    """Decompress an LZ4 block from ``p`` to ``end`` to the address ``to``. Return the address after
+    the written bytes; 0 if the block is damaged or would write beyond ``to_end``.
     """
     start = to
     while p < end:
@@ -113,8 +113,10 @@ def block(p: int, end: int, to: int, to_end: int) -> int:
 
 @inner
 def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
-    """Decompress a section that is one frame to the address ``to``. Return the address after its
-    bytes; 0 if it is damaged, unusual or needs room after ``to_end``.
+    """Decompress a section that is exactly one LZ4 frame to the address ``to``. Return the address
+    after the written bytes; 0 if it is damaged, would write beyond ``to_end``, or has linked
+    blocks, block checksums or empty blocks. With ``kind`` 2 the header checksum may be the one of
+    old Kafka clients.
     """
     if end - p < 11 or load_u32_le(p) != _MAGIC:
         return 0
@@ -177,11 +179,11 @@ def sections(
 ) -> tuple[int, int]:
     """Decompress the LZ4 sections of index rows ``first`` to ``last`` (excluded) one after the
     other to the address ``to``, and store their new addresses. Return the first row that is not
-    decompressed, and the address after the last byte. ``kinds`` and ``limits`` have the kind of a
-    section (0 for other codecs) and its maximum bytes, for each case and number of a codec. No
-    section is begun after the address ``enough``.
+    decompressed (other codec, unusual, damaged, too large, or ``enough`` is reached; ``last`` if
+    all are), and the address after the last byte.
 
-    Nothing is begun after ``enough``.
+    ``kinds`` and ``limits`` are the tables with the kind of a section (0 for other codecs) and its max bytes, for each case and
+    number of a codec. No section is begun after the address ``enough``.
     """
     for i in range(first, last):
         row = table + i * row_size

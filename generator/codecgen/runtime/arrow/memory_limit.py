@@ -16,7 +16,9 @@ PLENTY = 2 << 30
 
 
 def limit() -> int | None:
-    """Return the address space limit of this process in bytes, None if there is no limit or the system has none."""
+    """Return the address space limit of this process (``ulimit -v``) in bytes. Return None if there
+    is no limit, and on Windows.
+    """
     try:
         import resource
     except ImportError:  # Windows
@@ -32,7 +34,9 @@ def limit_size(size: int) -> int:
 
 
 def room() -> int | None:
-    """Return the bytes of address space that this process may still map, None if there is no limit."""
+    """Return how many bytes of address space this process may still map, at least 0. Return None if
+    there is no limit. Where ``/proc`` is missing, return the whole limit.
+    """
     most = limit()
     if most is None:
         return None

@@ -43,7 +43,8 @@ class LengthPrefix:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Sections of entries.
+    """Sections of entries (the parts with their elements, perhaps compressed), as arrays with a
+    value for each entry.
 
     Attributes:
         start: Start of each section.
@@ -60,7 +61,7 @@ class Section:
     fields: Fields
 
     def select(self, rows: slice) -> Section:
-        """Return the sections of a slice of the entries."""
+        """Return the sections of the entries in the slice ``rows``, with their fields."""
         fields = {name: value[rows] for name, value in vars(self.fields).items()}
         return Section(
             self.start[rows], self.end[rows], self.codec[rows], self.count[rows], Fields(**fields)

@@ -55,13 +55,10 @@ Read = Callable[[Walk], Fields]
 def follow(
     prefix: LengthPrefix, memory: Memory, start: Vector, end: Vector, read: Read | None
 ) -> tuple[Vector, Vector, Vector]:
-    """Find the consecutive structures in each window by their lengths. Return their positions,
-    their number in each window, and the position after the last one of each window, which differs
-    from its end if the window is invalid.
-
-    Returns:
-        Positions of structures, their number in each window, and the position after the last one of each window. This
-        position is before the window's end if more structures follow, and differs from it if the window is invalid.
+    """Find the consecutive structures in each window (``start`` to ``end``) by their lengths.
+    Return their positions, the number in each window, and the position after the last one of each
+    window: before its end if too many structures follow, beyond it if the window is invalid, else
+    equal to it.
     """
     some = np.flatnonzero(start < end)
     counts, after = np.zeros(len(start), np.int64), start.copy()
@@ -98,11 +95,9 @@ def follow(
 def _side_by_side(
     prefix: LengthPrefix, memory: Memory, lanes: Vector, stop: Vector
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """Advance all chains together, one structure per step. Return positions of structures, the
-    chain of each, its index in the chain, and the end position of each chain.
-
-    Returns:
-        Positions of structures, the chain of each, its index in the chain, and the end position of each chain.
+    """Follow the chains of structures from all ``lanes`` together, one structure per step, each
+    until it reaches its ``stop``. Return the positions of structures, the chain of each, its index
+    in the chain, and the end position of each chain. About 4 million structures are the most.
     """
     last = lanes.copy()
     held: list[Vector] = []
@@ -132,7 +127,9 @@ def _side_by_side(
 
 
 def _next_positions(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
-    """Return the position after each structure, BEYOND if its length is invalid."""
+    """Return, for each position in ``at``, the position after the structure there, computed from
+    its length prefix; BEYOND (2**62) or a position behind it if the length is negative or invalid.
+    """
     if not prefix.is_varint:
         found = memory.byte_windows(at + prefix.offset, prefix.head - prefix.offset)
         size = found.view(prefix.kind).astype(np.int64)
@@ -157,7 +154,10 @@ def _shift(prefix: LengthPrefix) -> int:
 
 @cache
 def _steps(kind: str) -> Vector:
-    """Return a table from the first two bytes of a varint to the structure's size, 0 if more bytes are needed."""
+    """Return a table from the first two bytes of a varint length (little-endian) to the size of the
+    structure, length included; 0 if the varint has more than two bytes. ``kind`` is ``zigzag`` or
+    ``uvarint``.
+    """
     pair = np.arange(1 << 16)
     first, second = pair & 0xFF, pair >> 8
     shift = _shift(LengthPrefix(kind))
@@ -171,7 +171,10 @@ def _steps(kind: str) -> Vector:
 def _guess_starts(
     prefix: LengthPrefix, memory: Memory, start: Vector, end: Vector, read: Read | None
 ) -> Vector:
-    """Return guessed start positions of structures, spread over the sections; empty if guessing does not pay."""
+    """Return guessed start positions of structures, spread over the windows and in no certain
+    order. Return an empty array if the first 32 structures of the longest window do not parse or
+    share no byte, or the windows are too short to gain from guessing.
+    """
     none = np.zeros(0, np.int64)
     longest = int(np.argmax(end - start))
     sample: list[int] = []
@@ -214,7 +217,9 @@ def _common(prefix: LengthPrefix, memory: Memory, at: Vector) -> tuple[int, int]
 
 
 def _content(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
-    """Return the position after each length prefix. Varints of more than three bytes are not recognized."""
+    """Return, for each position in ``at``, the position after the length prefix there. Varints
+    longer than three bytes are taken as three.
+    """
     if not prefix.is_varint:
         return at + prefix.after
     two = memory.bytes(at) > 0x7F
@@ -231,11 +236,9 @@ def _search(
     mark: tuple[int, int],
     read: Read | None,
 ) -> tuple[Vector, Vector]:
-    """Find the first probable structure within ``width`` bytes from each of ``near``. Return the
-    indexes of ``near`` with a match, and the positions of these matches.
-
-    Returns:
-        Indexes of ``near`` with a match, and the positions of these matches.
+    """Find, within ``width`` bytes from each position in ``near``, the first one where a structure
+    probably begins: its marked byte and those of the next ones match. Return the indexes into
+    ``near`` that have a match, and the positions of the matches.
     """
     offset, value = mark
     alike = memory.byte_windows(near, width).view(np.uint8).reshape(len(near), width) == value
@@ -274,7 +277,8 @@ def pass_over(
     add: Callable[[int], object],
 ) -> int:
     """Skip at most ``number`` structures one by one from position ``p`` on, calling ``add`` with
-    each position. Return the position after the last one, at most BEYOND.
+    the position of each, until ``end`` is reached or a fixed-size length is negative. Return the
+    position after the last one, at most BEYOND (2**62).
     """
     step = _varints if prefix.is_varint else _numbers
     return min(step(prefix, view, p, end, number, add), BEYOND)
@@ -288,7 +292,10 @@ def _varints(
     number: int,
     add: Callable[[int], object],
 ) -> int:
-    """Pass structures with a varint length prefix. Return the position after the last one."""
+    """Skip at most ``number`` structures with a varint length prefix, calling ``add`` with the
+    position of each, until ``end`` is reached. Return the position after the last one, which may
+    lie beyond ``end``.
+    """
     shift = _shift(prefix)
     for _ in repeat(None, number):
         if p >= end:
@@ -307,7 +314,8 @@ def _varints(
 
 
 def _long(view: memoryview, p: int, shift: int) -> int:
-    """Return the position after a structure whose varint length takes three bytes or more.
+    """Return the position after a structure whose varint length takes three bytes or more (at most
+    10 are read). A ``shift`` of 1 halves the number, for zigzag.
 
     Readers refuse lengths that are too long.
     """
@@ -328,7 +336,10 @@ def _numbers(
     number: int,
     add: Callable[[int], object],
 ) -> int:
-    """Pass structures with a length prefix of fixed size. Return the position after the last one."""
+    """Skip at most ``number`` structures with a length prefix of fixed size, calling ``add`` with
+    the position of each, until the prefix does not fit before ``end``. Return the position after
+    the last one; that of a structure with a negative length, which is passed to ``add`` too.
+    """
     unpack = struct.Struct(f"{prefix.order}{prefix.offset}x{prefix.format()}").unpack_from
     head, after = prefix.head, prefix.after
     for _ in repeat(None, number):

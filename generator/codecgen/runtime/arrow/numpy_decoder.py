@@ -81,7 +81,9 @@ class _Entries:
         return len(self.start)
 
     def select(self, at: int, after: int) -> _Entries:
-        """Return entries ``at`` to ``after`` (excluded)."""
+        """Return the entries ``at`` to ``after`` (excluded), with their sections and rows; the row
+        index ``first`` begins at 0 again.
+        """
         own = slice(at, after)
         first = self.first[at : after + 1]
         rows = self.rows[first[0] : first[-1]]
@@ -92,7 +94,9 @@ class _Entries:
         return _Entries(*where, *ends, section, rows, first - first[0], stored)
 
     def sizes(self) -> SectionSizes | None:
-        """Return the compressed and decompressed sizes of the sections, None if the entries have no sections."""
+        """Return the stored and the decompressed sizes of the entries' sections. Return None if
+        they were not asked for, or the entries are rows themselves.
+        """
         if self.stored is None:
             return None
         start = self.start + self.bias
@@ -103,7 +107,9 @@ class _Entries:
         return Rejected(int(self.start[i]) + self.bias, int(self.end[i]) + self.bias)
 
     def turns(self) -> Iterator[slice]:
-        """Yield slices of rows to read at once: all rows, or bounded slices if a single entry has too many."""
+        """Yield slices of rows to read at once, in order: one slice of all rows (also if there are
+        none); for a single entry, slices of at most 32768 rows and about 8 MiB.
+        """
         at = 0
         while at < len(self.rows) or not at:
             after = len(self.rows)
@@ -114,7 +120,9 @@ class _Entries:
             at = max(after, 1)
 
     def row_ends(self) -> Vector:
-        """Return the end of the readable window of each row."""
+        """Return, for each row, the position where the bytes that it may use end: the end of its
+        entry's section, or the start of the next row if rows have no length prefix.
+        """
         ends = np.repeat(self.section.end, np.diff(self.first))
         if self.case.open is not None and self.case.prefix is None and len(ends):
             # Elements that have no length end where the next one begins. (An entry without rows marks the last row of
@@ -127,7 +135,10 @@ class _Entries:
 
 
 class NumpyDecoder:
-    """Decodes chunks into the columns of a view. Not for several threads at once. ``readers`` is the generated module."""
+    """Decodes entries (such as record batches) in chunks of a file into Arrow record batches with
+    the columns of a view, by NumPy. Not for several threads at once. ``readers`` is the generated
+    module.
+    """
 
     def __init__(
         self,
@@ -155,9 +166,10 @@ class NumpyDecoder:
         self.max_entries = PART_ROWS
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """Decode the entries of a chunk whose first byte is ``position`` in the file.
-
-        Decoding continues after a :class:`Rejected` with a known end, and stops where no complete entry is left.
+        """Yield, in file order, Rows with the batches of the entries in a chunk, and Rejected for
+        each entry that is invalid or unusual. Go on after a rejected entry if its end is known;
+        stop if it is not, or if no whole entry is left. ``position`` is where the chunk begins in
+        the file.
         """
         memory = Memory(chunk.array)
         kind = self.view.kind
@@ -181,7 +193,10 @@ class NumpyDecoder:
                 return
 
     def _kind(self, memory: Memory, at: int, size: int) -> int | None:
-        """Return the discriminator of the entry at ``at``, None if the chunk ends before it."""
+        """Return the discriminator (the number that tells entries apart) of the entry at ``at``;
+        for a view of one layout, the only one. Return None if the chunk of ``size`` bytes ends
+        before it.
+        """
         kind = self.view.kind
         if kind is None:
             return next(iter(self.layouts)) if at < size else None
@@ -194,7 +209,10 @@ class NumpyDecoder:
     def _entries(
         self, layout: Layout, memory: Memory, edges: Vector, bias: int
     ) -> Iterator[Rows | Rejected]:
-        """Yield the rows of consecutive entries, one run of entries with the same case after the other."""
+        """Yield Rows for the entries between ``edges`` (start of each, and the end of the last
+        one), in runs of the same case, and Rejected for each entry that has no case or is too
+        short. ``bias`` is added to a position to get that in the file.
+        """
         start, end = edges[:-1], edges[1:]
         cases = layout.choose(Walk(memory, start, end, 0), self.full_check)
         cases[end - start < layout.least] = -1
@@ -221,7 +239,10 @@ class NumpyDecoder:
     def _sections(
         self, number: int, memory: Memory, start: Vector, end: Vector, bias: int
     ) -> Iterator[Rows | Rejected]:
-        """Open the sections of entries of the case ``number`` and yield their rows and rejected entries."""
+        """Find the sections of entries of the case ``number``, and yield Rows with their rows and
+        Rejected for invalid ones. If ``decompress`` is off, compressed entries that state how many
+        rows they have yield Rows with an empty batch.
+        """
         case = self.cases[number]
         assert case.open is not None
         walk = Walk(memory, start, end, self.limits.elements)
@@ -253,8 +274,9 @@ class NumpyDecoder:
         at: int,
         after: int,
     ) -> Iterator[Rows | Rejected]:
-        """Yield the rows of entries ``at`` to ``after`` (excluded), whose sections were found, and
-        a Rejected for each invalid entry.
+        """Decompress the sections of entries ``at`` to ``after`` (excluded), find their elements,
+        and yield Rows with the rows, in order. Yield Rejected for each entry that is invalid, as
+        ``wrong`` says or as is found here.
         """
         case = self.cases[number]
         codecs = self.view.cases[number].codecs
@@ -279,11 +301,9 @@ class NumpyDecoder:
     def _decompress_sections(
         self, memory: Memory, codecs: Mapping[int, Codec | None], section: Section, bad: Vector
     ) -> tuple[Memory, Section, Vector]:
-        """Decompress as many sections as fit into the scratch buffer. Return the memory, the
-        sections in it, and a mask of sections that cannot be decoded.
-
-        Returns:
-            The memory, the sections in it, and a mask of sections that cannot be decoded.
+        """Decompress as many leading sections as fit into the scratch buffer; it grows for a single
+        large one. Return the memory, the sections in it, and a mask of those that cannot be
+        decoded. If none is compressed, return the arguments unchanged.
         """
         if not ((section.codec != 0) & ~bad).any():
             return memory, section, bad
@@ -317,7 +337,9 @@ class NumpyDecoder:
         return Memory(self.scratch.array), section, bad[:done]
 
     def _decompress_section(self, codec: Codec | None, section: memoryview) -> bytes | None:
-        """Return a section decompressed, None if it is damaged, has notes, or its codec is not available."""
+        """Return the decompressed bytes of a section. Return None if it is damaged, has notes or
+        unused bytes or more than the limit, or its codec is None or not installed.
+        """
         if codec is None:
             return None
         limit = codec.limit if self.limits.decompressed is None else self.limits.decompressed
@@ -331,7 +353,9 @@ class NumpyDecoder:
     # ------------------------------------------------------------ rows
 
     def _without(self, entries: _Entries, bad: Vector) -> Iterator[Rows | Rejected]:
-        """Yield the rows of entries in order, and a Rejected for each entry in the mask ``bad``."""
+        """Yield Rows with the rows of the entries that are not in the mask ``bad``, and a Rejected
+        for each one that is, in order.
+        """
         at = 0
         for i in [*np.flatnonzero(bad).tolist(), len(bad)]:
             if at < i:
@@ -341,7 +365,9 @@ class NumpyDecoder:
             at = i + 1
 
     def _decode_batches(self, entries: _Entries) -> Iterator[Rows | Rejected]:
-        """Yield the rows of entries in batches of about PART_ROWS rows; entries that are invalid are Rejected."""
+        """Yield Rows with the rows of entries, in batches of about 32768 rows or 8 MiB of sections,
+        and at least one entry. Yield Rejected for each entry that turns out to be invalid.
+        """
         at = 0
         first, section = entries.first, entries.section
         while at < len(entries):
@@ -363,10 +389,10 @@ class NumpyDecoder:
             at = after
 
     def _batch(self, entries: _Entries) -> tuple[pa.RecordBatch | None, Vector]:
-        """Return the rows of entries as a batch, and the row count of each entry; None and a mask
-        of the invalid entries if any is invalid.
+        """Return the rows of entries as one record batch, and the number of rows of each entry. If
+        any entry is invalid or breaks a rule, return None and a mask of the invalid entries found
+        so far.
 
-        If an entry is invalid, return None and a mask of the invalid entries.
         A single entry may have more rows than are read at once.
         """
         case, counts = entries.case, np.diff(entries.first)
@@ -403,7 +429,9 @@ class NumpyDecoder:
         return pa.Table.from_batches(batches).combine_chunks().to_batches()[0], counts
 
     def _ends(self, entries: _Entries, counts: Vector) -> Fields:
-        """Read the first and the last element of each entry that has elements."""
+        """Return the fields of the first and of the last element of each entry that has elements,
+        as ``first`` and ``last``.
+        """
         some = counts > 0
         end = entries.row_ends()
         found = {}
@@ -416,7 +444,10 @@ class NumpyDecoder:
         return Fields(**found)
 
     def _find_refused(self, entries: _Entries, ends: Fields, counts: Vector) -> Vector:
-        """Return the mask of entries whose elements violate the case's rule about the first and last element."""
+        """Return a mask of the entries that the case's condition ``refuse`` rejects, by the fields
+        of their first and last element. It is all False if there is no such condition; entries
+        without elements are never rejected.
+        """
         bad = np.zeros(len(counts), np.bool_)
         some = counts > 0
         if entries.case.refuse is not None and some.any():
@@ -427,7 +458,10 @@ class NumpyDecoder:
     def _columns(
         self, entries: _Entries, item: Fields, ends: Fields, counts: Vector
     ) -> pa.RecordBatch:
-        """Return a batch with the column values of the rows of entries."""
+        """Return a record batch with the columns of the rows of entries. Values that are the same
+        for all rows of an entry are computed once and repeated; a column that the case lacks is
+        null, or has empty lists if it is not nullable.
+        """
         case = entries.case
         rows = int(counts.sum())
         position, size = entries.start + entries.bias, entries.end - entries.start

@@ -16,13 +16,10 @@ STEP = 1 << 16
 def find_elements(
     case: Case, memory: Memory, start: Vector, end: Vector, count: Vector, bad: Vector, most: int
 ) -> tuple[Vector, Vector, Vector]:
-    """Find the elements of entries. Return their positions, their number in each entry, and a mask
-    of invalid entries, which get no elements.
-
-    ``count`` is -1 for entries that do not state it: their elements go on to the end. ``bad`` entries get no elements.
-
-    Returns:
-        Positions of the elements, their number in each entry, and a mask of invalid entries.
+    """Return the positions of the elements of entries, their number in each entry, and a mask of
+    invalid entries: those in ``bad``, with another number than ``count`` (-1: all to the section's
+    end), too few or more than ``most`` elements, or bytes after the last one. Invalid entries get
+    no elements.
     """
     bad = bad | (count > end - start) | (count > most)
     start, count = np.where(bad, end, start), np.where(bad, 0, count)
@@ -43,7 +40,10 @@ def find_elements(
 def _by_reading(
     case: Case, memory: Memory, start: Vector, end: Vector, count: Vector | None, most: int
 ) -> tuple[Vector, Vector, Vector]:
-    """Find elements without a length prefix by reading them. Return positions, counts and bad entries."""
+    """Find elements that have no length prefix by reading them field by field. Return their
+    positions, their number in each entry, and a mask of entries that do not parse or do not end
+    with their section.
+    """
     walk = Walk(memory, start, end, most, root=False)
 
     def read(some: Walk) -> Fields:
@@ -65,8 +65,9 @@ def _go_on(
     count: Vector,
     most: int,
 ) -> tuple[Vector, Vector, Vector]:
-    """Find the elements after those of :func:`follow` by a plain loop, one entry after the other.
-    Return all positions, the number in each entry, and the position after the last one.
+    """Find the elements that :func:`follow` left, by a plain loop, one entry after the other, up to
+    ``count`` (or one more than ``most`` if it is -1). Return all positions in ascending order, the
+    number in each entry, and the position after the last one.
     """
     parts: list[Vector] = [rows]
     held: list[int] = []

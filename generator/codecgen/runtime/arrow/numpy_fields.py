@@ -26,7 +26,8 @@ BLOCK = 32
 
 
 class Walk:
-    """Reader of many structures at once, one position in each.
+    """Reader of many structures of one layout at once, with one position in each. A structure that
+    is invalid is marked in ``bad``, and no error is raised.
 
     Attributes:
         p: Current positions.
@@ -69,8 +70,8 @@ class Walk:
         return self._load(kind, self.p + offset)
 
     def fixed(self, kind: str) -> Vector:
-        """Return the numbers of the fixed-size type ``kind`` at the positions, one per structure,
-        and move behind them.
+        """Return the numbers of the NumPy type ``kind`` at the positions, one per structure, as
+        int64, and move behind them. Positions beyond the memory are clipped, not checked.
         """
         size = np.dtype(kind).itemsize
         block, at, p = self._block or (None, 0, None)
@@ -101,7 +102,9 @@ class Walk:
         return value
 
     def skip(self, size: int) -> None:
-        """Skip ``size`` bytes. Numbers after them can still be read from the current block."""
+        """Move ``size`` bytes forward in each structure, without a check of the window. A block of
+        bytes that was loaded before stays in use.
+        """
         block, at, p = self._block or (None, 0, None)
         known = p is self.p
         self.p = self.p + size
@@ -125,7 +128,10 @@ class Walk:
         return _zigzag(self._varint(64))
 
     def _varint(self, bits: int) -> Vector:
-        """Read the bits of a varint: as uint8 or uint16 if all values fit, otherwise as uint64."""
+        """Read a varint of ``bits`` bits in each structure, and move behind it. Return its bits
+        before zigzag decoding, as uint8 or uint16 if all values fit, else as uint64. Structures
+        whose varint is not in its shortest form or has too many bits become bad.
+        """
         first = self.memory.bytes(self.p)
         if first.max(initial=0) < 0x80:
             self.p = self.p + 1
@@ -145,7 +151,10 @@ class Walk:
         return value
 
     def _long(self, rows: Vector, start: Vector, value: Vector, bits: int) -> None:
-        """Add the third and later bytes to the varints ``rows``, which continue after two bytes."""
+        """Add the third and later bytes to ``value`` for the varints of the structures ``rows``,
+        and move behind them. Varints that are not in their shortest form or have too many bits make
+        their structures bad.
+        """
         last = (bits - 1) // 7
         for i in range(2, last + 1):
             byte = self.memory.bytes(start[rows] + i)
@@ -173,7 +182,9 @@ class Walk:
         self.end = self.outer.pop()
 
     def _check_sizes(self, size: Vector, wrong: Vector) -> Vector:
-        """Return sizes, with 0 for those that are ``wrong`` or exceed the rest of the window, which become bad."""
+        """Return ``size`` with 0 for structures that are in the mask ``wrong`` or have less left in
+        their window; these become bad.
+        """
         wrong = wrong | (size > self.end - self.p)
         if wrong.any():
             self.bad |= wrong
@@ -181,8 +192,9 @@ class Walk:
         return size
 
     def checksum(self, name: str, stored: Vector, start: Vector, end: Vector) -> None:
-        """Mark structures as bad whose checksum of the bytes ``start`` to ``end`` (excluded)
-        differs from ``stored``. Raise UnsupportedCodec for an unknown checksum.
+        """Mark structures as bad whose checksum ``name`` over the bytes ``start`` to ``end``
+        (excluded) differs from the lowest 32 bits of ``stored``. Raise UnsupportedCodec if the
+        checksum is unknown or its package is missing.
         """
         found = np.fromiter(
             map(checksum(name), self.memory.iterate_ranges(start, end)), np.int64, len(start)
@@ -196,8 +208,9 @@ class Walk:
         return self.end - self.p - after
 
     def bytes(self, size: Vector | int, *, null: int | None = None, text: bool = False) -> Bytes:
-        """Return ``size`` bytes per structure as Bytes, and move behind them; ``null`` is the size
-        that means null. Structures that end before become bad.
+        """Return ``size`` bytes per structure as Bytes, and move behind them; the size ``null``
+        means null. Structures with a negative size or too few bytes become bad, and get no bytes;
+        with ``text``, a root walk also marks those with invalid UTF-8.
         """
         if isinstance(size, int):
             size = np.full(len(self.p), size, np.int64)
@@ -212,7 +225,10 @@ class Walk:
         return found
 
     def _look(self, found: Any, rows: Vector | None) -> None:
-        """Mark structures with invalid UTF-8 text as bad. ``rows`` are the structures of ``found``, all by default."""
+        """Mark structures as bad whose text in ``found`` (Bytes, a List or Fields) is not valid
+        UTF-8. ``rows`` has the structure of each value, None for all in order. Do nothing in a walk
+        that another one started.
+        """
         if not self.root:
             return
         for value in vars(found).values() if isinstance(found, Fields) else (found,):
@@ -237,8 +253,9 @@ class Walk:
         self.bad[rows] |= some.bad
 
     def when(self, condition: Vector, read: Callable[[Walk], Any]) -> Any:
-        """Return a field read only in structures where ``condition`` holds; elsewhere it is 0 or
-        null.
+        """Return the field that ``read`` reads, only in structures where ``condition`` holds.
+        Elsewhere numbers are 0 and bytes null, and nothing is read. Return None if ``read`` gives
+        None, or, unless the condition holds everywhere, a List.
         """
         condition = np.broadcast_to(np.asarray(condition, np.bool_), len(self.p))
         if condition.all():
@@ -264,7 +281,10 @@ class Walk:
     def numbers(
         self, count: Vector, size: int, *, at_least: int = 0, null: int | None = None
     ) -> None:
-        """Skip an array of numbers of ``size`` bytes each; ``null`` is the count of a null array."""
+        """Skip an array of ``count`` numbers of ``size`` bytes in each structure; the count
+        ``null`` means a null array. Structures with fewer than ``at_least`` numbers, more than the
+        limit, or too few bytes become bad.
+        """
         few = count < at_least
         if null is not None:
             few &= count != null
@@ -280,10 +300,10 @@ class Walk:
         at_least: int = 0,
         null: int | None = None,
     ) -> List:
-        """Return the elements of an array as a List, all that fill the window if ``count`` is None.
-        Structures with invalid elements become bad.
-
-        ``null`` is the count of a null array.
+        """Return the elements of an array in each structure as a List, in order; with a ``count``
+        of None, all that fill the window. The count ``null`` means a null array. Structures become
+        bad if an element is invalid, there are fewer than ``at_least`` or more than the limit, or
+        more than 1000.
         """
         nulls: Vector | None = None
         if count is not None:
@@ -310,7 +330,10 @@ class Walk:
         return List(offsets, fields, nulls)
 
     def _rounds(self, count: Vector | None) -> Iterator[Vector]:
-        """Yield the structures with a first element, then those with a second one, and so on."""
+        """Yield the indexes of the structures with a first element, then of those with a second
+        one, and so on. Bad structures are left out of later rounds; those with more than 1000
+        elements become bad.
+        """
         rows = np.flatnonzero(self.p < self.end if count is None else count > 0)
         k = 0
         while len(rows):
@@ -340,7 +363,9 @@ def _concatenate(parts: list[Vector]) -> Vector:
 
 
 def _merge_fields(found: list[Fields], places: list[Vector], total: int) -> Fields:
-    """Merge the fields of elements from several rounds, each value at its index in ``places``."""
+    """Return the byte string fields of elements from several rounds as one Fields: the values of
+    round k go to the indexes ``places[k]`` of arrays of length ``total``. Other fields are dropped.
+    """
     out: dict[str, Any] = {}
     for name, sample in vars(found[0]).items():
         if not isinstance(sample, Bytes):
@@ -355,10 +380,9 @@ def _merge_fields(found: list[Fields], places: list[Vector], total: int) -> Fiel
 
 
 def choose(count: int, *cases: tuple[Any, Any, int]) -> Vector:
-    """Return for each structure the number of the first case whose condition holds.
-
-    The number is -1 if no condition holds, or if the case's second mask asks for the reference codec. Each case is a
-    condition, that mask and the case's number.
+    """Return for each of ``count`` structures the number of the first case whose condition holds.
+    It is -1 if none holds, or if the second mask of that case (``care``) holds. Each case is
+    (condition, care, number).
     """
     out = np.full(count, -1, np.int64)
     free = np.ones(count, np.bool_)

@@ -23,11 +23,9 @@ ENOUGH, ENDED, REFUSED, OTHER = 1, 0, -1, 2
 def find(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[Vector, int]:
-    """Find consecutive entries from byte ``at`` of the memory on. Return the start of each entry
-    and the end of the last one, and the reason why the search stopped.
-
-    Returns:
-        The start of each entry and the end of the last one, and the reason why the search stopped.
+    """Find at most ``most`` consecutive entries of a layout from byte ``at`` on. Return an array
+    with the start of each entry and the end of the last one, and why the search stopped: ENOUGH,
+    ENDED (no whole entry is left), OTHER (another discriminator) or REFUSED (an invalid length).
     """
     if layout.prefix is None:
         return _alike(kind, layout, memory, at, size, most)
@@ -46,8 +44,9 @@ def find(
 def _alike(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[Vector, int]:
-    """Find entries of constant size. Return the start of each entry and the end of the last one,
-    and the reason why the search stopped.
+    """Find at most ``most`` consecutive entries of a constant size. Return an array with the start
+    of each entry and the end of the last one, and why the search stopped: ENOUGH, ENDED or OTHER
+    (the discriminator is of another layout).
     """
     count = min(most, (size - at) // layout.size)
     edges = at + layout.size * np.arange(count + 1)
@@ -59,7 +58,7 @@ def _alike(
 
 
 def _of_kind(kind: Kind, layout: Layout, memory: Memory, start: Vector, end: Vector) -> Vector:
-    """Return the mask of entries whose discriminator belongs to ``layout``."""
+    """Return a mask of the entries whose discriminator is one of the layout's ``kinds``."""
     form = f"{_order(kind)}{'i' if kind.signed else 'u'}{kind.size}"
     found = Walk(memory, start, end, 0).at(form, kind.offset)
     good: Vector = np.logical_or.reduce([found == number for number in layout.kinds])
@@ -79,7 +78,10 @@ def _order(kind: Kind) -> str:
 def _at_once(
     kind: Kind | None, layout: Layout, memory: Memory, edges: Vector, size: int, most: int
 ) -> Vector:
-    """Return the ends of further entries after ``edges``, up to the first invalid one, found by chains."""
+    """Return the ends of at most ``most`` further entries after ``edges``, up to the first one that
+    ends after ``size`` or has an invalid length or another discriminator. They are found by
+    following lengths from many places at once.
+    """
     assert layout.prefix is not None
     start = edges[-1:]
     mean = (int(edges[-1]) - int(edges[0])) // (len(edges) - 1) + 1
@@ -98,8 +100,9 @@ def _at_once(
 def _one_by_one(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[list[int], int]:
-    """Find entries by a plain loop. Return the start of each entry and the end of the last one, and
-    the reason why the search stopped; refused lengths may be among the entries.
+    """Find at most ``most`` consecutive entries by a plain loop. Return the start of each entry and
+    the end of the last one, and why it stopped: ENOUGH, ENDED, OTHER or REFUSED (a negative or
+    refused length). Lengths of entries that fit are not checked for being refused.
     """
     assert layout.prefix is not None
     prefix = layout.prefix

@@ -47,7 +47,9 @@ class Memory:
         return self.array.take(at, mode="clip")
 
     def byte_windows(self, at: Vector, size: int) -> Vector:
-        """Return ``size`` bytes from each position on, as an array of voids."""
+        """Return the ``size`` bytes from each position on, as an array of voids. Positions too near
+        the end of the memory are moved back, so that all bytes are there.
+        """
         window = self._windows.get(size)
         if window is None:
             window = np.ndarray(len(self.array) - size + 1, f"V{size}", self.array, strides=(1,))
@@ -55,14 +57,19 @@ class Memory:
         return window[np.minimum(at, len(window) - 1)]
 
     def iterate_ranges(self, start: Vector, end: Vector) -> Iterator[Piece]:
-        """Yield the bytes from each of ``start`` to the matching one of ``end`` (excluded)."""
+        """Return an iterator over the bytes from each of ``start`` to the matching one of ``end``
+        (excluded), in order: short ones as copies, others as memoryviews.
+        """
         turns = range(0, len(start), PIECES)
         return chain.from_iterable(
             self._read_ranges(start[at : at + PIECES], end[at : at + PIECES]) for at in turns
         )
 
     def _read_ranges(self, start: Vector, end: Vector) -> Iterable[Piece]:
-        """Return the bytes of a group of ranges. Short ranges are copied by Arrow at once, which beats many views."""
+        """Return the bytes of each range, in order. If the ranges are in ascending order and
+        average below 1 KiB, gaps included, Arrow copies all at once, which is faster; else each is
+        a memoryview.
+        """
         edges = np.column_stack([start, end]).ravel()
         if edges[-1] - edges[0] < SHORT * len(start) and _in_order(edges, self):
             whole = _contiguous_array(self, edges, len(edges) - 1)
@@ -79,7 +86,9 @@ def _in_order(edges: Vector, memory: Memory) -> bool:
 
 
 def _contiguous_array(memory: Memory, edges: Vector, count: int) -> Any:
-    """Return the bytes between consecutive edges as an Arrow binary array, without a copy."""
+    """Return the ``count`` byte strings between consecutive edges as an Arrow binary array, which
+    uses the memory without a copy. The edges must ascend, within 2 GiB.
+    """
     low, high = int(edges[0]), int(edges[-1])
     buffers = [
         None,
@@ -115,7 +124,9 @@ class Bytes:
         return self._array
 
     def broken(self) -> Vector | None:
-        """Return the mask of values that are not valid UTF-8, None if all are valid."""
+        """Return a mask of the values that are not valid UTF-8 (null is valid). Return None if all
+        are valid.
+        """
         array = self.array()
         try:
             array.cast(pa.string())
@@ -125,7 +136,7 @@ class Bytes:
 
 
 def _is_utf8(value: Any) -> bool:
-    """Return True if an Arrow binary value is valid UTF-8; null is."""
+    """Return True if an Arrow binary scalar is valid UTF-8 or null."""
     try:
         (value.as_py() or b"").decode("utf-8")
     except UnicodeDecodeError:
@@ -134,7 +145,8 @@ def _is_utf8(value: Any) -> bool:
 
 
 def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
-    """Copy byte strings into an Arrow binary array.
+    """Copy the byte strings at ``start`` with ``size`` bytes each into a new Arrow binary array; a
+    size of -1 is null.
 
     Arrow takes every second value of an array that holds the strings and the gaps between them.
     """
@@ -213,7 +225,10 @@ _NUMBERS = {
 
 
 def to_arrow(column: Column, kind: Any, value: Any, count: int, repeats: Vector | None) -> Any:
-    """Return the values of a column as an Arrow array of type ``kind``.
+    """Return the values of a column as an Arrow array of type ``kind``: ``count`` values, or, with
+    ``repeats``, each value in so many rows. ``value`` is Bytes, List, Nullable, a vector, or one
+    number for all; Bytes and List are never repeated. Raise pyarrow.ArrowInvalid for text that is
+    not UTF-8.
 
     Args:
         column: The column.
@@ -256,7 +271,9 @@ def _repeat_values(values: Vector, count: int, repeats: Vector | None) -> Vector
 
 
 def missing(column: Column, kind: Any, rows: int) -> Any:
-    """Return a column of ``rows`` nulls, or of empty lists if the column is a list that cannot be null."""
+    """Return an Arrow array of type ``kind`` with ``rows`` nulls; with ``rows`` empty lists if the
+    column is a list that is not nullable.
+    """
     if column.type != "list" or column.nullable:
         return pa.nulls(rows, kind)
     none = [pa.array([], field.type) for field in kind.value_type]
@@ -266,7 +283,9 @@ def missing(column: Column, kind: Any, rows: int) -> Any:
 def _make_list_array(
     kind: Any, rows: int, offsets: Vector, members: list[Any], null: Vector | None = None
 ) -> Any:
-    """Return an Arrow list array of structs from offsets and member arrays. ``null`` masks null lists."""
+    """Return an Arrow array of ``rows`` lists of structs from the offsets of the lists and one
+    array for each member. ``null`` is a mask of null lists, None for no nulls.
+    """
     count = int(offsets[-1])
     nulls = 0 if null is None else int(np.count_nonzero(null))
     validity = None

@@ -19,7 +19,9 @@ _REDUCED: dict[str, Callable[[Vector, Vector, Vector], Vector]] = {
 
 
 class RowRules:
-    """Gathers the rows of entries. ``entry`` are the fields of the entries; entry i has ``counts[i]`` rows, from row ``first[i]`` on."""
+    """Gathers the rows of entries to check rules about all rows of an entry. ``entry`` are the
+    fields of the entries; entry i has ``counts[i]`` rows, from row ``first[i]`` on.
+    """
 
     def __init__(self, entry: Fields, counts: Vector, first: Vector) -> None:
         self._entry = entry
@@ -33,7 +35,9 @@ class RowRules:
         self._items.append(item)
 
     def find_breaches(self, case: Case) -> Vector:
-        """Return a mask of the entries that break a rule of ``case``."""
+        """Return a mask of the entries whose rows break a row rule of ``case``, or whose fields
+        ``ascending`` do not ascend strictly from row to row. Entries without rows break none.
+        """
         bad = np.zeros(len(self._some), np.bool_)
         if not len(self._first):
             return bad

@@ -24,8 +24,8 @@ _BITS |= {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (8, 16, 32,
 
 @cache
 def arrow_type(column: Column) -> Any:
-    """Return the Arrow type of a column. A uuid is ``binary(16)``: few readers of Arrow know the extension type, and pyarrow does
-    not build it inside structs and lists.
+    """Return the Arrow type of a column, nested for structs and lists. Times are ``timestamp[ms,
+    UTC]``; a uuid is ``binary(16)``, not the extension type. Raise KeyError for an unknown type.
     """
     if column.type in ("struct", "list"):
         fields = [pa.field(m.name, arrow_type(m), m.nullable) for m in column.children]
@@ -53,8 +53,9 @@ def arrow_type(column: Column) -> Any:
 
 
 def choose(view: Columns, names: Sequence[str] | None) -> tuple[Column, ...]:
-    """Return the columns with the given names, in that order. Without names return all columns
-    except those on request. Raise ValueError if the view lacks a column, or one is named twice.
+    """Return the columns of a view called ``names``, in that order. For None return all columns in
+    the view's order, except those that are read only on request. Raise ValueError if the view lacks
+    a column, or one is named twice.
     """
     if names is None:
         return tuple(column for column in view.columns if not column.on_request)
@@ -93,7 +94,10 @@ class ColumnBuffers:
             self.data = _buffer(rows * (_BITS[column.type] // 8), allocate)
 
     def addresses(self, out: list[int]) -> None:
-        """Write the addresses of data, validity and offsets into ``out``, 0 for a buffer that the type does not have."""
+        """Write the addresses of the data, validity and offsets buffers into ``out``, three numbers
+        per column from ``3 * index`` on, also for nested columns. A buffer that the column does not
+        have gets 0.
+        """
         at = 3 * self.column.index
         for i, buffer in enumerate((self.data, self.validity, self.offsets)):
             out[at + i] = 0 if buffer is None else buffer.address
@@ -101,7 +105,10 @@ class ColumnBuffers:
             part.addresses(out)
 
     def array(self, rows: int, used: Sequence[int], nulls: Sequence[int]) -> Any:
-        """Return the first ``rows`` rows as an Arrow array, without copying. ``used`` and ``nulls`` are the totals of the kernel."""
+        """Return the first ``rows`` rows as an Arrow array that uses the buffers without a copy.
+        ``used`` has the bytes or elements of each column after LEAVES totals, ``nulls`` the nulls
+        of each; without nulls the array has no validity buffer.
+        """
         column = self.column
         kind = arrow_type(column)
         size, missing = used[LEAVES + column.index], nulls[column.index]
@@ -127,7 +134,9 @@ def _buffer(size: int, allocate: Allocate) -> Any:
 
 
 def _ones(bits: int, allocate: Allocate) -> Any:
-    """Allocate a bitmap with all bits set."""
+    """Allocate a bitmap of ``bits`` bits, all set, and return it. 64 bytes follow it that kernels
+    may overwrite.
+    """
     size = (bits + 7) // 8
     buffer = _buffer(size, allocate)
     ctypes.memset(buffer.address, 0xFF, size)

@@ -94,12 +94,12 @@ class Payloads:
 
 
 def load_kernels(view: PayloadView) -> ModuleType | None:
-    """Return the module of compiled kernels of a payload view; None if the view asks for no
-    kernels, none were generated, or numba is missing: then the reference codecs read the view.
+    """Import and return the module of compiled kernels of a payload view. Return None, so that the
+    slower reference codecs read it, if the view asks for no kernels, none were generated, numba is
+    missing, or the machine is big-endian. Raise ModuleNotFoundError if another module that the
+    kernels import is missing.
 
-    Returns:
-        The module, with plain Python functions if ``NUMBA_DISABLE_JIT`` is set. None if the view asks for no kernels, if target
-        arrow generated none, if numba is missing, or on a big-endian machine: then the reference codecs read the view.
+    With ``NUMBA_DISABLE_JIT`` the kernels are plain Python.
     """
     if view.kernels is None or sys.byteorder != "little":
         return None
@@ -148,7 +148,9 @@ class _PartBytes:
         return [self.data.ctypes.data, self.offsets.ctypes.data, validity, self.first_bit]
 
     def tail(self, first: int) -> _PartBytes:
-        """Return the rows from ``first`` on, copied to memory with SLACK zero bytes after them."""
+        """Return the rows from ``first`` on, copied to new memory with 64 zero bytes after them,
+        since kernels may read beyond the end.
+        """
         tail: _PartBytes = object.__new__(_PartBytes)
         tail.array = self.array.slice(first)
         tail.validity, tail.first_bit = self.validity, self.first_bit + first
@@ -160,7 +162,9 @@ class _PartBytes:
 
 
 def _chunks_of_part(name: str, array: Any) -> pa.ChunkedArray:
-    """Return the array of a part as a chunked array. Raise TypeError if its values are not bytes."""
+    """Return the array of a part as a chunked array. Raise TypeError if its type is not binary,
+    large_binary, binary_view or null.
+    """
     found = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
     kind = found.type
     views = pa.types.is_binary_view(kind)
@@ -181,9 +185,10 @@ def decode(
     first_row: int = 0,
     compiled: bool = True,
 ) -> Iterator[Payloads]:
-    """Yield the rows of payloads as batches of a view, in the order of the input, with the rejected
-    payloads. Raise ValueError if ``parts`` are not those of the view, their lengths differ, or a
-    column is unknown or named twice; TypeError if a part is not binary.
+    """Yield the rows of payloads as Payloads, in input order, with those that do not parse
+    (rejected) or have no case (unknown). Check the arguments at once: raise ValueError if ``parts``
+    are not the view's or differ in length, or a column is unknown or named twice; TypeError if a
+    part is not binary.
 
     Args:
         view: Description of the view, from the generated package ``columns``.
@@ -223,7 +228,9 @@ class _Gathered:
 
 
 class _Decoder:
-    """Decoder of payloads into record batches."""
+    """Decoder of payloads (byte strings in one or several parts, such as key and value) into record
+    batches, by a compiled kernel and, for what it rejects, by the reference codecs.
+    """
 
     def __init__(
         self,
@@ -253,7 +260,10 @@ class _Decoder:
         self.shares: Any = None
 
     def decode(self, table: pa.Table, first_row: int) -> Iterator[Payloads]:
-        """Yield the rows of the payloads in ``table``, whose first payload has the number ``first_row``."""
+        """Yield the rows of the payloads in ``table``, a column for each part, by the kernel or,
+        without one, by the reference codecs. The first payload has the number ``first_row``. Raise
+        ValueError if the offsets of a part are out of order.
+        """
         done = 0
         for chunk in table.to_batches():
             arrays = {
@@ -277,8 +287,9 @@ class _Decoder:
     def _by_kernel(
         self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
-        """Yield the rows of ``count`` payloads, decoded with the compiled kernel; the reference
-        codecs decode payloads that it rejects.
+        """Yield the rows of the first ``count`` payloads, at most about ``max_rows`` at a time,
+        decoded by the kernel. Payloads that it rejects, or whose rows are too large, go to the
+        reference codecs. Numbers of payloads are counted from ``bias``.
         """
         assert self.kernels is not None
         table = np.array([n for array in arrays.values() for n in array.table()], np.int64)
@@ -334,8 +345,9 @@ class _Decoder:
         return sum(int(a.offsets[last] - a.offsets[first]) for a in arrays.values())
 
     def _learn(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> None:
-        """Update the share of buffers that payloads use, relative to their bytes and number, by the
-        payloads ``first`` to ``last`` (excluded).
+        """Update, from the kernel's last run over the payloads ``first`` to ``last`` (excluded),
+        how many rows they make per payload, and what each column takes per byte of input: the
+        larger of the new share and 0.9 times the old one.
         """
         used = self.state[: len(self.room)].astype(np.float64)
         share = used / max(1, self._bytes_of(arrays, first, last))
@@ -349,7 +361,9 @@ class _Decoder:
         return np.minimum(room, MOST_BYTES).astype(np.int64)
 
     def _outputs(self, room: Any) -> tuple[list[ColumnBuffers], Any]:
-        """Allocate buffers of the sizes ``room``. Return the columns, and the array for the input row of each row."""
+        """Allocate buffers of the sizes ``room``, and tell the kernel their addresses. Return the
+        buffers of each column, and an array that receives the payload number of each row.
+        """
         self.room[:] = room
         rows = int(room[_ROWS])
         parts = [
@@ -365,7 +379,9 @@ class _Decoder:
         return parts, numbers
 
     def _finish_batch(self, parts: list[ColumnBuffers], numbers: Any) -> tuple[pa.RecordBatch, Any]:
-        """Return the rows that the kernel wrote as a batch, and the payload number of each row."""
+        """Return the rows that the kernel wrote as a record batch, and the payload number of each
+        row. If no columns are asked for, the batch has rows without columns.
+        """
         rows = int(self.state[_ROWS])
         used = self.state.tolist()
         nulls = used[LEAVES + self.leaves :]
@@ -380,8 +396,9 @@ class _Decoder:
     def _by_codecs(
         self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
-        """Yield the rows of ``count`` payloads, decoded with the reference codecs, and the payloads
-        that these reject, whose numbers are counted from ``bias``.
+        """Yield the rows of ``count`` payloads, ``max_rows`` payloads at a time, decoded by the
+        reference codecs, with the payloads that these reject or do not know. Numbers of payloads
+        are counted from ``bias``.
         """
         for first in range(0, count, self.max_rows):
             last = min(count, first + self.max_rows)
@@ -400,8 +417,9 @@ class _Decoder:
         last: int,
         bias: int,
     ) -> Iterator[Payloads]:
-        """Yield the rows of a kernel's ``batch``, with the rows of the payloads that the kernel
-        ``left`` to the reference codecs in between.
+        """Decode the payloads ``left``, which the kernel rejected, by the reference codecs, and
+        yield their rows merged with those of ``batch`` in the order of payloads ``first`` to
+        ``last`` (excluded): as one Payloads, or as several if they have too many rows or bytes.
         """
         start = first + bias
         found = _Gathered()
@@ -428,7 +446,10 @@ class _Decoder:
         start: int,
         end: int,
     ) -> Payloads:
-        """Return the rows of payloads ``start`` to ``end``, merged with rows that the reference codec decoded."""
+        """Return Payloads with the rows of payloads ``start`` to ``end`` (excluded) of the kernel's
+        ``batch`` and those that the reference codecs ``found``, sorted by payload, with the
+        rejected and the unknown payloads of both.
+        """
         low, high = np.searchsorted(rows, [start, end]).tolist()
         batch, rows = batch.slice(low, high - low), rows[low:high]
         if found.values:
@@ -446,8 +467,9 @@ class _Decoder:
     def _rows_of(
         self, arrays: Mapping[str, _PartBytes], number: int, bias: int, found: _Gathered
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of one payload by the reference codecs; ``[]`` if it is rejected or
-        unknown, which is recorded in ``found``.
+        """Return the rows of payload ``number`` by the reference codecs, in the order of the
+        columns. Return ``[]`` if it is rejected (does not parse, or a column has more than 2 GiB)
+        or unknown, which is added to ``found``.
         """
         payload = {name: array.get(number - bias) for name, array in arrays.items()}
         try:
@@ -477,7 +499,9 @@ class _Decoder:
         return []
 
     def _batch(self, values: list[tuple[Any, ...]]) -> pa.RecordBatch:
-        """Return rows of Python values as a batch."""
+        """Return rows of Python values as a record batch with the decoder's columns; without
+        columns, a batch with that many rows.
+        """
         columns = zip(*values, strict=True) if values else [()] * len(self.columns)
         arrays = [
             pa.array(list(column), arrow_type(of))
@@ -489,7 +513,9 @@ class _Decoder:
 
 
 def _size(value: Any) -> int:
-    """Return the bytes of a string, of bytes or of all elements of a tuple, 0 for any other value."""
+    """Return the size of a value in bytes: UTF-8 bytes of a str, length of bytes, the sum over the
+    elements of a tuple, and 0 for any other value.
+    """
     if isinstance(value, str):
         return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
     if isinstance(value, bytes):

@@ -36,8 +36,9 @@ FRAMED = 2
 
 @inner
 def block(p: int, end: int, to: int, to_end: int) -> int:
-    """Decompress a raw block to the address ``to``. Return the address after its bytes; 0 if it is
-    damaged or needs room after ``to_end``.
+    """Decompress a raw snappy block from ``p`` to ``end`` to the address ``to``. Return the address
+    after the written bytes; 0 if the block is damaged, does not hold exactly its declared size, or
+    would write beyond ``to_end``.
     """
     declared, p, shortest = uvarint(p)
     if not shortest or p > end or declared > to_end - to:
@@ -80,8 +81,9 @@ def block(p: int, end: int, to: int, to_end: int) -> int:
 
 @inner
 def stream(p: int, end: int, to: int, to_end: int, kind: int) -> int:
-    """Decompress a section of the kind ``kind``: a raw block or framed chunks. Return the address
-    after its bytes; 0 if it is damaged or needs room after ``to_end``.
+    """Decompress a section to the address ``to``: chunks behind a xerial header, unless ``kind`` is
+    RAW (1), or one raw block, unless it is FRAMED (2). Return the address after the written bytes;
+    0 if it is damaged, has an unusual header, or would write beyond ``to_end``.
     """
     if end - p < 1:
         return 0
@@ -114,8 +116,10 @@ def sections(
     enough: int,
     to_end: int,
 ) -> tuple[int, int]:
-    """Decompress snappy sections of the index, as :func:`codecgen.runtime.arrow.lz4.sections` does.
-    Return the first row that is not decompressed, and the address after the last byte.
+    """Decompress the snappy sections of index rows ``first`` to ``last`` (excluded) one after the
+    other to the address ``to``, and store their new addresses. Return the first row that is not
+    decompressed (other codec, unusual, damaged, too large, or ``enough`` is reached; ``last`` if
+    all are), and the address after the last byte.
     """
     for i in range(first, last):
         row = table + i * row_size

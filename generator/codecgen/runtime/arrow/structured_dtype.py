@@ -15,11 +15,11 @@ _ORDER = {"big": ">", "little": "<"}
 
 
 def structured(layout: Layout) -> Any:
-    """Return a structured dtype with the fields of a layout. Raise CodecError at the first field
-    that is optional or varies in size.
+    """Return a structured NumPy dtype with the fields of a layout, nested for nested layouts. Enums
+    and bits are their numbers, booleans bytes; uuids, bytes and 3-byte numbers are voids. Raise
+    CodecError at the first field that is optional or has no fixed size.
 
-    Enums and bits are their numbers, a boolean is its byte; uuids, bytes and numbers of 3 bytes are voids. No value is
-    checked.
+    No value is checked.
     """
     fields = []
     for f in layout.fields:
@@ -33,7 +33,9 @@ def structured(layout: Layout) -> Any:
 
 
 def _kind(codec: Codec) -> Any:
-    """Return the dtype of a codec. Raises CodecError if its size varies."""
+    """Return the dtype of a codec, as a NumPy type string or, for a layout, a structured dtype.
+    Raise CodecError if its size varies, or a field of the layout is optional.
+    """
     if isinstance(codec, Layout):
         return structured(codec)
     if isinstance(codec, EnumField | Bits):

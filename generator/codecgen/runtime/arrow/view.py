@@ -120,7 +120,9 @@ class Columns:
     columns: tuple[Column, ...]
 
     def column(self, name: str) -> Column:
-        """Return a column by its name. Raise ValueError if there is none."""
+        """Return the column called ``name``. Raise ValueError, whose message lists the known names,
+        if there is none.
+        """
         for column in self.columns:
             if column.name == name:
                 return column

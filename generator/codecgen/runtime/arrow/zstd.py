@@ -30,7 +30,9 @@ _RLE, _RESERVED = zstd.RLE, zstd.RESERVED
 
 @inner
 def is_usual(p: int, end: int) -> bool:
-    """Return True if a section is one frame without content size, checksum and dictionary, and ends with its blocks."""
+    """Return True if the bytes from ``p`` to ``end`` are one zstd frame without content size,
+    checksum and dictionary, whose last block ends at ``end``. The blocks' contents are not checked.
+    """
     if end - p < _HEADER or load_u32_le(p) != _MAGIC or load_u8(p + 4) != _DESCRIPTOR:
         return False
     window = load_u8(p + 5)
@@ -62,9 +64,10 @@ def sections(
     function: int,
     context: int,
 ) -> tuple[int, int]:
-    """Decompress zstd sections of the index, as :func:`codecgen.runtime.arrow.lz4.sections` does,
-    with the function ``ZSTD_decompressDCtx`` at ``function``. Return the first row that is not
-    decompressed, and the address after the last byte.
+    """Decompress the zstd sections of index rows ``first`` to ``last`` (excluded) one after the
+    other to the address ``to``, by ``ZSTD_decompressDCtx`` at ``function``, and store their new
+    addresses. Return the first row that is not decompressed (unusual, damaged, too large, or
+    ``enough`` is reached; ``last`` if all are), and the address after the last byte.
     """
     for i in range(first, last):
         row = table + i * row_size
@@ -86,7 +89,10 @@ def sections(
 
 
 def library() -> Library | None:
-    """Return the zstd library with its own context, None if it cannot be called by address."""
+    """Return the zstd library that the package zstandard brings, with its own context, which is
+    freed with the result. Return None if the package is missing, or its functions cannot be called
+    by address.
+    """
     found = native.library("zstandard._cffi", "zstandard.backend_c")
     try:
         function, make, free = (

@@ -38,21 +38,16 @@ CODECS: Mapping[str, Codec] = MappingProxyType(
 def decompress(
     codec: str, data: bytes | memoryview, *, limit: int, variant: str | None = None
 ) -> Decompressed:
-    """Decompress one whole section to at most ``limit`` bytes. Raise UnsupportedCodec if the codec
-    or variant does not exist, or its library is not installed; ValueError if ``limit`` is negative.
+    """Decompress one whole section to at most ``limit`` bytes. Damage and more bytes than the limit
+    are not raised: they are the ``error`` of the result, beside the bytes before them. Raise
+    UnsupportedCodec if the codec or variant does not exist, or its package is not installed;
+    ValueError if ``limit`` is negative.
 
     Args:
         codec: Name of the codec, such as ``zstd``; see :data:`CODECS`.
         data: The compressed section.
         limit: Maximum bytes of the result.
         variant: A variant of the codec's format.
-
-    Returns:
-        The bytes, and the error that ended them early, if there is one.
-
-    Raises:
-        UnsupportedCodec: if the codec or variant does not exist, or its library is not installed.
-        ValueError: if ``limit`` is negative.
     """
     if limit < 0:
         raise ValueError(f"limit is {limit}, but a limit is at least 0")
@@ -65,18 +60,15 @@ def decompress(
 def compress(
     codec: str, data: bytes | memoryview, *, level: int | None = None, variant: str | None = None
 ) -> bytes:
-    """Compress ``data`` to one whole section. Raise UnsupportedCodec if the codec or variant does
-    not exist, or its library is not installed; BuildError if the codec does not have the level.
+    """Return ``data`` compressed to one whole section. A ``level`` of None takes the codec's
+    default. Raise UnsupportedCodec if the codec or variant does not exist, or its package is not
+    installed; BuildError if the codec does not have the level.
 
     Args:
         codec: Name of the codec; see :data:`CODECS`.
         data: The bytes.
         level: Compression level; None for the default of the reference.
         variant: A variant of the codec's format.
-
-    Raises:
-        UnsupportedCodec: if the codec or variant does not exist, or its library is not installed.
-        BuildError: if the codec does not have the level.
     """
     found = _codec(codec)
     if variant is not None and variant not in found.write_variants:
@@ -96,7 +88,7 @@ def _view(data: bytes | memoryview) -> memoryview:
 
 
 def _codec(name: str) -> Codec:
-    """Return a codec by name; raise UnsupportedCodec for an unknown one."""
+    """Return the codec with a name, such as ``zstd``. Raise UnsupportedCodec if there is none."""
     try:
         return CODECS[name]
     except KeyError:
@@ -104,7 +96,9 @@ def _codec(name: str) -> Codec:
 
 
 def _no_variant(verb: str, codec: str, variant: str, known: tuple[str, ...]) -> UnsupportedCodec:
-    """Return the error for an unknown variant."""
+    """Return, without raising it, an UnsupportedCodec for a variant that the codec cannot ``verb``
+    ("read" or "write"). Its message lists the ``known`` ones.
+    """
     names = ", ".join(known) or "none"
     return UnsupportedCodec(
         f"codec {codec!r} has no variant {variant!r} to {verb} (known: {names})"

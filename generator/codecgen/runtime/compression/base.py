@@ -86,7 +86,10 @@ def damage_error(codec: str, what: str, at: int, delivered: int) -> CompressionE
 
 
 def over_limit(codec: str, limit: int, read: int, delivered: int) -> LimitError:
-    """Return the error for a section that decompresses to more than ``limit`` bytes."""
+    """Return, without raising it, a LimitError for a section that decompresses to more than
+    ``limit`` bytes. ``read`` is the number of compressed bytes read, ``delivered`` the number of
+    bytes before the error.
+    """
     return LimitError(
         f"{codec}: the section decompresses to more than the limit of {limit} bytes "
         f"({read} compressed bytes read)",

@@ -40,7 +40,9 @@ _STEP = 1 << 18
 
 @cache
 def _fastest() -> Any:
-    """Return the fastest installed library with the interface of zlib."""
+    """Return the module ``isal.isal_zlib`` if it is installed, else the standard ``zlib``. The
+    answer is cached.
+    """
     try:
         return importlib.import_module("isal.isal_zlib")
     except ImportError:
@@ -48,7 +50,10 @@ def _fastest() -> Any:
 
 
 def _usual(data: memoryview, limit: int) -> bytes | None:
-    """Return the data of a single ordinary member, or None for anything else."""
+    """Return the data of a section that is one gzip member without header flags, of at most 1 MiB
+    compressed. Return None for any other section, and if it is damaged, has a wrong checksum or
+    size, or holds more than ``limit`` bytes.
+    """
     start, end = len(HEADER), len(data) - TRAILER.size
     if not start < end <= _ONE_CALL or bytes(data[: len(USUAL_HEADER)]) != USUAL_HEADER:
         return None
@@ -66,8 +71,9 @@ def _usual(data: memoryview, limit: int) -> bytes | None:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
-    """Return the decompressed bytes of all members, up to an error, which is in the result, or to
-    bytes that are no member.
+    """Decompress all members of a gzip stream to at most ``limit`` bytes. An error is in the
+    result, beside the bytes before it. Bytes that follow a member and begin no other are ignored,
+    with a note. ``variant`` has no effect.
     """
     usual = _usual(data, limit)
     if usual is not None:
@@ -107,7 +113,10 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
 def _more_members(
     data: memoryview, at: int, out: BytesIO, limit: int, notes: list[str]
 ) -> Decompressed:
-    """Decompress the members from ``at`` on, up to an error or to bytes that are no member."""
+    """Append the members from byte ``at`` on to ``out``, and return all that is in it. An error
+    inside a member is in the result. Bytes that begin no member, or are too few for one, are
+    counted as ``unused``, with a note.
+    """
     while len(data) - at >= _SHORTEST_NEXT:
         start = _member_header(data, at, out.tell(), notes)
         if isinstance(start, CompressionError):
@@ -124,7 +133,10 @@ def _more_members(
 def _member_header(
     data: memoryview, at: int, delivered: int, notes: list[str]
 ) -> int | CompressionError:
-    """Return the position of the deflate data of the member at ``at``, or the error if no member begins there."""
+    """Return the index of the deflate data of the gzip member at ``at``. Return a CompressionError,
+    without raising it, if no member begins there or its header is cut off or has a wrong checksum.
+    Reserved flag bits add a note.
+    """
     if at == len(data):
         return damage_error(_NAME, "no data", at, delivered)
     if bytes(data[at : at + 2]) != _MAGIC[: len(data) - at]:
@@ -160,7 +172,9 @@ def _header_cut_off(data: memoryview, delivered: int) -> CompressionError:
 
 
 def _after_zero(data: memoryview, at: int) -> int:
-    """Return the position after the next zero byte, past the end of ``data`` if there is none."""
+    """Return the index after the next zero byte from ``at`` on, or ``len(data) + 1`` if there is
+    none.
+    """
     while at < len(data):
         piece = bytes(data[at : at + 256])
         zero = piece.find(0)
@@ -179,8 +193,10 @@ def _inflate(
     crc: int = 0,
     size: int = 0,
 ) -> tuple[int, CompressionError | LimitError | None]:
-    """Inflate the rest of a member from index ``at`` of ``data`` into ``out``. Return the index at
-    which the next member may begin, and the error, or None.
+    """Inflate the rest of a gzip member from index ``at`` of ``data`` into ``out``, and check its
+    trailer. Return the index after the trailer and None, or an index and the error (not raised):
+    damage, a cut-off stream, a wrong checksum or size, or more than ``limit`` bytes in ``out``,
+    which is then cut to the limit.
 
     ``crc`` and ``size`` are those of the part that was inflated already.
     """
@@ -218,8 +234,8 @@ def _inflate(
 
 
 def _salvage(inflater: Any, piece: bytes, out: BytesIO, limit: int) -> int:
-    """Write what inflates before the damage in ``piece`` to ``out``. Return the number of bytes of
-    ``piece`` that are left.
+    """Write what can be inflated before the damage in ``piece`` to ``out``, at most one byte more
+    than ``limit`` in all. Return the number of bytes of ``piece`` that are left.
 
     A call that fails loses its output, so the last byte that can be fed is found by halving, and then
     how much comes out of the byte after it.
@@ -247,7 +263,9 @@ def _cut_to_limit(out: BytesIO, limit: int, read: int) -> LimitError:
 def _trailer(
     data: memoryview, at: int, crc: int, size: int, delivered: int
 ) -> CompressionError | None:
-    """Return the error if the trailer at ``at`` is cut off or does not match the data, or None."""
+    """Compare the trailer at ``at`` with the CRC-32 and the size of the data. Return None if both
+    are equal, else a CompressionError, not raised, which also says if the trailer is cut off.
+    """
     if len(data) - at < TRAILER.size:
         return damage_error(_NAME, "the member's trailer is cut off", len(data), delivered)
     stored_crc, stored_size = TRAILER.unpack_from(data, at)
@@ -261,7 +279,9 @@ def _trailer(
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
-    """Return ``data`` as one gzip member."""
+    """Return ``data`` as one gzip member without a name or time. A ``level`` of None is zlib's
+    default; ``variant`` has no effect.
+    """
     deflater = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = deflater.compress(data)
     trailer = TRAILER.pack(zlib.crc32(data), len(data) & 0xFFFFFFFF)

@@ -53,8 +53,10 @@ _USUAL_FRAME = _Frame(len(_USUAL_HEADER), 64 << 10, 0x40, False, False, None)
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
-    """Return the decompressed bytes of one frame, up to an error, which is in the result. Raise
-    UnsupportedCodec if lz4 is not installed.
+    """Decompress one LZ4 frame to at most ``limit`` bytes. An error is in the result, beside the
+    bytes before it; bytes after the frame are ignored, with a note. The variant
+    ``unchecked-header`` tolerates a wrong header checksum. Raise UnsupportedCodec if lz4 is not
+    installed.
     """
     notes: list[str] = []
     frame = _frame_header(data, variant == UNCHECKED_HEADER, notes)
@@ -79,8 +81,9 @@ def _blocks(
     notes: list[str],
     pauses: set[int],
 ) -> tuple[int, CompressionError | LimitError | None]:
-    """Decompress the blocks of a frame into ``out``. Return the position of the end mark and None,
-    or the position and the error before it. Raise UnsupportedCodec if lz4 is not installed.
+    """Decompress the blocks of a frame into ``out``, at most ``limit`` bytes. Return the index of
+    the end mark and None, or an index and the error (not raised). Empty blocks add a note, and
+    their position in ``out`` to ``pauses``. Raise UnsupportedCodec if lz4 is not installed.
     """
     try:
         import lz4.block
@@ -130,7 +133,10 @@ def _blocks(
 
 
 def _frame_header(data: memoryview, unchecked: bool, notes: list[str]) -> _Frame | CompressionError:
-    """Return the header of the frame, or the error if it is not supported; ``unchecked`` passes over its checksum."""
+    """Return the parsed header of the frame. Return a CompressionError, not raised, if it is cut
+    off, no LZ4 frame, has linked blocks, reserved bits or an unknown version or block size, or a
+    wrong checksum; with ``unchecked``, a wrong checksum is only noted.
+    """
     if bytes(data[: len(_USUAL_HEADER)]) == _USUAL_HEADER:
         return _USUAL_FRAME
     if len(data) < 6:
@@ -170,7 +176,10 @@ def _frame_header(data: memoryview, unchecked: bool, notes: list[str]) -> _Frame
 def _after_blocks(
     data: memoryview, at: int, frame: _Frame, out: BytesIO, notes: list[str]
 ) -> tuple[int, CompressionError | None]:
-    """Read the end mark at ``at`` and the content checksum, and return where the frame ends and the error, if any."""
+    """Skip the end mark at ``at`` and the content checksum, which is not verified. Return the index
+    after the frame, and None or the error if the checksum is cut off. A declared content size that
+    differs adds a note.
+    """
     if data[at + 3]:
         add_note(notes, f"lz4: the end mark at byte {at} has the bit of a stored block")
     at += _SIZE.size
@@ -189,7 +198,8 @@ def _after_blocks(
 
 
 def _stored_block(frame: _Frame, block: memoryview, size: int) -> bytes:
-    """Return a frame of one stored block, in which liblz4 verifies the checksum at the end of ``block``.
+    """Return an LZ4 frame of one block with a block checksum, so that liblz4 verifies it. ``block``
+    is the block's bytes followed by their 4-byte checksum; ``size`` is without the checksum.
 
     The checksum covers the bytes of the block, compressed or not. The frame is no larger than the block needs.
     """
@@ -199,7 +209,9 @@ def _stored_block(frame: _Frame, block: memoryview, size: int) -> bytes:
 
 
 def _header_checksum(data: bytes) -> int:
-    """Return byte 1 of XXH32 with seed 0, for fewer than 16 bytes."""
+    """Return byte 1 (the second lowest) of XXH32 with seed 0 over ``data``, which must have fewer
+    than 16 bytes.
+    """
     mask = 0xFFFFFFFF
     value = (0x165667B1 + len(data)) & mask
     whole = len(data) & ~3
@@ -216,8 +228,9 @@ def _header_checksum(data: bytes) -> int:
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
-    """Return ``data`` as one frame of independent blocks, as the reference writes it. Raise
-    UnsupportedCodec if lz4 is not installed.
+    """Return ``data`` as one LZ4 frame of independent blocks of 64 KiB, stored where compression
+    does not help. Level None or 9 is the fast compressor; others are high compression, at most
+    level 12. Raise UnsupportedCodec if lz4 is not installed.
     """
     try:
         import lz4.block

@@ -39,7 +39,9 @@ XERIAL_OR_RAW = "xerial-or-raw"
 
 
 def _library() -> ModuleType:
-    """Return the snappy library; raise UnsupportedCodec if it is not installed."""
+    """Import the package cramjam, which has snappy, and return it. Raise UnsupportedCodec if it is
+    not installed.
+    """
     try:
         import cramjam
     except ImportError as cause:
@@ -48,8 +50,9 @@ def _library() -> ModuleType:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
-    """Return the decompressed bytes of a raw block or, with a variant, of xerial's framing; errors
-    are in the result. Raise UnsupportedCodec if snappy is not installed.
+    """Decompress one raw block to at most ``limit`` bytes. The variant ``xerial`` needs chunks
+    behind a xerial header, ``xerial-or-raw`` takes both. An error, also for no data, is in the
+    result, beside the bytes before it. Raise UnsupportedCodec if cramjam is not installed.
     """
     if not data:
         return Decompressed(b"", damage_error(_NAME, "no data", 0, 0))
@@ -67,8 +70,9 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
 
 
 def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompressed:
-    """Return the decompressed chunks of xerial's framing, up to an error, which is in the
-    result.
+    """Decompress the chunks behind a xerial header to at most ``limit`` bytes. An error is in the
+    result, beside the bytes before it. Repeated headers are skipped; fewer than four bytes after
+    the last chunk are ignored, with a note.
     """
     out = BytesIO()
     notes: list[str] = []
@@ -112,7 +116,9 @@ def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompres
 def _repeated_header(
     data: memoryview, at: int, delivered: int, ends: bool
 ) -> CompressionError | None:
-    """Return the error of a header between chunks, or None.
+    """Return a CompressionError, not raised, if the xerial header at ``at`` between chunks is cut
+    off, has a version below 1, or has another magic and ``ends`` is set. Return None if it can be
+    skipped.
 
     Unlike those of the first header, its numbers matter. The library skips a header with another magic, unless it
     ``ends`` the stream: no data came since the last such header.
@@ -133,7 +139,9 @@ def _repeated_header(
 
 
 def _note_versions(data: memoryview, at: int, notes: list[str]) -> None:
-    """Add a note to ``notes`` if the header at ``at`` has unusual version numbers."""
+    """Add a note to ``notes`` if the xerial header at ``at`` has other version numbers than 1 and
+    1.
+    """
     version, compatible = _VERSIONS.unpack_from(data, at + len(_MAGIC))
     if (version, compatible) != (1, 1):
         add_note(
@@ -146,7 +154,10 @@ def _note_versions(data: memoryview, at: int, notes: list[str]) -> None:
 def _block(
     library: ModuleType, data: memoryview, start: int, end: int, out: BytesIO, limit: int
 ) -> CompressionError | LimitError | None:
-    """Decompress one raw block to the end of ``out``; if it fails, leave ``out`` unchanged and return the error."""
+    """Decompress the raw block from ``start`` to ``end`` (excluded) to the end of ``out``, and
+    return None. Return an error, not raised, and leave ``out`` as it was if the block is damaged,
+    claims more than it can hold, or makes ``out`` longer than ``limit``.
+    """
     done = out.tell()
     size, after = _read_declared_size(data, start, end)
     if size < 0:
@@ -180,7 +191,8 @@ def _block(
 
 
 def _decode_elements(block: bytes, size: int) -> bytes | None:
-    """Decode the elements of a block, as the library of the reference does; return None if they are damaged.
+    """Decode the elements of a raw block in plain Python, and return ``size`` bytes. Return None if
+    an element is cut off, copies from before the start, or the result has another size.
 
     cramjam refuses long forms of literals near the end of a block, because it loads four bytes for each length.
     """
@@ -213,9 +225,8 @@ def _decode_elements(block: bytes, size: int) -> bytes | None:
 
 
 def _read_declared_size(data: memoryview, start: int, end: int) -> tuple[int, int]:
-    """Return the length at the start of a block (-1 if there is none) and the position after it.
-
-    It is a varint of 32 bits, least significant bits first.
+    """Return the decompressed size that a raw block states in its first bytes, and the index after
+    them. The size is -1 if the varint is cut off or has more than 32 bits.
     """
     value = 0
     for index in range(min(5, end - start)):
@@ -227,8 +238,9 @@ def _read_declared_size(data: memoryview, start: int, end: int) -> tuple[int, in
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
-    """Return ``data`` as a raw block, or with a variant as chunks in xerial's framing. Raise
-    UnsupportedCodec if snappy is not installed.
+    """Return ``data`` as one raw block, or, with the variant ``xerial`` or ``xerial-1k``, as chunks
+    of 32 KiB or 1 KiB behind a xerial header. ``level`` has no effect. Raise UnsupportedCodec if
+    cramjam is not installed.
     """
     compress_raw = _library().snappy.compress_raw
     if variant is None:

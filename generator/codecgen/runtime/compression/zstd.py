@@ -57,7 +57,10 @@ _USUAL_HEADER = _Header(6, LARGEST_BLOCK, None, False, 0, 5)
 
 
 def _usual(data: memoryview, limit: int) -> bytes | None:
-    """Return the data of a single frame as most writers write it, or None for anything else."""
+    """Return the data of a section that is one zstd frame without content size, checksum and
+    dictionary. Return None for any other section, and if it is damaged or does not fit ``limit``.
+    Raise ImportError if zstandard is not installed.
+    """
     if len(data) < 6 or data[:5] != USUAL_START or data[5] not in USUAL_WINDOWS:
         return None
     end, most = _measure(data, _USUAL_HEADER)
@@ -71,8 +74,10 @@ def _usual(data: memoryview, limit: int) -> bytes | None:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
-    """Decompress all frames of ``data`` to at most ``limit`` bytes, and return the bytes with the
-    error that ended them (None at the end). Raise UnsupportedCodec if zstandard is not installed.
+    """Decompress all frames of ``data`` to at most ``limit`` bytes, skipping skippable ones. An
+    error is in the result, beside the bytes before it. A cut-off last frame is only a note if it
+    begins in the last 128 KiB step of a stream reader. Raise UnsupportedCodec if zstandard is not
+    installed.
     """
     try:
         import zstandard
@@ -130,8 +135,8 @@ _KEPT = threading.local()
 
 
 def decompressor() -> tuple[Callable[..., bytes], type[Exception]]:
-    """Return the function that decompresses a frame, and the exception that it raises; raise ImportError without the
-    library.
+    """Return the function that decompresses one zstd frame, cached per thread, and the class of the
+    exception that it raises. Raise ImportError if zstandard is not installed.
     """
     found: tuple[Callable[..., bytes], type[Exception]] | None = getattr(_KEPT, "found", None)
     if found is None:
@@ -148,7 +153,9 @@ def _is_skippable(data: memoryview, at: int) -> bool:
 
 
 def _frame_header(data: memoryview, at: int, delivered: int) -> _Header | CompressionError:
-    """Return the header of the frame at ``at``, or the error if there is none."""
+    """Return the parsed header of the zstd frame at ``at``. Return a CompressionError, not raised,
+    if no frame begins there, its header is cut off, or its reserved bit is set.
+    """
     end = len(data)
     if bytes(data[at : at + 4]) != _MAGIC[: end - at]:
         return damage_error(_NAME, "not a zstd frame", at, delivered)
@@ -180,7 +187,9 @@ def _frame_header(data: memoryview, at: int, delivered: int) -> _Header | Compre
 
 
 def _is_one_step(header: _Header, at: int, frame_end: int) -> bool:
-    """Return whether libzstd's stream reader decompresses the frame at ``at`` in one call.
+    """Return whether libzstd's stream reader would decompress the frame at ``at`` in one call: it
+    declares at most 16 KiB of content, its end is known (not 0), and it ends within the input step
+    of 128 KiB that it begins in.
 
     It does so if the whole frame is in its input and the declared content fits its output. Then it allocates no
     window, and compares the content size also if the last block is empty.
@@ -191,8 +200,9 @@ def _is_one_step(header: _Header, at: int, frame_end: int) -> bool:
 
 
 def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
-    """Return the end of the frame and the maximum bytes of its blocks, or (0, 0) if its end is missing or a block is
-    impossible.
+    """Return the index after the frame and the most bytes that its blocks can hold, read from the
+    block headers alone. Return (0, 0) if the last block is missing or cut off, or a block has a
+    reserved type or is too large.
     """
     at, most = header.blocks_at, 0
     while at + 3 <= len(data):
@@ -209,7 +219,9 @@ def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
 
 
 def _fits_one_call(header: _Header, size: int, most: int, room: int) -> bool:
-    """Return whether a frame may be decompressed in one call, with room for at most what it can hold.
+    """Return whether a frame of ``size`` bytes may be decompressed in one call: its blocks hold
+    between 1 byte and 4 MiB (or 32 times ``size``), ``room`` is not 0, and a declared content size
+    is neither 0 nor above ``most`` or ``room``.
 
     zstandard makes room for a declared content size, and takes a declared 0 without a look at the blocks.
     """
@@ -227,8 +239,10 @@ def _by_blocks(
     one_step: bool,
     notes: list[str],
 ) -> tuple[int, CompressionError | LimitError | None]:
-    """Decompress a frame block by block into ``out``. Return the position after it and None; the
-    position and the error if it ended early.
+    """Decompress a frame block by block into ``out``. Return the index after the frame and None, or
+    an index and the error (not raised): damage, a cut-off frame, or more than ``limit`` bytes in
+    ``out``, which is then cut to the limit. A wrong declared size is an error with ``one_step``,
+    else a note.
 
     The window of a frame of ``one_step`` takes no more memory than its declared content.
     """
@@ -270,8 +284,8 @@ def _by_blocks(
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
-    """Return ``data`` as one frame, as the reference writes it. Raise UnsupportedCodec if zstandard
-    is not installed.
+    """Return ``data`` as one zstd frame without a declared content size. A ``level`` of None is 3;
+    ``variant`` has no effect. Raise UnsupportedCodec if zstandard is not installed.
     """
     try:
         import zstandard

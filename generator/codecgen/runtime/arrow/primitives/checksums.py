@@ -19,7 +19,9 @@ from codecgen.runtime.arrow.primitives.memory import (
 
 
 def _table(polynomial: int) -> Any:
-    """Return the eight tables of a reflected CRC that processes eight bytes at a time."""
+    """Return the eight tables, of 256 entries each and joined into one array, of a reflected CRC
+    that processes eight bytes at a time. ``polynomial`` has its bits reversed.
+    """
     first = []
     for byte in range(256):
         for _ in range(8):
@@ -36,7 +38,9 @@ _CRC32C = _table(0x82F63B78)
 
 
 def _moved(distance: int) -> int:
-    """Return x to the power ``distance`` modulo the CRC-32 polynomial, bits reversed for carry-less multiplication."""
+    """Return x to the power ``distance`` modulo the CRC-32 polynomial, with its 32 bits reversed
+    and shifted left by one, as carry-less multiplication needs it.
+    """
     value = 1
     for _ in range(distance):
         value = value << 1 ^ (0x104C11DB7 if value >> 31 else 0)

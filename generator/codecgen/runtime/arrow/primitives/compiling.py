@@ -34,7 +34,9 @@ except ImportError:
 
 
 def jit(function: F) -> F:
-    """Compile a function to machine code that releases the GIL, cached on disk if a cache directory is writable."""
+    """Compile a function with numba so that it releases the GIL, with its machine code cached on
+    disk if a directory is writable. Return the function unchanged if numba is missing or disabled.
+    """
     if not JIT:
         return function
     compiled = numba.njit(function, nogil=True, error_model="numpy")
@@ -43,7 +45,9 @@ def jit(function: F) -> F:
 
 
 def inner(function: F) -> F:
-    """Compile a function that only other compiled functions call."""
+    """Compile a function with numba that only other compiled functions may call. Return the
+    function unchanged if numba is missing or disabled.
+    """
     if not JIT:
         return function
     options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -51,7 +55,9 @@ def inner(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile a function that is inlined at each call, for functions that are cheaper than a call."""
+    """Compile a function with numba that is inlined at each call in other compiled functions.
+    Return the function unchanged if numba is missing or disabled.
+    """
     if not JIT:
         return function
     options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -59,7 +65,9 @@ def inlined(function: F) -> F:
 
 
 def _digest() -> str | None:
-    """Return a digest of the source of all primitives, None if only their bytecode is installed."""
+    """Return 16 hexadecimal digits of a SHA-256 over names and bytes of the source files of this
+    package. Return None if it has no source files, only bytecode.
+    """
     digest = hashlib.sha256()
     texts = [file for file in files(__package__).iterdir() if file.name.endswith(".py")]
     for file in sorted(texts, key=lambda file: file.name):
@@ -105,7 +113,9 @@ if JIT:
 
 
 def is_compiled(function: Any) -> bool:
-    """Return whether machine code of a function made by :func:`jit` is loaded or kept on disk. False for plain Python."""
+    """Return whether machine code of a function from :func:`jit` is loaded, or kept on disk for its
+    current source, for any argument types. Return False for a plain Python function.
+    """
     if not hasattr(function, "py_func"):
         return False
     files = getattr(getattr(function, "_cache", None), "_cache_file", None)
@@ -113,8 +123,9 @@ def is_compiled(function: Any) -> bool:
 
 
 def compile_ahead(module: ModuleType) -> list[str]:
-    """Compile the functions of a module that are kept on disk, or load them where they are, for the arguments that they say they have.
-    Their names; none without numba.
+    """Compile the functions of ``module`` that numba caches on disk, or load them if they are kept
+    there, and return their names. Only functions are taken whose arguments all are annotated as
+    int. Return ``[]`` without numba.
     """
     names = []
     if JIT:

@@ -13,9 +13,9 @@ _STATUS, _CASE, _CODEC, _SECTION, _SECTION_END = 0, 16, 40, 48, 56
 
 @inner
 def place_of(row: int) -> int:
-    """Return the offset of a row's codec in the tables, -1 if its section needs no decompression.
-
-    An unknown codec number gets offset 0, which has no entry.
+    """Return the offset in bytes of an index row's case and codec in the tables of kinds and
+    limits. Return -1 if its entry is rejected or uncompressed, and 0, where the tables hold 0, for
+    a codec number that is negative or above 15.
     """
     codec = load_i64_le(row + _CODEC)
     if load_i64_le(row + _STATUS) != 0 or codec == 0:
@@ -47,7 +47,10 @@ def put_section(row: int, start: int, end: int) -> None:
 
 @inner
 def repeat(to: int, offset: int, size: int) -> None:
-    """Copy bytes from shortly before, which may be among those that are written."""
+    """Copy ``size`` bytes from ``offset`` bytes before ``to`` to the address ``to``. Both may
+    overlap: then the bytes between repeat. With an offset of 8 or more, bytes after the copy are
+    overwritten too.
+    """
     if offset >= 32:
         copy(to, to - offset, size)
         return

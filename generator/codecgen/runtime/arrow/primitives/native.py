@@ -20,9 +20,9 @@ POINTER = ctypes.c_void_p
 
 
 def _signature(result: int, *parameters: int) -> tuple[Any, Any]:
-    """Return the type and the code of a call to the function at an address.
-
-    ``result`` and ``parameters`` are sizes of integers in bits.
+    """Return the numba type and the code generator of an intrinsic that calls the C function at its
+    first argument. ``result`` and ``parameters`` are sizes of integers in bits; a shorter result is
+    sign extended to 64 bits.
     """
     int64 = types.int64
 
@@ -77,9 +77,9 @@ else:
 
 @cache
 def library(*modules: str) -> ctypes.CDLL | None:
-    """Load the first available extension module of ``modules`` as a library, including its dependencies.
-
-    Return None if there is none, or if the platform does not tell where its functions are.
+    """Load the first of the extension ``modules`` that is installed as a C library, and return it;
+    for a module built into Python, Python itself. Return None if none can be loaded, on Windows,
+    and on 32-bit systems.
     """
     if sys.maxsize < 1 << 32 or sys.platform == "win32":
         return None

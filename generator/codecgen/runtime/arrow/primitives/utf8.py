@@ -11,7 +11,10 @@ _HIGH_BITS = 0x8080808080808080 - (1 << 64)
 
 @inner
 def is_utf8(start: int, size: int) -> bool:
-    """Return True if bytes are UTF-8 as Unicode defines it: shortest forms, no surrogates, up to U+10FFFF."""
+    """Return True if the ``size`` bytes at address ``start`` are UTF-8 as Unicode defines it:
+    shortest forms, no surrogates, at most U+10FFFF; also if ``size`` is 0. Up to 8 bytes after them
+    may be read.
+    """
     i = 0
     while size - i >= 8 and load_i64_le(start + i) & _HIGH_BITS == 0:
         i += 8
@@ -49,7 +52,9 @@ def is_utf8(start: int, size: int) -> bool:
 
 @inner
 def is_utf8_within(start: int, size: int, end: int) -> bool:
-    """Return True if bytes are UTF-8. No byte at or after ``end`` is read."""
+    """Return True if the ``size`` bytes at address ``start`` are UTF-8, as :func:`is_utf8` does,
+    but read no byte at or after the address ``end``.
+    """
     if start + size + 8 <= end:
         return is_utf8(start, size)
     left = 0

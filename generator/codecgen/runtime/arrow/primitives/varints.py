@@ -8,7 +8,10 @@ from codecgen.runtime.arrow.primitives.memory import load_u8
 
 @inner
 def _long_uvarint(p: int) -> tuple[int, int, bool]:
-    """Decode a :func:`uvarint` of three bytes or more. Being rare, it is separate to keep callers small."""
+    """Decode an unsigned 32-bit varint of three to five bytes at address ``p``. Return (value, next
+    address, True if it is in its shortest form and has at most 32 bits); (0, ``p``, False) if it
+    has more than five bytes.
+    """
     value = load_u8(p) & 0x7F | (load_u8(p + 1) & 0x7F) << 7
     for i in range(2, 5):
         byte = load_u8(p + i)
@@ -20,7 +23,9 @@ def _long_uvarint(p: int) -> tuple[int, int, bool]:
 
 @inner
 def uvarint(p: int) -> tuple[int, int, bool]:
-    """Decode an unsigned 32-bit varint. Return (value, next address, True if it is in its shortest form)."""
+    """Decode an unsigned 32-bit varint at address ``p``. Return (value, next address, True if it is
+    in its shortest form and has at most 32 bits); (0, ``p``, False) if it has more than five bytes.
+    """
     byte = load_u8(p)
     if byte < 0x80:
         return byte, p + 1, True
@@ -39,7 +44,10 @@ def varint(p: int) -> tuple[int, int, bool]:
 
 @inner
 def _long_varlong(p: int) -> tuple[int, int, bool]:
-    """Decode a :func:`varlong` of three bytes or more."""
+    """Decode a zigzag 64-bit varint of two to ten bytes at address ``p``. Return (value, next
+    address, True if it is in its shortest form and has at most 64 bits); (0, ``p``, False) if it
+    has more than ten bytes.
+    """
     byte = load_u8(p)
     sign = -(byte & 1)
     value = (byte & 0x7F) >> 1  # all but the sign, which is the lowest bit
@@ -53,7 +61,9 @@ def _long_varlong(p: int) -> tuple[int, int, bool]:
 
 @inner
 def varlong(p: int) -> tuple[int, int, bool]:
-    """Decode a zigzag 64-bit varint. Return (value, next address, True if it is in its shortest form)."""
+    """Decode a zigzag 64-bit varint at address ``p``. Return (value, next address, True if it is in
+    its shortest form and has at most 64 bits); (0, ``p``, False) if it has more than ten bytes.
+    """
     byte = load_u8(p)
     sign = -(byte & 1)
     if byte < 0x80:

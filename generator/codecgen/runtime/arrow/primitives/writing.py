@@ -127,7 +127,9 @@ def size_varint(value: int) -> int:
 
 @inner
 def _put_long(p: int, value: int) -> int:
-    """Write an unsigned varint of any length; the address after it."""
+    """Write ``value``, taken as an unsigned 64-bit number (negative ones are above 2**63), as a
+    varint to address ``p``. Return the address after it.
+    """
     while value < 0 or value > 0x7F:  # below 0 the highest bit is set
         store_8(p, (value & 0x7F) | 0x80)
         value = value >> 7 & 0x01FFFFFFFFFFFFFF
@@ -138,7 +140,9 @@ def _put_long(p: int, value: int) -> int:
 
 @inlined
 def put_uvarlong(p: int, value: int) -> int:
-    """Write an unsigned varint; the address after it."""
+    """Write ``value``, taken as an unsigned 64-bit number, as a varint to address ``p``. Return the
+    address after it.
+    """
     if 0 <= value < 0x80:
         store_8(p, value)
         return p + 1
