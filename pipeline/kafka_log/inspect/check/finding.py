@@ -106,10 +106,9 @@ def make_finding(
 
 
 def finding_table(findings: Iterable[Finding]) -> pa.Table:
-    """Return a table with one row for each finding in the columns of :data:`FINDINGS`, the most
-    severe first.
-
-    Within a severity, rows are ordered by topic, partition, file, byte and id.
+    """Return a table with one row for each finding in the columns of :data:`FINDINGS`, ordered by
+    severity (errors first), topic, partition, path, byte and id. Offsets and numbers of records
+    that do not fit 64 bits become null.
     """
     ordered = sorted(findings, key=_sort_key)
     rows = [
@@ -132,7 +131,9 @@ def finding_table(findings: Iterable[Finding]) -> pa.Table:
 
 
 def _sort_key(f: Finding) -> tuple[int, str, int, str, int, str]:
-    """Return the sort key of a finding."""
+    """Return the sort key of a finding: severity (errors first), topic, partition, path, byte, id.
+    A topic, partition or byte of None sorts first.
+    """
     topic = "" if f.topic is None else f.topic
     partition = -1 if f.partition is None else f.partition
     byte = -1 if f.byte is None else f.byte
