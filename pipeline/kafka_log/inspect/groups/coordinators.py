@@ -105,7 +105,10 @@ def _internal_topics(name: str) -> list[str]:
 
 
 def _live_names(partition: Partition) -> Iterator[str]:
-    """Yield the groups, transactional ids or share partitions with records in a partition that are not deleted. Damage is skipped."""
+    """Yield the groups, transactional ids or share partitions that have a record in a partition of
+    an internal topic whose last value is not null, perhaps several times. Damage is skipped. Raise
+    OSError if a segment cannot be read.
+    """
     topic = internal_topic(partition.topic)
     assert topic is not None
     last: dict[bytes, bool] = {}
