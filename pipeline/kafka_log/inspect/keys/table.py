@@ -91,9 +91,8 @@ class NewestSizes:
         self._count = 0
 
     def add(self, keys: Any, sizes: Any) -> None:
-        """Add records that are newer than all before, oldest first.
-
-        ``keys`` is an Arrow array without nulls; ``sizes`` has the bytes of key and value of each record, -1 for a tombstone.
+        """Add records that are newer than all before, oldest first. ``keys`` is an Arrow array
+        without nulls; ``sizes`` has the bytes of key and value of each record, -1 for a tombstone.
         """
         codes, digests = hashes_of(keys)
         last = np.empty(len(digests), np.int64)
@@ -129,7 +128,9 @@ class _Sizes:
 
     @staticmethod
     def newest(parts: Sequence[_Sizes]) -> _Sizes:
-        """Concatenate ``parts``, sort them by hash, and keep the last size of each key."""
+        """Return ``parts`` as one, sorted by hash, with one size for each key: that of the last
+        part, and in it the last one.
+        """
         high = np.concatenate([part.high for part in parts])
         low = np.concatenate([part.low for part in parts])
         order = np.lexsort((low, high))  # stable: records of a key stay in order
@@ -158,8 +159,9 @@ def key_table(
 
 
 def _count_keys(partition: Partition, selection: Selection) -> dict[str, Any]:
-    """Return the row of key counts of one partition. After damage, count again from the start
-    without the damaged records. Raise OSError if a file cannot be read.
+    """Return the row of key counts of one partition, for the selected records. After damage, count
+    again from the start without the damaged records, and describe the damage in ``problem``. Raise
+    OSError if a file cannot be read.
     """
     problems: list[str] = []
     newest, counts = NewestSizes(), dict.fromkeys(("records", "no_key", "tombstones", "bytes"), 0)
@@ -258,12 +260,10 @@ def _list_records(partition: Partition, selection: Selection, note: Note | None)
 def _scan_again_on_damage(
     partition: Partition, columns: list[str], selection: Selection, note: Note | None
 ) -> Iterator[pa.RecordBatch | None]:
-    """Yield the selected data records of a partition. At damage call ``note``, yield None, and
-    yield all undamaged records again from the first one; raise CodecError instead if ``note`` is
-    None.
-
-    At damage, call ``note``, yield None, and then yield all records again from the first one,
-    without the damaged ones: the caller has to forget what came before.
+    """Yield the selected records of a partition, none if it has no segment. At damage call
+    ``note``, yield None, and yield all undamaged records again from the first one: the caller has
+    to forget what came before. If ``note`` is None, raise CodecError instead. Raise OSError if a
+    file cannot be read.
     """
     if not partition.segments and partition.error is None:
         return

@@ -88,9 +88,8 @@ def change_table(
 
 
 def list_changed_columns(changes: pa.Table) -> pa.Table:
-    """Return a table of changes for text output: one row per changed column, and one per added or removed object.
-
-    Added and removed objects have values only if they have a single column.
+    """Return a table of changes for text output: one row per changed column, and one per added or
+    removed object, whose values are shown only if it has a single column.
     """
     rows = []
     for row in changes.to_pylist():
@@ -110,7 +109,9 @@ def list_changed_columns(changes: pa.Table) -> pa.Table:
 
 
 def _value_text(row: Row, name: str | None) -> str | None:
-    """Return the value of a column as text (JSON unless it is a string); None without a column or row."""
+    """Return the value of the column ``name`` as text: a string as it is, else JSON. Return None if
+    ``name`` is None or the row is empty.
+    """
     if name is None or not row:
         return None
     value = row[name]
@@ -118,7 +119,9 @@ def _value_text(row: Row, name: str | None) -> str | None:
 
 
 def _index_rows(kind: Kind, table: pa.Table) -> dict[str, tuple[Row, Row]]:
-    """Return the key columns and the JSON values of each row, by the key as JSON."""
+    """Return for each row, by its key as JSON text, the key columns as Python values and all
+    columns as JSON values.
+    """
     out = {}
     keys = table.select(list(kind.key)).to_pylist() if kind.key else [{}] * table.num_rows
     for identity, line in zip(keys, format_rows_as_json(table), strict=True):
