@@ -93,8 +93,9 @@ def show(
     has_bar: bool = False,
     filtered: Sequence[str] | None = (),
 ) -> int:
-    """Compute a table with ``answer`` and print it in ``--format``, or the text ``empty`` if it has
-    no rows. Return exit code 0.
+    """Compute a table with ``answer`` and print it in ``--format``; for text print ``empty`` if it
+    has no rows. Return exit code 0. Raise what ``answer`` raises; DirectoryError if a path holds no
+    log, NotFoundError if a selected topic or partition does not exist.
 
     Args:
         options: Arguments of the command: paths, selection and ``--format``.
