@@ -142,8 +142,7 @@ class LogDirectory:
         those that may belong to them or to internal topics. Raise DirectoryError if a path holds no
         log.
 
-        They have the name of a segment but are no regular file (a broken link, a FIFO), or have segments but not the name of a
-        partition. To read such a directory, pass its own path.
+        A segment name may belong to a broken link or a FIFO. To read a directory with another name, pass its own path.
         """
         return filter_by_topics(self._survey.skipped_paths, _add_internal_topics(self._topics))
 
@@ -204,6 +203,7 @@ class LogDirectory:
                 with a line per problem, ``advance`` with the number of bytes read since the last call.
 
         Raises:
+            DirectoryError: If rows are not by partition, several directories hold one, and ``replicas`` is None.
             ValueError: If an argument is not one of the documented values.
 
         Example:
@@ -232,7 +232,7 @@ class LogDirectory:
         records. Damage does not raise. Raise ValueError if an argument is not one of the documented
         values; DirectoryError if several directories hold one partition and ``replicas`` is None.
 
-        With ``deep=True`` return the largest records instead, by the bytes of their keys, values and headers
+        The size of a record is the bytes of its key, value and headers
         (:data:`~kafka_log.inspect.statistics.largest.LARGEST_RECORDS`).
 
         Args:
@@ -241,6 +241,7 @@ class LogDirectory:
             **options: As in :meth:`stat`.
 
         Raises:
+            DirectoryError: If several directories hold one partition and ``replicas`` is None.
             ValueError: If an argument is not one of the documented values.
 
         Example:
@@ -272,7 +273,7 @@ class LogDirectory:
         batch and ``on_checked`` is None. Raise ValueError if an argument is not one of the
         documented values; DirectoryError if a path holds no log.
 
-        Batch headers, checksums and the files beside the segments are checked. Damage and unreadable files are findings.
+        Batch headers, checksums and the files beside the segments are checked.
         Memory use is bounded by the batch headers of one segment. :data:`kafka_log.inspect.check.finding.FINDINGS` lists the columns:
         ``severity`` (error, warning, note), ``code``, ``topic``, ``partition``, ``file``, ``byte`` (position in the file),
         ``first_offset`` and ``last_offset`` affected, ``records`` (maximum number lost or at risk), ``meaning`` and ``remedy``.
@@ -288,7 +289,7 @@ class LogDirectory:
             on_checked: Called with the number of batches that were checked and selected. None: warn if the filters select no batch.
 
         Raises:
-            ValueError: If an argument is not one of the documented values. Damage and unreadable files do not raise.
+            ValueError: If an argument is not one of the documented values.
 
         Example:
             >>> for finding in LogDirectory("/var/lib/kafka/data").check().to_pylist():
@@ -492,10 +493,10 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """Return committed offsets from ``__consumer_offsets``: one row per group and partition
-        (:data:`kafka_log.inspect.groups.table.COMMITS`). Raise CodecError if ``__consumer_offsets``
-        is damaged and ``salvage`` is False; NotFoundError if ``__consumer_offsets`` does not lie
-        below the path; OSError if a directory cannot be read and ``on_damage`` is None; ValueError
-        if a range is not a range.
+        (:data:`kafka_log.inspect.groups.table.COMMITS`), or with ``states`` one per group. Raise
+        CodecError if ``__consumer_offsets`` is damaged and ``salvage`` False; NotFoundError if it
+        does not lie below the path; OSError if a directory cannot be read and ``on_damage`` is
+        None; ValueError if a range is not a range.
 
         Commits in transactions count if the transaction was committed. The ``topics`` and ``partitions`` of this object select the
         partitions that were committed, not the partitions of ``__consumer_offsets``.
@@ -655,7 +656,8 @@ class LogDirectory:
             on_damage: Called with a line if the metadata log cannot be read. None: raise the error.
 
         Raises:
-            ValueError: If a name is not valid UTF-8, or ``partitions`` is below 1.
+            UnreadableError: If the metadata log is needed and cannot be read, and ``on_damage`` is None. It is an OSError.
+            ValueError: If a name is not valid UTF-8, or ``partitions`` is below 1 or contradicts a directory.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data").coordinator("billing", partitions=50)
@@ -729,6 +731,7 @@ class LogDirectory:
             **filters: Single filters of a selection, instead of ``selection``.
 
         Raises:
+            DirectoryError: If several directories hold one partition and ``replicas`` is None.
             CodecError: If a batch is damaged and ``on_problem`` is None.
             OSError: If a file cannot be read.
 
@@ -781,7 +784,10 @@ class LogDirectory:
             The file of each partition, when it is complete.
 
         Raises:
-            ExportError: If a file cannot be written.
+            ExportError: If a file is there that another export wrote, and ``overwrite`` is False.
+            OutputError: If ``out`` lies inside a path that is read.
+            CodecError: At damage, unless the policy is ``salvage``.
+            OSError: If a file cannot be read or written.
             DirectoryError: If several directories hold the same partition and ``replicas`` is None.
             ValueError: If an argument is not one of the documented values.
 
@@ -834,6 +840,7 @@ class LogDirectory:
 
         Raises:
             OutputError: If ``out`` lies inside a path that is read, or holds anything else. It is a DirectoryError.
+            DirectoryError: If several directories hold one partition and ``replicas`` is None.
             OSError: If a file cannot be read or written.
 
         Example:
@@ -873,6 +880,7 @@ class LogDirectory:
 
         Raises:
             OutputError: As in :meth:`salvage`.
+            DirectoryError: If several directories hold one partition and ``replicas`` is None.
             OSError: If a file cannot be read or written.
             ValueError: If a range is not a range.
 
@@ -919,6 +927,7 @@ class LogDirectory:
 
         Raises:
             OutputError: As in :meth:`salvage`.
+            DirectoryError: If several directories hold one partition and ``replicas`` is None.
             OSError: If a file cannot be read or written.
             ValueError: If the codec, level or version does not exist.
 
@@ -954,6 +963,7 @@ class LogDirectory:
 
         Raises:
             OutputError: As in :meth:`salvage`.
+            DirectoryError: If several directories hold one partition and ``replicas`` is None.
             OSError: If a file cannot be read or written.
             ValueError: If ``interval_bytes`` is negative or above 2^31 - 1.
 

@@ -22,10 +22,8 @@ _OPTION = re.compile(r"--[a-z-]+\Z")
 
 def parse_time_range(text: str, now: int | None = None) -> Range:
     """Parse ``A:B``, ``A:`` or ``:B`` into milliseconds since 1970; a missing bound is None. Times
-    contain colons too: exactly one colon must leave valid times on both sides. Raise ValueError if
-    none or several do, RangeError (a ValueError) if A is after B.
-
-    Times contain colons too: the range is split at the colon that leaves a time on both sides.
+    contain colons too: exactly one colon must leave a time or nothing on each side. Raise
+    ValueError if none or several do, RangeError (a ValueError) if A is after B.
 
     Args:
         text: The range.

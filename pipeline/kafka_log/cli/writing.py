@@ -58,9 +58,6 @@ def run_writing(
         what: Label of the bar.
         job: Writes logs, calls its second argument with numbers of bytes done, and returns the report.
         text: Formats the report; None: print columns.
-
-    Returns:
-        Exit code: 1 if anything was lost or refused, 2 if writing failed.
     """
     bad = False
     names: list[str] = []

@@ -69,8 +69,7 @@ def lay_out(columns: Sequence[TextColumn], width: int | None = None, keys: int =
     fold texts; if they still do, return several tables, each with the first `keys` columns, or (if
     `keys` is 0, or a table does not fit) each row as a paragraph. Numbers and times are not cut.
 
-    If the columns are wider than `width`, texts are folded. If they are still wider, there are several tables, each with the first
-    `keys` columns. If `keys` is 0, each row becomes a paragraph with one line a column. With a `width` of 60 or more, a line is longer
+    With a `width` of 60 or more, a line is longer
     than `width` only if a number or a time does not fit.
 
     Args:

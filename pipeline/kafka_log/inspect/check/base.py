@@ -42,8 +42,6 @@ class Context:
         """Return whether a broker may have appended to the segment after it was read: it is the
         active segment (the last one, not rolled), and the log directory has no marker of a clean
         shutdown.
-
-        A broker does not if it was shut down cleanly, and only appends to the active segment.
         """
         return scanned.is_active and not self.broker.was_clean_shutdown
 

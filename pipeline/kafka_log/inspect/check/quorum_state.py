@@ -59,7 +59,7 @@ class QuorumStateCheck(Check):
         warning if the metadata assigns its partitions to directory ids. Yield nothing if
         quorum-state or meta.properties is missing or invalid.
 
-        That is so in a dynamic quorum. Brokers that do not support dynamic quorums write no directory id.
+        Voters of a dynamic quorum are identified by their directory ids. Brokers that do not support it write none.
         """
         try:
             state = _parse_state(read_small_file(path, MAX_BYTES))

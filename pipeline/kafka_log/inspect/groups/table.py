@@ -226,8 +226,6 @@ def _find_open_ranges(partition: Partition, at: int, salvage: bool) -> Any:
     after ``at`` (milliseconds since 1970), sorted: it was still open then. Raise CodecError for
     damage; with ``salvage`` skip the rest of the damaged segment. Raise OSError if a segment cannot
     be read.
-
-    ``at`` is in milliseconds.
     """
     columns = ("last_offset", "base_offset", "producer_id", "is_control", "is_transactional", "max_timestamp")  # fmt: skip
     open_ranges: dict[int, list[tuple[int, int]]] = {}

@@ -113,8 +113,8 @@ def plan_metadata_log(partition: Partition, as_of: int, unread: Unread) -> Metad
     Raise DirectoryError or CodecError if not even the first record is readable and no snapshot is;
     OSError if a file cannot be read.
 
-    This is the newest undamaged snapshot with the records after it. If some of these records are missing or unreadable, it is the
-    snapshot from which the readable records reach furthest. ``unread`` has what earlier attempts could not read.
+    If some of the records after the newest undamaged snapshot are missing or unreadable, the plan has the snapshot from which
+    the readable records reach furthest. ``unread`` has what earlier attempts could not read.
     """
     segments = _segments(partition)
     end = read_log_end(segments)
@@ -143,8 +143,6 @@ def plan_salvage(partition: Partition, as_of: int, found: MetadataLog | None) ->
     """Return the plan that reads a snapshot and all segments after it and skips unreadable records.
     The snapshot is that of ``found``, or the newest one if ``found`` is None or ends before it.
     Raise OSError if the directory cannot be listed.
-
-    The snapshot is that of ``found`` if its readable records reach the newest snapshot, and else the newest one.
     """
     segments = _segments(partition)
     there = [s for s in _snapshots(partition, None) if s.end_offset <= as_of + 1]

@@ -82,8 +82,6 @@ def largest_table(
     sizes in log order. With ``by`` return ``count`` rows for each combination of keys, sorted by
     the keys first. Damage is reported to ``asked.on_problem``. Raise ValueError if ``count`` is
     negative; OSError if a file cannot be read and ``asked.deep``.
-
-    With ``by`` return ``count`` rows for each combination of these keys, in the order of the keys.
     """
     if count < 0:
         raise ValueError(f"{count} is no number of rows")

@@ -96,8 +96,7 @@ def read_coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coord
     use its undamaged batches, and set ``is_whole`` to False. Raise OSError if a file cannot be
     read.
 
-    If a partition has several copies, the record with the highest offset counts. ``on_damage`` is called with a line for each
-    partition that is damaged or unreadable; its undamaged batches are still used.
+    If a partition has several copies, the record with the highest offset counts.
     """
     states: dict[str, IdState] = {}
     by_producer: dict[int, str] = {}
@@ -132,8 +131,7 @@ def is_whole(homes: Mapping[int, set[str]]) -> bool:
     are. Return False if the ids also fit a topic of 50 partitions of which the last ones are
     missing.
 
-    The hash of an id determines its partition for a given number of partitions. The answer is False if the ids also fit a topic of
-    50 partitions (the default) of which only the first ones are here.
+    The hash of an id determines its partition for a given number of partitions.
     """
     count = len(homes)
     if set(homes) != set(range(count)) or not _matches_hashes(homes, count):

@@ -98,7 +98,7 @@ def transaction_table(
     skipped and reported to ``on_damage``. Raise OSError if a file cannot be read; ValueError if a
     state is not in :data:`WANTED`.
 
-    Open transactions come first, hanging ones before others; then ended ones in the order of their markers. Memory holds the rows.
+    Memory holds the rows.
 
     Args:
         partitions: The partitions to search.
