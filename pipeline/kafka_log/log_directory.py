@@ -380,9 +380,9 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """List transactions: one row per transaction and partition, open ones first
-        (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`). Raise CodecError if a batch is
-        damaged and ``on_damage`` is None; OSError if a file cannot be read; ValueError if a state
-        does not exist.
+        (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`). Damage is skipped and reported
+        to ``on_damage``. Raise CodecError if a batch is damaged and ``on_damage`` is None; OSError
+        if a file cannot be read; ValueError if a state does not exist.
 
         ``state`` is open, committed or aborted. ``hanging`` is true for an open transaction that no producer or coordinator will end,
         and ``reason`` explains it (docs/tool/txn.md has the rule). ``transactional_id`` and ``coordinator_state`` come from the topic
@@ -450,8 +450,9 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """List idempotent and transactional producers: one row per partition, producer id and
-        producer epoch. Raise CodecError if a batch is damaged and ``on_damage`` is None; OSError if
-        a file cannot be read.
+        producer epoch, also of those that only a producer snapshot has. Damage is skipped and
+        reported to ``on_damage``. Raise CodecError if a batch is damaged and ``on_damage`` is None;
+        OSError if a file cannot be read.
 
         :data:`kafka_log.inspect.producers.table.PRODUCERS` lists the columns. Sequence numbers, offsets and timestamps are the first and
         last ones of existing batches. ``gaps`` counts sequence numbers missing between batches, ``duplicates`` batches whose first
@@ -1061,9 +1062,10 @@ def _only_row_filters(selection: Selection) -> Selection:
 def _drop_unreadable(
     partitions: Sequence[Partition], on_damage: OnDamage | None, topic: str
 ) -> list[Partition]:
-    """Report unreadable partitions, and return those without the unreadable ones of ``topic``, from
-    which the answer comes. Raise UnreadableError if a partition is unreadable and ``on_damage`` is
-    None, or if all partitions of ``topic`` are unreadable.
+    """Report unreadable partitions to ``on_damage``, and return all ``partitions``, without errors,
+    except the unreadable ones of ``topic``, from which the answer comes. Raise UnreadableError if a
+    partition is unreadable and ``on_damage`` is None, or if all partitions of ``topic`` are
+    unreadable.
     """
     closed = [p for p in partitions if p.error is not None and not p.segments]
     of_topic = [p for p in partitions if p.topic == topic]

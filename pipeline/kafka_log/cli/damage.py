@@ -58,8 +58,9 @@ def batch_lines(batch: Batch) -> Iterator[str]:
 
 
 def end_lines(end: End, path: Path) -> Iterator[str]:
-    """Yield the lines about a file that was read: each lost range, the error that stopped the reading or an
-    incomplete end (``!!``), or a note about the end (``--``).
+    """Yield the lines about a file that was read: each lost range, the error that stopped the
+    reading or an incomplete end (``!!``), or a note about the end (``--``); nothing if it ended at
+    its last byte without loss.
     """
     for lost in end.lost:
         around = ""

@@ -63,10 +63,9 @@ separately."""
 
 def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
     """Print lines to stderr about the segments that the command does not read, by their states;
-    print nothing if there are none.
-
-    Metadata snapshots are not part of a log for commands that write or compare logs: these have a
-    line of their own.
+    nothing if there are none. For commands that write or compare logs, metadata snapshots are left
+    out of this; those that neither ``check`` nor ``salvage`` handles have a line for each
+    directory.
     """
     if options.command not in _IGNORING_SNAPSHOTS:
         say_left_out(log.excluded_segments)

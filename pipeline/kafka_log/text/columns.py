@@ -296,7 +296,9 @@ def _format_times(column: Any) -> Any:
 
 
 def _format_text_bytes(column: Any, max_bytes: int) -> Any:
-    """Return what :func:`format_bytes` returns for each value."""
+    """Return what :func:`format_bytes` returns for each value of a column of bytes; null stays
+    null.
+    """
     column = column.cast(pa.large_binary())
     starts = pc.binary_slice(column, 0, max_bytes)
     following = pc.binary_slice(column, max_bytes, max_bytes + 1)
@@ -335,7 +337,9 @@ def _format_lists(column: Any, convert: Callable[[Any], Any]) -> Any:
 
 
 def _format_structs(column: Any) -> Any:
-    """Return structs as JSON objects."""
+    """Return structs as JSON objects with the names of their fields; a null struct stays null, a
+    null field is ``null``.
+    """
     texts = build_json_objects(
         column.type, [column.field(i) for i in range(column.type.num_fields)]
     )
@@ -355,7 +359,9 @@ def build_json_objects(fields: Iterable[pa.Field], columns: Iterable[Any], end: 
 
 
 def quote_csv_cells(texts: Any) -> Any:
-    """Return texts as CSV cells: in quotes if they have a comma, a quote, an end of a line or space around them, or are empty."""
+    """Return texts as CSV cells: in quotes, with inner quotes doubled, if they have a comma, a
+    quote, an end of a line or space around them, or are empty. Null stays null.
+    """
     is_quoted = pc.match_substring_regex(texts, _NEEDS_QUOTES)
     if not pc.any(is_quoted).as_py():
         return texts

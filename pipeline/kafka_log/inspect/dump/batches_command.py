@@ -193,7 +193,9 @@ class _TextBatchWriter:
     def start_segment(
         self, partition: Partition, segment: Segment, masks: HeaderMasks | None
     ) -> None:
-        """Write the heading of a segment. ``masks`` select the batches that follow; None selects all."""
+        """Write the heading of a segment, ``Dumping`` and its path. ``masks`` select the batches
+        that the next calls of :meth:`write` write; None selects all.
+        """
         self.masks = masks
         write_damage(self.out, f"Dumping {_printable_path(segment.path)}")
 

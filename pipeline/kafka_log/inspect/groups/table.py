@@ -103,8 +103,9 @@ def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
 
 
 def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """Return one row per committed offset, in the columns of :data:`COMMITS`, by group, topic and
-    partition. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; CodecError if
+    """Return one row per selected committed offset in force, in the columns of :data:`COMMITS`, by
+    group, topic and partition. ``lag`` is null if the partition is not there or the offset is
+    negative. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; CodecError if
     it is damaged, unless ``wanted.salvage``; OSError if a file cannot be read.
     """
     rows = to_rows(newest_commits(offsets_partitions(partitions), wanted))
@@ -300,11 +301,10 @@ _Key = tuple[str, int]
 
 
 def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """Return one row per group that exists or has committed offsets, in the columns of
-    :data:`GROUPS`, by name. Raise NotFoundError if no partition of ``__consumer_offsets`` is there;
-    CodecError if it is damaged, unless ``wanted.salvage``.
-
-    ``lag`` is the sum over the partitions whose logs are there, null if there are none.
+    """Return one row per selected group that exists or has committed offsets, in the columns of
+    :data:`GROUPS`, by name. ``lag`` is the sum over the partitions whose logs are there, null if
+    none is. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; CodecError if
+    it is damaged, unless ``wanted.salvage``; OSError if a file cannot be read.
     """
     found = offsets_partitions(partitions)
     kinds = _read_group_types(found, wanted)

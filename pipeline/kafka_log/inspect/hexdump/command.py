@@ -109,7 +109,7 @@ def _print_table(options: argparse.Namespace) -> int:
 def _find_segment(directory: Path, offset: int | None) -> Path:
     """Return the segment of a partition directory whose name has the largest base offset not above
     ``offset``. Raise NoSuchPlace if ``offset`` is None, the directory has not exactly one
-    partition, or every segment begins later.
+    partition, or every segment begins later; DirectoryError if it holds no log.
     """
     from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace
     from kafka_log.logs.discovery import discover

@@ -147,7 +147,8 @@ def key_table(
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Return one row of key counts per partition, in the columns of :data:`KEYS`, for the selected
-    records. Raise OSError if a file cannot be read.
+    records. Records in damaged bytes are not counted; ``problem`` describes the first damage, or
+    why a directory cannot be read, else it is null. Raise OSError if a file cannot be read.
 
     Records in damaged bytes are not counted. The column ``problem`` describes the first damage, or why a directory cannot be read.
     """

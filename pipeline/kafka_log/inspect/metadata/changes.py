@@ -38,9 +38,10 @@ def change_table(
     show_secrets: bool = False,
 ) -> pa.Table:
     """Return one row for each object of a kind that was added, removed or changed between two
-    offsets. Raise ValueError if ``what`` is not a known kind; NotFoundError if there is no metadata
-    log; CodecError or DirectoryError for damage if ``on_damage`` is None, and if no two states are
-    readable.
+    offsets. If the state at one is unreadable, that before it is compared and reported. Raise
+    ValueError if ``what`` is not a known kind; NotFoundError without a metadata log or such an
+    offset; CodecError or DirectoryError for damage if ``on_damage`` is None and ``salvage`` False,
+    and if no two states are readable.
 
     The columns are :data:`DIFFERENCES` with the kind's key. If the state at an offset cannot be read, the last readable offset before
     it takes its place, and ``on_damage`` is called.

@@ -28,7 +28,10 @@ class Topics:
 
 
 def build_topics(events: Iterable[Event]) -> Topics:
-    """Return topics and partitions after all events of the views ``topics``, ``partitions`` and ``metadata_events``."""
+    """Return the topics and partitions that exist after all events of the views ``topics``,
+    ``partitions`` and ``metadata_events``, which are applied in order. A deleted topic is gone with
+    its partitions.
+    """
     state = Topics()
     for view, row in events:
         if view == "topics":

@@ -72,11 +72,10 @@ class MetadataLog:
     salvage: bool = False
 
     def events(self, views: Sequence[str]) -> Iterator[Event]:
-        """Yield the rows of some views in the order of the log, rows of the snapshot first. Raise
-        CodecError for damage and for unknown record types; with ``salvage`` these are skipped;
-        OSError if a file cannot be read.
-
-        Records in an aborted or open transaction of the metadata log are left out.
+        """Yield the rows of some views in the order of the log, rows of the snapshot first, without
+        records in aborted or open transactions of the metadata log. Raise CodecError for damage and
+        for unknown record types; with ``salvage`` these are skipped. Raise OSError if a file cannot
+        be read.
         """
         wanted, salvage = (self.start, self.as_of + 1), self.salvage
         whole = [] if self.snapshot is None else [_snapshot_part(self.snapshot, self.partition)]
@@ -250,8 +249,9 @@ def _find_parts(
     partition: Partition, segments: Sequence[Segment], start: int, as_of: int, parts: list[Part]
 ) -> tuple[int, Reason | None]:
     """Append to ``parts`` the parts of segments with the records from ``start`` to ``as_of``, as
-    far as they are contiguous. Return the last contiguous offset, and the error that ends it; None
-    if that is ``as_of`` or the end of the log.
+    far as they are contiguous. Return the last contiguous offset, and the error that ends it (not
+    raised); None if that is ``as_of`` or the end of the log. Raise OSError if a segment cannot be
+    read.
 
     Kafka never removes records from the middle of this log, so a gap is an error.
     """
