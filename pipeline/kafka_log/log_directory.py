@@ -764,8 +764,8 @@ class LogDirectory:
         """Write the records of each partition into a file of its own, one file per step of the
         iteration. Raise at once DirectoryError if several directories hold one partition and
         ``replicas`` is None, OutputError if ``out`` lies in a path that is read, ValueError for an
-        invalid argument; while iterating ExportError if a file is there, CodecError at damage,
-        OSError.
+        invalid argument; while iterating ExportError if a file of another export is there,
+        CodecError at damage, OSError.
 
         The output directory is locked until the iterator is exhausted or closed. Complete files stay when a later one fails.
         :func:`kafka_log.inspect.export.export` describes the files.

@@ -296,7 +296,7 @@ class GapCheck(Check):
 
     def _is_compacted_by_default(self) -> bool:
         """Return whether server.properties compacts all topics: the checkpoint of the log cleaner
-        has a topic for which the cluster metadata has no cleanup policy.
+        has a topic that the cluster metadata has without a cleanup policy for it or for all topics.
         """
         names = {topic for topic, _ in self.context.broker.checkpoints.get(CLEANER, {})}
         return any(map(self.context.cluster.is_never_compacted, names))

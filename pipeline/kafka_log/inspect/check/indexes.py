@@ -157,9 +157,10 @@ class IndexCheck(Check):
         )
 
     def check_order(self, path: Path, offsets: Any, values: Any) -> Iterator[Finding]:
-        """Yield one ``index_order`` or ``timeindex_order`` finding, at the first entry without
-        which positions or timestamps would ascend, or, if these ascend, offsets. All must rise
-        strictly, but offsets may repeat if ``may_repeat``. Yield nothing if they ascend.
+        """Yield one ``index_order`` or ``timeindex_order`` finding if the positions or timestamps
+        of the entries do not rise strictly, or else if their offsets do not (with ``may_repeat``
+        offsets may repeat). It lies at the first entry that has to be left out so that the others
+        rise. Yield nothing if all rise.
         """
         none = np.zeros(len(values), np.bool_)
         kept = find_ascending(values, values, none)

@@ -114,10 +114,10 @@ class LeaderEpochCheck(EndCheck):
             )
 
     def _log_start(self) -> int:
-        """Return the offset below which the file may lack epochs: the log start offset in the
-        checkpoint (0 if it has none for the partition) after a clean shutdown; else, without that
-        checkpoint and in the metadata log, the start of the first epoch in the file (0 if it has no
-        epoch).
+        """Return the offset below which the file may lack epochs. After a clean shutdown that is
+        the log start offset in the checkpoint (0 if it has none for the partition). In the metadata
+        log, without such a checkpoint or without a clean shutdown, it is the start of the first
+        epoch in the file (0 if it has none).
         """
         topic, _ = self.context.key
         broker = self.context.broker

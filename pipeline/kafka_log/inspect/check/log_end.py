@@ -67,9 +67,9 @@ class EndCheck(Check):
         self.is_known = False
 
     def is_settled(self) -> bool:
-        """Return whether the end of the log is certain: all segments were read, and the last one
-        still has the same size and the same kind of incomplete tail. Return False if it can no
-        longer be opened.
+        """Return whether the end of the log is certain: all segments were read, and the last one,
+        if there is one, still has the same size and the same kind of incomplete tail. Return False
+        if it can no longer be opened.
         """
         if not self.is_known or self.read is None:
             return self.is_known

@@ -215,6 +215,7 @@ def _check_partition(
     whole partition. Check a segment with errors or warnings twice, and yield only findings of both
     passes. Segments in states outside the log, such as deleted, have checks of bytes and order
     only. Unreadable files become findings; if the directory cannot be listed, that is the only one.
+    Raise OSError if it is gone before a second pass.
     """
     is_log = not any(segment.state in _APART for segment in partition.segments)
     try:

@@ -127,14 +127,10 @@ class _Comparer:
     def _find_unequal_batches(
         self, low: int, high: int | None
     ) -> Iterator[tuple[Any, Any, int, int | None, Any]]:
-        """Yield the batches of both sides between runs of equal batches, from ``low`` (included) to
-        ``high`` (excluded; None: to the end), and count the records of these runs as equal. A run
-        of at most SHORT bytes is yielded with its neighbors, unless it begins or ends the batches
-        of both sides.
-
-        Yields:
-            Batches of A, batches of B, first offset, end offset (None: open), positions of equal
-                batches among those of A.
+        """Yield, for each range of offsets between runs of equal batches: batches of A, batches of
+        B, first offset, end offset (excluded; None: open), and positions of equal batches among
+        those of A. Count the records of the runs as equal. A run of at most SHORT bytes is yielded
+        with its neighbors, unless it begins or ends the batches of both sides.
         """
         a, b = self.a.headers, self.b.headers
         if high is not None:
@@ -190,10 +186,10 @@ class _Comparer:
                 found.joins |= found.last is not None and one.last_same > found.last
 
     def _drop_outside(self, batches: Any, low: int, other: Side, counts: Counts) -> Any:
-        """Return the batches without those that lie before the start or after the end of the whole
-        other log, and count the records of the dropped ones as trimmed or behind. Return all of
-        them if different records were found before or the other log is damaged. A batch that begins
-        before ``low`` is kept.
+        """Return the batches without those that lie before the start of the other log, or after its
+        end once it was read to the end, and count the records of the dropped ones as trimmed or
+        behind. Return all of them if different records were found before or the other log is
+        damaged. A batch that begins before ``low`` is kept.
         """
         if not len(batches) or self.found.first is not None or other.damage:
             return batches

@@ -247,8 +247,8 @@ class Side:
 
 def _header_rows(part: Block | Batch, segment: int) -> Any:
     """Return the headers of a block or a single batch as an array of HEADER, with ``segment`` as
-    the index of the file; an empty array for a batch without a base offset. Offsets that are too
-    large become MAX_OFFSET.
+    the index of the file; an empty array for a batch without a base offset. A last offset that is
+    too large becomes MAX_OFFSET.
     """
     if isinstance(part, Batch):
         if part.base_offset is None:

@@ -134,7 +134,10 @@ def _index_rows(kind: Kind, table: pa.Table) -> dict[str, tuple[Row, Row]]:
 def _difference(
     kind: Kind, before: Row | None, after: Row | None, show_secrets: bool
 ) -> Row | None:
-    """Return the columns of :data:`DIFFERENCES` for an object; None if both rows are equal. A missing object is None."""
+    """Return the columns of :data:`DIFFERENCES` for an object: whether it was added (``before`` is
+    None), removed (``after`` is None) or changed, and the differing columns with their values as
+    JSON, secrets redacted unless ``show_secrets``. Return None if both rows are equal.
+    """
     if before == after:
         return None
     names = [
