@@ -329,8 +329,8 @@ class LogDirectory:
     ) -> pa.Table:
         """Compare the replicas of this log directory (A) with those of another one (B): one row per
         partition; damage does not raise. Raise DirectoryError if several directories of a side hold
-        the same partition and ``replicas`` is None; UnreadableError if a partition cannot be read
-        and ``on_damage`` is None; OSError if a file cannot be read.
+        the same partition and ``replicas`` is None; UnreadableError (an OSError) if the directory
+        of a partition cannot be read and ``on_damage`` is None.
 
         :data:`kafka_log.inspect.diff.table.DIFFERENCES` lists the columns. ``verdict`` is the worst of ``findings``. Differences are
         ``parted`` (other records at the same offsets), ``missing`` (records that no cleaner removes) and ``damaged``. The other
@@ -347,7 +347,7 @@ class LogDirectory:
 
         Raises:
             DirectoryError: If several directories of a side hold the same partition and ``replicas`` is None.
-            OSError: If a partition cannot be read and ``on_damage`` is None.
+            UnreadableError: If the directory of a partition cannot be read and ``on_damage`` is None. It is an OSError.
 
         Example:
             >>> LogDirectory("/mnt/broker-1").diff("/mnt/broker-2").to_pandas()[["topic", "partition", "verdict"]]
@@ -380,9 +380,9 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """List transactions: one row per transaction and partition, open ones first
-        (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`). Damage is skipped and reported
-        to ``on_damage``. Raise CodecError if a batch is damaged and ``on_damage`` is None; OSError
-        if a file cannot be read; ValueError if a state does not exist.
+        (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`). Damage and unreadable files are
+        skipped and reported to ``on_damage``; if it is None, raise CodecError. Raise ValueError if
+        a state does not exist.
 
         ``state`` is open, committed or aborted. ``hanging`` is true for an open transaction that no producer or coordinator will end,
         and ``reason`` explains it (docs/tool/txn.md has the rule). ``transactional_id`` and ``coordinator_state`` come from the topic
@@ -401,8 +401,7 @@ class LogDirectory:
             advance: Called with the number of segment bytes read since the last call.
 
         Raises:
-            CodecError: If a batch is damaged and ``on_damage`` is None.
-            OSError: If a file cannot be read.
+            CodecError: If a batch is damaged or a file cannot be read, and ``on_damage`` is None.
             ValueError: If a state does not exist.
 
         Example:
@@ -450,9 +449,9 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """List idempotent and transactional producers: one row per partition, producer id and
-        producer epoch, also of those that only a producer snapshot has. Damage is skipped and
-        reported to ``on_damage``. Raise CodecError if a batch is damaged and ``on_damage`` is None;
-        OSError if a file cannot be read.
+        producer epoch, also of those that only a producer snapshot has. Damage and unreadable files
+        are skipped and reported to ``on_damage``; if it is None, raise CodecError. Raise OSError if
+        a partition directory disappears.
 
         :data:`kafka_log.inspect.producers.table.PRODUCERS` lists the columns. Sequence numbers, offsets and timestamps are the first and
         last ones of existing batches. ``gaps`` counts sequence numbers missing between batches, ``duplicates`` batches whose first
@@ -467,8 +466,8 @@ class LogDirectory:
             advance: Called with the number of segment bytes read since the last call.
 
         Raises:
-            CodecError: If a batch is damaged and ``on_damage`` is None.
-            OSError: If a file cannot be read.
+            CodecError: If a batch is damaged or a file cannot be read, and ``on_damage`` is None.
+            OSError: If a partition directory disappears.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data", topics="orders").producers(producers=[4001])
@@ -496,8 +495,8 @@ class LogDirectory:
         """Return committed offsets from ``__consumer_offsets``: one row per group and partition
         (:data:`kafka_log.inspect.groups.table.COMMITS`), or with ``states`` one per group. Raise
         CodecError if ``__consumer_offsets`` is damaged and ``salvage`` False; NotFoundError if it
-        does not lie below the path; OSError if a directory cannot be read and ``on_damage`` is
-        None; ValueError if a range is not a range.
+        does not lie below the path; UnreadableError (an OSError) if a directory cannot be read and
+        ``on_damage`` is None; ValueError if a range is not a range.
 
         Commits in transactions count if the transaction was committed. The ``topics`` and ``partitions`` of this object select the
         partitions that were committed, not the partitions of ``__consumer_offsets``.
@@ -515,7 +514,7 @@ class LogDirectory:
         Raises:
             CodecError: If ``__consumer_offsets`` is damaged and ``salvage`` is False.
             NotFoundError: If ``__consumer_offsets`` does not lie below the path.
-            OSError: If a directory cannot be read and ``on_damage`` is None.
+            UnreadableError: If a directory cannot be read and ``on_damage`` is None. It is an OSError.
             ValueError: If a range is not a range.
 
         Example:
@@ -680,9 +679,9 @@ class LogDirectory:
         **filters: Unpack[RowFilters],
     ) -> pa.Table:
         """Count keys, tombstones, and records that compaction would remove: one row per partition
-        (:data:`kafka_log.inspect.keys.table.KEYS`). Damage does not raise. Raise OSError if a file
-        cannot be read; ValueError if the selection has ``include`` or ``replicas``, which belong to
-        LogDirectory, or a topic or partition that does not exist.
+        (:data:`kafka_log.inspect.keys.table.KEYS`). Damage and unreadable files are in the column
+        ``problem``. Raise ValueError if the selection has ``include`` or ``replicas``, which belong
+        to LogDirectory, or a topic or partition that does not exist.
 
         Bytes are those of uncompressed keys and values. ``problem`` is the first damage of a partition, whose other records are
         counted, or the reason why its directory cannot be read. Memory use is about 150 bytes per key of a partition.
@@ -693,7 +692,6 @@ class LogDirectory:
             **filters: Single filters of a selection, instead of ``selection``.
 
         Raises:
-            OSError: If a file cannot be read.
             ValueError: If the selection has ``include`` or ``replicas``, which belong to LogDirectory.
 
         Example:
@@ -717,8 +715,8 @@ class LogDirectory:
     ) -> pa.Table:
         """Return all records with a key: one row per record
         (:data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`). Raise CodecError if a batch is
-        damaged and ``on_problem`` is None; OSError if a file cannot be read; DirectoryError if
-        several directories hold one partition and ``replicas`` is None; ValueError for an invalid
+        damaged or a file cannot be read, and ``on_problem`` is None; DirectoryError if several
+        directories hold one partition and ``replicas`` is None; ValueError for an invalid
         selection.
 
         A row has the offset, the timestamp (milliseconds), the bytes of the value, whether it is a tombstone, whether it is the latest
@@ -733,8 +731,7 @@ class LogDirectory:
 
         Raises:
             DirectoryError: If several directories hold one partition and ``replicas`` is None.
-            CodecError: If a batch is damaged and ``on_problem`` is None.
-            OSError: If a file cannot be read.
+            CodecError: If a batch is damaged or a file cannot be read, and ``on_problem`` is None.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data", topics="users").records_of_key(b"user-42")
@@ -825,9 +822,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write all readable records into partition directories below ``out`` that a broker loads:
-        one row per loss or exclusion. Raise OutputError (a DirectoryError) if ``out`` lies inside a
-        path that is read, or holds anything else; DirectoryError if several directories hold one
-        partition and ``replicas`` is None; OSError if a file cannot be read or written.
+        one row per loss or exclusion, also for unreadable files. Raise OutputError (a
+        DirectoryError) if ``out`` lies inside a path that is read, or holds anything else;
+        DirectoryError if several directories hold one partition and ``replicas`` is None; OSError
+        if a file cannot be written.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
@@ -842,7 +840,7 @@ class LogDirectory:
         Raises:
             OutputError: If ``out`` lies inside a path that is read, or holds anything else. It is a DirectoryError.
             DirectoryError: If several directories hold one partition and ``replicas`` is None.
-            OSError: If a file cannot be read or written.
+            OSError: If a file cannot be written.
 
         Example:
             >>> LogDirectory("/mnt/broken-disk").salvage("/mnt/recovered").to_pylist()
@@ -866,9 +864,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write the batches of an offset range or timestamp range below ``out``, in partition
-        directories that a broker loads, and return the report. Raise OutputError if ``out`` must
-        not be written to; DirectoryError if several directories hold one partition and ``replicas``
-        is None; OSError if a file cannot be read or written; ValueError if a range is not a range.
+        directories that a broker loads, and return the report, also of unreadable files. Raise
+        OutputError if ``out`` must not be written to; DirectoryError if several directories hold
+        one partition and ``replicas`` is None; OSError if a file cannot be written; ValueError if a
+        range is not a range.
 
         A batch is written if one of its offsets and one of its timestamps are in the ranges. The table has a row per metadata
         snapshot, which is not written.
@@ -882,7 +881,7 @@ class LogDirectory:
         Raises:
             OutputError: As in :meth:`salvage`.
             DirectoryError: If several directories hold one partition and ``replicas`` is None.
-            OSError: If a file cannot be read or written.
+            OSError: If a file cannot be written.
             ValueError: If a range is not a range.
 
         Example:
@@ -908,10 +907,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write the partitions below ``out`` as current record batches, compressed with another
-        codec: one row per segment. Raise OutputError if ``out`` must not be written to;
-        DirectoryError if several directories hold one partition and ``replicas`` is None; OSError
-        if a file cannot be read or written; ValueError if the codec, level or version does not
-        exist.
+        codec: one row per segment; damaged and unreadable partitions are refused in a row. Raise
+        OutputError if ``out`` must not be written to; DirectoryError if several directories hold
+        one partition and ``replicas`` is None; OSError if a file cannot be written; ValueError if
+        the codec, level or version does not exist.
 
         :data:`kafka_log.write.rewrite.conversion.CONVERTED` lists the columns, among them the bytes before and after. Messages of the legacy
         formats become record batches. Records and batch headers keep their values except for compression; batches that do not change
@@ -929,7 +928,7 @@ class LogDirectory:
         Raises:
             OutputError: As in :meth:`salvage`.
             DirectoryError: If several directories hold one partition and ``replicas`` is None.
-            OSError: If a file cannot be read or written.
+            OSError: If a file cannot be written.
             ValueError: If the codec, level or version does not exist.
 
         Example:
@@ -950,9 +949,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Rebuild offset, time and transaction indexes and producer snapshots below ``out``, and
-        return the report. Raise OutputError if ``out`` must not be written to; DirectoryError if
-        several directories hold one partition and ``replicas`` is None; OSError if a file cannot be
-        read or written; ValueError if ``interval_bytes`` is negative or above 2^31 - 1.
+        return the report, also of unreadable files. Raise OutputError if ``out`` must not be
+        written to; DirectoryError if several directories hold one partition and ``replicas`` is
+        None; OSError if a file cannot be written; ValueError if ``interval_bytes`` is negative or
+        above 2^31 - 1.
 
         The table (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) has a row per segment, per range that could not be read and has no entry, and per
         metadata snapshot, which is not written.
@@ -965,7 +965,7 @@ class LogDirectory:
         Raises:
             OutputError: As in :meth:`salvage`.
             DirectoryError: If several directories hold one partition and ``replicas`` is None.
-            OSError: If a file cannot be read or written.
+            OSError: If a file cannot be written.
             ValueError: If ``interval_bytes`` is negative or above 2^31 - 1.
 
         Example:

@@ -81,8 +81,7 @@ def say_passed_over(found: Sequence[SkippedPath]) -> None:
 
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
     """Print one line to stderr about partitions with records below the log start offset that the
-    selection skips; print nothing if there are none, or if the selection includes them. Raise
-    OSError if the selection counts from the end of a log that cannot be read.
+    selection skips; print nothing if there are none, or if the selection includes them.
     """
     if not selection.deleted_records and (places := list_before_log_start(partitions, selection)):
         print_message(

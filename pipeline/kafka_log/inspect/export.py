@@ -211,8 +211,8 @@ def _write_rows(
 ) -> Generator[tuple[int, int], None, None]:
     """Write the rows of a partition to ``file``. Yield the numbers of rows and of damaged rows so
     far: first zeros, then after each batch. Append a message to ``lost`` for each range that could
-    not be read. Raise CodecError at damage, unless the policy is ``salvage``; OSError if a file
-    cannot be read or written.
+    not be read. Raise CodecError at damage or an unreadable file, unless the policy is ``salvage``;
+    OSError if ``file`` cannot be written.
     """
 
     def on_lost(path: Path, lost_range: Lost) -> None:

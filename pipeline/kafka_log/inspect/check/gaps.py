@@ -315,7 +315,7 @@ class GapCheck(Check):
         """Return why compaction cannot have removed the offsets of a gap: it is the metadata log,
         an index of the missing segment remains, records without keys are around it, the metadata
         has no cleanup policy, or the log cleaner has no checkpoint here. Return None if compaction
-        or DeleteRecords may have. Raise OSError if a batch around it cannot be read.
+        or DeleteRecords may have. Raise FileNotFoundError if a segment around it is gone.
         """
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:
@@ -350,8 +350,8 @@ def _previous_base(bases: tuple[int, ...], base: int) -> tuple[int, ...]:
 
 def _lacks_keys(path: Path, position: int) -> bool:
     """Return whether the batch at byte ``position`` has a readable record without a key. Return
-    False for a control batch, and if no batch begins there. Raise OSError if the file cannot be
-    read.
+    False for a control batch, and if no batch begins there or it cannot be read. Raise
+    FileNotFoundError if the file is gone.
     """
     reader = SegmentReader(path, policy=Policy.SALVAGE, start=position, stop=position + 1)
     for batch in reader:

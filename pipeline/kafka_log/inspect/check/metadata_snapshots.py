@@ -88,7 +88,7 @@ class MetadataSnapshotCheck(Check):
     def _check_completeness(self, scanned: ScannedSegment, is_newest: bool) -> Iterator[Finding]:
         """Yield ``metadata_snapshot_incomplete`` for each of: no header record in the first batch,
         the first gap between offsets (which count from 0), and no footer record in the last batch.
-        A file without batches lacks header and footer. Raise OSError if it cannot be read.
+        A file without batches lacks header and footer. Raise FileNotFoundError if it is gone.
         """
         path, headers = scanned.segment.path, scanned.headers
         missing: list[tuple[str, int]] = []
@@ -135,7 +135,7 @@ class MetadataSnapshotCheck(Check):
 def _control_types(path: Path, headers: Headers, i: int) -> set[str | None]:
     """Return the types of the control records in the batch with the index ``i`` (0 first, -1 last),
     None for an unknown type. Return an empty set if the file has no batches, or the batch has no
-    control record or cannot be decoded. Raise OSError if the file cannot be read.
+    control record or cannot be read or decoded. Raise FileNotFoundError if the file is gone.
     """
     if not len(headers):
         return set()

@@ -57,7 +57,7 @@ class OrderCheck(Check):
     def _is_misnamed(self, base: int | None) -> bool:
         """Return whether the first batch of the segment ``base`` belongs to a later segment, so
         that its name is wrong. Return False if ``base`` is None, no segment follows it, or it has
-        no readable batch. Raise OSError if it cannot be read.
+        no readable batch. Raise FileNotFoundError if its file is gone.
 
         That segment has a finding of its own.
         """

@@ -113,8 +113,7 @@ def check_exchanged(
 ) -> Iterator[Finding]:
     """Yield a ``partitions_exchanged`` warning for each partition whose sampled keys all belong to
     one other partition here, whose keys belong elsewhere too. Skip internal topics (``__``), topics
-    with one partition here, and partitions with fewer than MIN_KEYS different keys. Raise OSError
-    if a segment cannot be read.
+    with one partition here, and partitions with fewer than MIN_KEYS different readable keys.
 
     The default partitioner of Kafka's producers decides where a key belongs. The files in exchanged directories
     agree with each other, so only keys show the exchange.
@@ -152,8 +151,8 @@ def check_exchanged(
 def _home_partition(partition: Partition, count: int, engine: Engine) -> int | None:
     """Return the one other partition that all keys in the first SAMPLE_BYTES of a partition belong
     to, by the default partitioner for ``count`` partitions. Return None if they belong to this one
-    or to several, there are fewer than MIN_KEYS different keys, or all segments are empty. Raise
-    OSError if the segment cannot be read.
+    or to several, there are fewer than MIN_KEYS different keys, or all segments are empty. Damage
+    and an unreadable file are skipped.
     """
     segment = next((s for s in partition.segments if s.size), None)
     if segment is None:

@@ -152,7 +152,8 @@ def scan_segment(
 ) -> ScannedSegment:
     """Return the ScannedSegment that the next of ``pieces`` describe, up to the last piece of the
     segment, and report their bytes to ``reading.advance``. ``next_base`` is the base offset of the
-    next segment, None if there is none. Raise OSError if the segment could not be read.
+    next segment, None if there is none. Raise the OSError that ended the reading, such as
+    FileNotFoundError.
     """
     parts: list[Arrays] = []
     refused: list[RefusedBatch] = []

@@ -255,8 +255,9 @@ def _check_segment(
     wanted: Selection,
 ) -> Iterator[Finding]:
     """Yield the findings of ``checks`` about one segment that ``wanted`` selects, and report the
-    number of selected batches to ``reading.judged``. If the segment cannot be read, yield only an
-    ``io_error`` or ``file_gone`` finding. OSError of a check becomes such a finding too.
+    number of selected batches to ``reading.judged``. If the reading ends with OSError because the
+    file is gone, yield only a ``file_gone`` (or ``io_error``) finding. OSError of a check becomes
+    such a finding too.
     """
     key = segment.topic, segment.partition
     try:

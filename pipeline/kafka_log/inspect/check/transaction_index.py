@@ -209,7 +209,7 @@ class TransactionIndexCheck(Check):
     ) -> str | None:
         """Return why an entry (producer, first and last offset) matches no aborted transaction, as
         the end of a sentence. Return None if it matches, or if damage, misplaced batches or
-        compaction leave that open. Raise OSError if an earlier segment cannot be read.
+        compaction leave that open.
         """
         producer, first, last = entry
         begun = markers.aborts.get((producer, last))
@@ -236,9 +236,8 @@ class TransactionIndexCheck(Check):
         self, scanned: ScannedSegment, producer: int, offset: int
     ) -> str | None:
         """Return a noun phrase for the batch that contains an offset: a marker, a batch of a
-        producer, or one without a producer. Return None if no batch contains it, or if it is a
-        transactional data batch of ``producer``. Raise OSError if an earlier segment cannot be
-        read.
+        producer, or one without a producer. Return None if no readable batch contains it, or if it
+        is a transactional data batch of ``producer``.
         """
         headers = scanned.headers
         if offset < scanned.segment.base_offset:
@@ -259,7 +258,7 @@ class TransactionIndexCheck(Check):
     def _batch_in_earlier_segment(self, offset: int) -> tuple[int, bool, bool] | None:
         """Return producer id, is_control and is_transactional of the batch that contains
         ``offset``, in the last segment whose base offset is not above it. Return None if no segment
-        or batch has the offset. Raise OSError if the segment cannot be read.
+        or readable batch has the offset.
         """
         segments = [s for s in self.context.partition.segments if s.base_offset <= offset]
         if not segments:

@@ -69,8 +69,9 @@ class Comparison:
 def compare_partitions(
     partition_a: Partition, partition_b: Partition, advance: Advance
 ) -> Comparison:
-    """Compare the records of two partitions by offset and return the result. Damage does not raise:
-    it is skipped, and listed in the sides of the result. Raise OSError if a segment cannot be read.
+    """Compare the records of two partitions by offset and return the result. Damage and unreadable
+    files do not raise: they are skipped, and listed in the sides of the result. Raise OSError if a
+    segment disappears while it is read.
 
     Memory: the batch headers of a chunk of each log, and a chunk of records where they differ.
 
@@ -91,8 +92,9 @@ class _Comparer:
         self.not_in = {"a": MissingRecords(b, a), "b": MissingRecords(a, b)}
 
     def compare(self) -> Comparison:
-        """Compare both logs from start to end, and return the result. Damaged batches are skipped
-        and listed in the sides. Raise OSError if a segment cannot be read.
+        """Compare both logs from start to end, and return the result. Damaged batches and
+        unreadable files are skipped and listed in the sides. Raise OSError if a segment disappears
+        while it is read.
         """
         low = _LOWEST
         while True:
@@ -116,7 +118,7 @@ class _Comparer:
     def _count_missing(self) -> None:
         """Judge the records that each side lacks inside its log, after both logs were read, and add
         them to its counts as cleaned (removed by compaction) or missing. Raise OSError if a segment
-        cannot be read again.
+        has disappeared.
         """
         for name, counts in (("a", self.found.a), ("b", self.found.b)):
             settled = self.not_in[name].settle()
@@ -163,7 +165,7 @@ class _Comparer:
         """Compare the records of unequal batches with offsets from ``low`` (included) to ``high``
         (excluded; None: no end), and add equal, different and lacking records to the counts.
         ``equal`` are the positions in A of batches that B has byte for byte. Raise OSError if a
-        segment cannot be read.
+        segment has disappeared.
         """
         a = self._drop_outside(a, low, self.b, self.found.b) if not len(b) else a
         b = self._drop_outside(b, low, self.a, self.found.a) if not len(a) else b

@@ -69,7 +69,7 @@ class MissingRecords:
     def add(self, rows: pa.RecordBatch) -> None:
         """Add records that ``has`` has and ``lacks`` does not, in offset order. Records without a
         key count as missing at once, those of aborted transactions as uncertain; markers and other
-        records wait for :meth:`settle`. Raise OSError if a segment of ``has`` cannot be read.
+        records wait for :meth:`settle`. Raise OSError if a segment of ``has`` has disappeared.
         """
         offsets = numbers(rows, "offset")
         control = numbers(rows, "is_control")
@@ -91,7 +91,7 @@ class MissingRecords:
     def settle(self) -> Settled:
         """Return how many of the added records are cleaned and how many are missing, by reading the
         side that lacks them again. Uncertain records count as missing if others are missing and no
-        record was cleaned for its key, else as cleaned. Raise OSError if a segment cannot be read.
+        record was cleaned for its key, else as cleaned. Raise OSError if a segment has disappeared.
         """
         self._merge()
         self._settle_keys()
@@ -158,7 +158,7 @@ class MissingRecords:
         """Read the side that lacks the records again, and count all records of each key as cleaned
         or missing. They are cleaned if that side has a later record of the key, or the last is a
         tombstone before all tombstones there, and it keeps no older record that the cleaner would
-        have removed too. Raise OSError if a segment cannot be read.
+        have removed too. Raise OSError if a segment has disappeared.
         """
         keys = self._keys
         if not len(keys):
@@ -193,8 +193,8 @@ class MissingRecords:
 
     def _read_keys(self, values: bool) -> Iterator[pa.RecordBatch]:
         """Yield the data records with a key of the side that lacks some, in batches that are not
-        empty, with the column ``value`` only if ``values``. Damaged batches are skipped. Raise
-        OSError if a segment cannot be read.
+        empty, with the column ``value`` only if ``values``. Damaged batches and unreadable files
+        are skipped. Raise OSError if a segment disappears while it is read.
         """
         side = Side(self.lacks.partition, lambda _: None)
         columns = ("offset", "key", "producer_id", "is_transactional", *["value"] * values)
@@ -212,7 +212,7 @@ class MissingRecords:
     def _settle_markers(self, markers: Any) -> None:
         """Count each marker (producer id, offset) as missing if the last transactional batch of its
         producer before it, on the side that lacks it, has data; else (a marker, or no batch) as
-        uncertain. Raise OSError if a segment cannot be read.
+        uncertain.
         """
         found = self._find_transactions(np.unique(markers[:, 0]))
         for producer, offset in markers.tolist():
@@ -226,7 +226,7 @@ class MissingRecords:
     def _find_transactions(self, producers: Any) -> dict[int, tuple[Any, Any]]:
         """Return, for each of ``producers``, the first offsets of its transactional batches with
         records on the side that lacks the markers, and a mask that is True for data and False for
-        markers. Raise OSError if a segment cannot be read.
+        markers. Damage is skipped.
         """
         side = Side(self.lacks.partition, lambda _: None)
         parts = []

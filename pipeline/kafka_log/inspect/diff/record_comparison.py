@@ -44,8 +44,8 @@ def read_records(
     side: Side, batches: Any, low: int, high: int | None, columns: Sequence[str] = COLUMNS
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of ``batches`` with offsets from ``low`` (included) to ``high`` (excluded;
-    None: no end), by ascending offset. A batch that cannot be decoded is added to ``side.damage``
-    and skipped. Raise OSError if a segment cannot be read.
+    None: no end), by ascending offset. A batch that cannot be read or decoded is added to
+    ``side.damage`` and skipped. Raise FileNotFoundError if a segment is gone.
     """
     for piece in adjacent_batches(batches):
         while len(piece):
@@ -61,7 +61,8 @@ def _decode_records(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of adjacent batches with offsets from ``low`` (included) to ``high``
     (excluded; None: no end), in offset order; of several with one offset the first. Raise
-    CodecError at damage, after the records before it; OSError if the segment cannot be read.
+    CodecError at damage or unreadable bytes, after the records before it; FileNotFoundError if the
+    segment is gone.
     """
     start, stop = int(piece["position"][0]), int(piece["position"][-1] + piece["size"][-1])
     scanner = Scanner(
@@ -206,7 +207,7 @@ def _find_unequal(a: pa.RecordBatch, b: pa.RecordBatch, name: str) -> Any:
 
 def find_batch(side: Side, offset: int) -> tuple[str, int, int, int] | None:
     """Return file, byte position, checksum and leader epoch of the valid batch that contains
-    ``offset``; None if no segment has one. Raise OSError if a segment cannot be read.
+    ``offset``; None if no readable segment has one.
     """
     for segment in reversed(side.segments):
         if segment.has_canonical_name and segment.base_offset > offset:

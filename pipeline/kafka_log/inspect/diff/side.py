@@ -117,7 +117,7 @@ class Side:
 
     def load(self) -> None:
         """Append the headers of the next valid batches of the log to ``headers``; set ``done`` if
-        there are no more. Raise OSError if a segment cannot be read.
+        there are no more. A segment that cannot be read is damage and does not raise.
         """
         rows = next(self._parts, None)
         if rows is None:
@@ -147,8 +147,8 @@ class Side:
 
     def _read(self, advance: Advance) -> Iterator[Any]:
         """Yield arrays of the headers of valid batches, none empty, segment by segment, and report
-        their bytes to ``advance``. Append damaged ranges and misplaced batches to ``damage``. Raise
-        OSError if a segment cannot be read.
+        their bytes to ``advance``. Append damaged ranges, misplaced batches and segments that
+        cannot be read to ``damage``.
         """
         bounds = [s.base_offset if s.has_offset_in_name else None for s in self.segments[1:]]
         for number, segment in enumerate(self.segments):

@@ -111,8 +111,9 @@ def row_of_one_side(a: Partition | None, b: Partition | None) -> dict[str, Any]:
 
 
 def compare_row(a: Partition, b: Partition, comparison: Comparison) -> dict[str, Any]:
-    """Return the row of a partition that both sides have. Its verdict is the worst finding, or
-    ``same`` without findings. Raise OSError if a segment cannot be read again.
+    """Return the row of a partition that both sides have, in the columns of :data:`DIFFERENCES`.
+    Its verdict is the worst finding, or ``same`` without findings. Columns about a batch at the
+    first difference are null for a side that has none there.
     """
     findings = _findings(comparison)
     verdict = next(v for v in VERDICTS if v in {_strip_side(f) for f in findings} or v == "same")
@@ -274,7 +275,8 @@ Pair = tuple[Partition | None, Partition | None]
 
 def diff_table(pairs: Sequence[Pair], advance: Advance = lambda _: None) -> pa.Table:
     """Compare pairs of partitions and return a row for each, in the columns of :data:`DIFFERENCES`.
-    A pair with None gets the verdict ``only_in``. Raise OSError if a segment cannot be read.
+    A pair with None gets the verdict ``only_in``. Damage and unreadable files are findings. Raise
+    OSError if a segment disappears while it is read.
     """
     rows = []
     for a, b in pairs:

@@ -61,9 +61,9 @@ class _BatchWriter(Protocol):
 
 def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """Print one row per selected batch, with damage between the rows of text or else on stderr.
-    Return 1 if damage was found or a partition cannot be read, else 0. Raise ValueError for an
-    unknown column or a filter that needs records, EngineError if ``--engine arrow`` is not
-    installed, OSError if a segment cannot be read.
+    Return 1 if damage was found or a file or directory cannot be read, else 0. Raise ValueError for
+    an unknown column or a filter that needs records, EngineError if ``--engine arrow`` is not
+    installed.
     """
     out = binary_stdout()
     is_text = options.format == "text"
@@ -117,7 +117,7 @@ def _with_engine(
 ) -> argparse.Namespace:
     """Return a copy of the options with the reference engine if ``--engine`` is ``auto`` and the
     ``size`` bytes seem to be fewer than FEW_BATCHES batches, by the size of the first batch of the
-    largest segment. Else return ``options`` itself. Raise OSError if that segment cannot be read.
+    largest segment. Else, or if that batch cannot be read, return ``options`` itself.
     """
     segments = [segment for p in partitions for segment in p.segments]
     if options.engine != "auto" or not segments:

@@ -35,7 +35,7 @@ def segment_objects(
 ) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of one segment: one for the file, then one for each batch followed by
     its records (unless ``records`` is False), then one for the end. A CodecError of the reader is
-    not raised: the end object has it. Raise OSError if the file cannot be read.
+    not raised: the end object has it, also that of a file that cannot be read.
 
     Args:
         reader: Reader of the segment.

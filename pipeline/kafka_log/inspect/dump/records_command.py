@@ -39,8 +39,8 @@ _MAX_WIDTH = 1 << 30
 
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """Print one row per selected record in ``--format``, with damage between the rows of text or
-    else on stderr. Return 1 if damage was found or a partition cannot be read, else 0. Raise
-    ValueError for an unknown column or decoding format, OSError if a segment cannot be read.
+    else on stderr. Return 1 if damage was found or a file or directory cannot be read, else 0.
+    Raise ValueError for an unknown column or decoding format.
     """
     out = binary_stdout()
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)

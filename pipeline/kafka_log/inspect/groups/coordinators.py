@@ -106,8 +106,8 @@ def _internal_topics(name: str) -> list[str]:
 
 def _live_names(partition: Partition) -> Iterator[str]:
     """Yield the groups, transactional ids or share partitions that have a record in a partition of
-    an internal topic whose last value is not null, perhaps several times. Damage is skipped. Raise
-    OSError if a segment cannot be read.
+    an internal topic whose last value is not null, perhaps several times. Damage and unreadable
+    files are skipped.
     """
     topic = internal_topic(partition.topic)
     assert topic is not None

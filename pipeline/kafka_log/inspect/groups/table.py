@@ -106,7 +106,7 @@ def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     """Return one row per selected committed offset in force, in the columns of :data:`COMMITS`, by
     group, topic and partition. ``lag`` is null if the partition is not there or the offset is
     negative. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; CodecError if
-    it is damaged, unless ``wanted.salvage``; OSError if a file cannot be read.
+    it is damaged or a file of it cannot be read, unless ``wanted.salvage``.
     """
     rows = to_rows(newest_commits(offsets_partitions(partitions), wanted))
     ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows})
@@ -225,8 +225,7 @@ def _keep_last_rows(parts: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
 def _find_open_ranges(partition: Partition, at: int, salvage: bool) -> Any:
     """Return the offset ranges (first and last, both included) of batches whose transaction ended
     after ``at`` (milliseconds since 1970), sorted: it was still open then. Raise CodecError for
-    damage; with ``salvage`` skip the rest of the damaged segment. Raise OSError if a segment cannot
-    be read.
+    damage or an unreadable file; with ``salvage`` skip the rest of that segment.
     """
     columns = ("last_offset", "base_offset", "producer_id", "is_control", "is_transactional", "max_timestamp")  # fmt: skip
     open_ranges: dict[int, list[tuple[int, int]]] = {}
@@ -246,8 +245,8 @@ def _find_open_ranges(partition: Partition, at: int, salvage: bool) -> Any:
 
 
 def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
-    """Return topic id and end offset of each replica of the topic-partitions ``places``; replicas
-    without an end are left out. Raise OSError if a file cannot be read.
+    """Return topic id (None if unknown) and end offset of each replica of the topic-partitions
+    ``places``; replicas whose end is unknown, also because a file cannot be read, are left out.
     """
     ends: dict[_Place, list[tuple[bytes | None, LogEnd]]] = {}
     for partition in partitions:
@@ -304,7 +303,7 @@ def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     """Return one row per selected group that exists or has committed offsets, in the columns of
     :data:`GROUPS`, by name. ``lag`` is the sum over the partitions whose logs are there, null if
     none is. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; CodecError if
-    it is damaged, unless ``wanted.salvage``; OSError if a file cannot be read.
+    it is damaged or a file of it cannot be read, unless ``wanted.salvage``.
     """
     found = offsets_partitions(partitions)
     kinds = _read_group_types(found, wanted)

@@ -36,9 +36,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Print the number of keys per partition, or with ``--key`` the records of these keys. Return 1
-    if a log is damaged or a directory cannot be read (the errors are printed), else 0. Raise
-    NotFoundError if a topic or partition does not exist, DirectoryError if a path holds no log,
-    OSError if a file cannot be read.
+    if a log is damaged or a file or directory cannot be read (the errors are printed), else 0.
+    Raise NotFoundError if a topic or partition does not exist, DirectoryError if a path holds no
+    log.
     """
     problems: list[str] = []
     # LogDirectory applies the removed states (include) and replicas itself.

@@ -147,8 +147,8 @@ def key_table(
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Return one row of key counts per partition, in the columns of :data:`KEYS`, for the selected
-    records. Records in damaged bytes are not counted; ``problem`` describes the first damage, or
-    why a directory cannot be read, else it is null. Raise OSError if a file cannot be read.
+    records. Records in damaged bytes and unreadable files are not counted; ``problem`` describes
+    the first damage, or why a file or the directory cannot be read, else it is null.
 
     Records in damaged bytes are not counted. The column ``problem`` describes the first damage, or why a directory cannot be read.
     """
@@ -160,9 +160,9 @@ def key_table(
 
 
 def _count_keys(partition: Partition, selection: Selection) -> dict[str, Any]:
-    """Return the row of key counts of one partition, for the selected records. After damage, count
-    again from the start without the damaged records, and describe the damage in ``problem``. Raise
-    OSError if a file cannot be read.
+    """Return the row of key counts of one partition, for the selected records. After damage or at
+    an unreadable file, count again from the start without these records, and describe the problem
+    in ``problem``.
     """
     problems: list[str] = []
     newest, counts = NewestSizes(), dict.fromkeys(("records", "no_key", "tombstones", "bytes"), 0)
@@ -207,8 +207,8 @@ def records_of_keys(
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Return one row per record with a key of the selection, in the columns of
-    :data:`RECORDS_OF_KEY`. Raise CodecError for damage, if ``note`` is None; OSError if a file
-    cannot be read.
+    :data:`RECORDS_OF_KEY`. Raise CodecError for damage or an unreadable file if ``note`` is None;
+    else call ``note`` and return the readable records.
 
     Args:
         partitions: The partitions to read.
@@ -225,7 +225,8 @@ def records_of_keys(
 
 def _list_records(partition: Partition, selection: Selection, note: Note | None) -> pa.Table:
     """Return a table of the records of one partition that have a selected key; the newest one of
-    each key is ``latest``. Raise CodecError for damage if ``note`` is None.
+    each key is ``latest``. Raise CodecError for damage or an unreadable file if ``note`` is None;
+    else call ``note`` and return the readable records.
     """
     rows: list[dict[str, Any]] = []
     columns = ["offset", "timestamp", "key", "value", "segment"]
@@ -261,10 +262,9 @@ def _list_records(partition: Partition, selection: Selection, note: Note | None)
 def _scan_again_on_damage(
     partition: Partition, columns: list[str], selection: Selection, note: Note | None
 ) -> Iterator[pa.RecordBatch | None]:
-    """Yield the selected records of a partition, none if it has no segment. At damage call
-    ``note``, yield None, and yield all undamaged records again from the first one: the caller has
-    to forget what came before. If ``note`` is None, raise CodecError instead. Raise OSError if a
-    file cannot be read.
+    """Yield the selected records of a partition, none if it has no segment. At damage or an
+    unreadable file call ``note``, yield None, and yield all readable records again from the first
+    one: the caller has to forget what came before. If ``note`` is None, raise CodecError instead.
     """
     if not partition.segments and partition.error is None:
         return

@@ -73,9 +73,9 @@ class MetadataLog:
 
     def events(self, views: Sequence[str]) -> Iterator[Event]:
         """Yield the rows of some views in the order of the log, rows of the snapshot first, without
-        records in aborted or open transactions of the metadata log. Raise CodecError for damage and
-        for unknown record types; with ``salvage`` these are skipped. Raise OSError if a file cannot
-        be read.
+        records in aborted or open transactions of the metadata log. Raise CodecError for damage,
+        unreadable bytes and unknown record types; with ``salvage`` these are skipped. Raise
+        FileNotFoundError if a file is gone.
         """
         wanted, salvage = (self.start, self.as_of + 1), self.salvage
         whole = [] if self.snapshot is None else [_snapshot_part(self.snapshot, self.partition)]
@@ -94,7 +94,7 @@ class MetadataLog:
 def find_last_offset(partition: Partition) -> int:
     """Return the last offset of a replica's segments and snapshots; ``MAX_OFFSET - 1`` if damage
     hides the end of the log. Raise DirectoryError if the directory has neither a segment nor a
-    snapshot; OSError if it cannot be read.
+    snapshot; OSError if it cannot be listed.
     """
     segments = _segments(partition)
     end = read_log_end(segments)
@@ -110,7 +110,7 @@ def plan_metadata_log(partition: Partition, as_of: int, unread: Unread) -> Metad
     """Return the plan for the state as of an offset: the newest undamaged snapshot and the records
     after it, up to ``as_of`` or, with a ``reason``, to the first one that is missing or unreadable.
     Raise DirectoryError or CodecError if not even the first record is readable and no snapshot is;
-    OSError if a file cannot be read.
+    OSError if the directory cannot be listed or a file is gone.
 
     If some of the records after the newest undamaged snapshot are missing or unreadable, the plan has the snapshot from which
     the readable records reach furthest. ``unread`` has what earlier attempts could not read.
@@ -178,7 +178,8 @@ def exclude_unreadable(log: MetadataLog, error: CodecError, unread: Unread) -> U
 def find_earliest_offset(partition: Partition) -> int:
     """Return the earliest offset whose state is known: -1 (before the first record) if the log
     begins at offset 0, else the last offset of the oldest undamaged snapshot from which the log
-    continues (-1 if there is none). Raise OSError if a file cannot be read.
+    continues (-1 if there is none). Raise OSError if the directory cannot be listed or a snapshot
+    is gone.
     """
     bases = [s.base_offset for s in _segments(partition)]
     if bases and min(bases) == 0:
@@ -250,8 +251,8 @@ def _find_parts(
 ) -> tuple[int, Reason | None]:
     """Append to ``parts`` the parts of segments with the records from ``start`` to ``as_of``, as
     far as they are contiguous. Return the last contiguous offset, and the error that ends it (not
-    raised); None if that is ``as_of`` or the end of the log. Raise OSError if a segment cannot be
-    read.
+    raised); None if that is ``as_of`` or the end of the log. Raise FileNotFoundError if a segment
+    is gone.
 
     Kafka never removes records from the middle of this log, so a gap is an error.
     """
@@ -276,8 +277,8 @@ def _find_part(
 ) -> tuple[Part | None, int, Reason | None]:
     """Return the part of a segment with the records from ``expected`` to ``as_of`` (included; None:
     it has none of them), the offset after its last record, and the CodecError or DirectoryError
-    (for a gap) that ends it early, else None; they are not raised. Raise OSError if the segment
-    cannot be read.
+    (for a gap) that ends it early, else None; they are not raised. Raise FileNotFoundError if the
+    segment is gone.
     """
     columns = ("base_offset", "last_offset", "position")
     begin = stop = -1
@@ -370,8 +371,9 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 
 def read_rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool) -> Rows:
     """Yield the rows of a view with their offsets, from ``parts`` in order, for offsets in a
-    half-open range (None: all). Secrets are not redacted. Raise CodecError for damage and unknown
-    record types; with ``salvage`` skip them. Raise OSError if a file cannot be read.
+    half-open range (None: all). Secrets are not redacted. Raise CodecError for damage, unreadable
+    bytes and unknown record types; with ``salvage`` skip them. Raise FileNotFoundError if a file is
+    gone.
     """
     columns = [field.name for field in topic_view(name, None).schema]
     # Answers hide secrets. They are read here so that changes of them can be found.

@@ -171,7 +171,8 @@ def producer_table(
 ) -> pa.Table:
     """Return one row per partition, producer id and epoch, in the columns of :data:`PRODUCERS`;
     also for producers that only the newest producer snapshot has, unless ``wanted`` has a range.
-    Damage is skipped and reported to ``on_damage``. Raise OSError if a file cannot be read.
+    Damage and unreadable files are skipped and reported to ``on_damage``. Raise OSError if a
+    partition directory cannot be listed.
 
     Rows are in the order of ``partitions``, then by id and epoch. Memory holds the rows.
 
@@ -216,8 +217,9 @@ def _count_producers(
     advance: Callable[[int], None],
 ) -> ProducerRuns:
     """Return the totals of the wanted batches of a partition by producer id and epoch, without
-    batches that have no producer. In topics of coordinators sequence numbers are ignored. Damage is
-    skipped and reported. Raise OSError if a file cannot be read.
+    batches that have no producer. In topics of coordinators sequence numbers are ignored. Damage
+    and unreadable files are skipped and reported. Raise UnreadableError if retention deletes a
+    segment meanwhile.
     """
     runs: ProducerRuns = {}
     has_sequences = partition.topic not in COORDINATOR_TOPICS

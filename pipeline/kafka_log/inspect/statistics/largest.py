@@ -80,8 +80,8 @@ def largest_table(
 ) -> pa.Table:
     """Return the ``count`` largest batches, or records if ``asked.deep``, largest first; equal
     sizes in log order. With ``by`` return ``count`` rows for each combination of keys, sorted by
-    the keys first. Damage is reported to ``asked.on_problem``. Raise ValueError if ``count`` is
-    negative; OSError if a file cannot be read and ``asked.deep``.
+    the keys first. Damage and unreadable files are reported to ``asked.on_problem``, not raised.
+    Raise ValueError if ``count`` is negative.
     """
     if count < 0:
         raise ValueError(f"{count} is no number of rows")
@@ -178,8 +178,8 @@ def _scan_batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
 
 def _scan_records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
     """Yield tables of the selected records, in the columns of :data:`LARGEST_RECORDS` and
-    ``_HIDDEN``. Damage is skipped and reported to ``asked.on_problem``. Raise OSError if a file
-    cannot be read.
+    ``_HIDDEN``. Damage and files that cannot be read are skipped and reported to
+    ``asked.on_problem``, and not raised.
     """
     for owner in owners:
         segment, wanted = owner.segment, owner.wanted

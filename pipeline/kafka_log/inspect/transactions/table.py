@@ -94,9 +94,9 @@ def transaction_table(
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Return one row per wanted transaction and partition, in the columns of :data:`TRANSACTIONS`:
-    open ones first, hanging ones of them before others, then ended ones by marker. Damage is
-    skipped and reported to ``on_damage``. Raise OSError if a file cannot be read; ValueError if a
-    state is not in :data:`WANTED`.
+    open ones first, hanging ones of them before others, then ended ones by marker. Damage and
+    unreadable files are skipped and reported to ``on_damage``. Raise UnreadableError (an OSError)
+    if a marker cannot be read; ValueError if a state is not in :data:`WANTED`.
 
     Memory holds the rows.
 
@@ -187,8 +187,9 @@ def _partition_rows(
     is_cut: bool,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield a row of :data:`TRANSACTIONS` for each transaction of one partition: ended ones in the
-    order of their markers, then open ones. Damage is skipped and reported to ``on_damage``. Raise
-    OSError if a file cannot be read.
+    order of their markers, then open ones. Damage and unreadable files are skipped and reported to
+    ``on_damage``. Raise UnreadableError if a marker cannot be read, or retention deletes a segment
+    meanwhile.
     """
     headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance)
     begun = read_open_transactions(partition.segments[0]) if partition.segments else {}
@@ -224,7 +225,10 @@ def _partition_rows(
 
 
 def _steps(headers: PartitionHeaders) -> Iterator[Step]:
-    """Yield each transactional batch of a partition, control batches paired with the kind of their marker."""
+    """Yield each transactional batch of a partition, control batches paired with the kind of their
+    marker. Raise UnreadableError if a marker cannot be read, or retention deletes a segment
+    meanwhile.
+    """
     known: MarkerCache = {}
     for segment, batches in groupby(headers, key=lambda pair: pair[0]):
         with MarkerReader(segment, known) as markers:
