@@ -69,7 +69,8 @@ def use_kernels_for(segments: Sequence[Segment], engine: str, deep: bool) -> boo
 
 
 class HeaderPass:
-    """Reader of the batch headers of many segments. Call it with segments.
+    """Reader of the batch headers of many segments. Called with segments, it yields Piece objects:
+    consecutive batches of one segment as columns of NumPy arrays.
 
     Memory holds a chunk of a file, or :data:`GROUP_BYTES` of small files, and their columns.
 

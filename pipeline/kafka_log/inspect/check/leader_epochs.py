@@ -26,7 +26,9 @@ MAX_EPOCHS = 100
 
 
 class LeaderEpochCheck(EndCheck):
-    """Finds batches whose leader epoch is negative, not in the file, or at other offsets than in the file.
+    """Reports batches whose leader epoch is negative, not in leader-epoch-checkpoint, or at other
+    offsets than there; and a file that cannot be parsed, is unordered, begins before the log or
+    reaches beyond its end.
 
     Brokers remove epochs below the log start offset from the file, so batches below it are not compared.
     """
@@ -132,9 +134,9 @@ class LeaderEpochCheck(EndCheck):
 
     def _check_log_start(self) -> Iterator[Finding]:
         """Yield ``segment_missing`` if the first segment begins after the first epoch of the file:
-        an error if the broker was shut down cleanly and had no log start offset for the partition,
-        else a note. Yield nothing if the file has no sorted epochs, only some segments are checked,
-        or the partition is not live.
+        an error if after a clean shutdown the checkpoint of log start offsets is there without this
+        partition (but a note for the metadata log), else a note. Yield nothing if the file has no
+        sorted epochs, only some segments are checked, or the partition is not live.
 
         Brokers remove epochs below the log start offset from the file. With tiered storage, the log start offset is
         below the first local segment, and its checkpoint file names such partitions.

@@ -28,7 +28,8 @@ _OLDER = "Nothing: a broker reads the newest snapshot, and deletes this one late
 
 
 class MetadataSnapshotCheck(Check):
-    """Finds damaged and incomplete .checkpoint files. A broker starts from the newest one.
+    """Reports damaged and incomplete .checkpoint files of the metadata log: errors for the newest
+    one, from which a broker starts, warnings for older ones.
 
     Offsets inside a snapshot count from 0 and are not those of the log.
     """

@@ -20,7 +20,9 @@ MAX_BATCHES = 100
 
 
 class OrderCheck(Check):
-    """Finds batches that are out of order, duplicated or in the wrong segment, and overlapping segments."""
+    """Reports batches whose offsets descend, repeat or are out of order, batches with offsets of
+    another segment, and segments with a wrong name or that overlap the next one.
+    """
 
     def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
         if scanned.outside.any():

@@ -18,7 +18,9 @@ _NAME = re.compile(r"(?P<offset>\d{20})\.snapshot\Z")
 
 
 class SnapshotCheck(EndCheck):
-    """Finds unreadable and impossible .snapshot files of a partition."""
+    """Reports .snapshot files of producers that cannot be parsed, have an offset at or after their
+    own, or (the newest) an offset that the log no longer reaches.
+    """
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

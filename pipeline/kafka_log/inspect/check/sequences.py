@@ -41,7 +41,9 @@ class LastBatch:
 
 
 class SequenceCheck(Check):
-    """Finds missing and repeated sequence numbers. Memory: one :class:`Last` for each producer epoch."""
+    """Reports missing and repeated sequence numbers of producers where no offset is missing.
+    Memory: one :class:`LastBatch` for each producer epoch.
+    """
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -205,7 +205,8 @@ class _Comparer:
     def _count_lacking(self, rows: Any, other: Side, counts: Counts, name: str) -> None:
         """Count the records ``rows``, which ``other`` lacks, by the first reason that applies:
         parted (after the first different record), damaged, trimmed (before the start of ``other``)
-        or behind (after its end). Keep the rest to judge as cleaned or missing at the end.
+        or behind (after its end, once it was read to the end). Keep the rest to judge as cleaned or
+        missing at the end.
         """
         if not rows.num_rows:
             return

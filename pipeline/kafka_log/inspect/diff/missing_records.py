@@ -122,8 +122,9 @@ class MissingRecords:
     # ------------------------------------------------------------ keys
 
     def _add_keys(self, rows: pa.RecordBatch) -> None:
-        """Keep hash, offset and tombstone flag of data records with keys, which later records of
-        their keys will judge. Merge them per key when many are pending.
+        """Keep hash, offset and tombstone flag of data records with keys, to be judged by later
+        records of their keys. Merge them per key once MERGED of them, or half as many as there are
+        known keys, are pending.
         """
         found = np.zeros(rows.num_rows, _KEY)
         codes, hashes = hashes_of(rows.column("key"))

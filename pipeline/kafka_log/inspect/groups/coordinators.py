@@ -105,9 +105,9 @@ def _internal_topics(name: str) -> list[str]:
 
 
 def _live_names(partition: Partition) -> Iterator[str]:
-    """Yield the groups, transactional ids or share partitions that have a record in a partition of
-    an internal topic whose last value is not null, perhaps several times. Damage and unreadable
-    files are skipped.
+    """Yield the names (groups, transactional ids or share partitions) in the keys of a partition of
+    an internal topic, of each key whose last record is not a tombstone. A name may come several
+    times. Damage and unreadable files are skipped.
     """
     topic = internal_topic(partition.topic)
     assert topic is not None

@@ -279,7 +279,9 @@ class _ShownElements:
 
 
 class _PieceMaker:
-    """Maker of pieces for values that were read with a trace of the ranges of their fields."""
+    """Splits values that were read from bytes into Piece objects, by a trace of the byte ranges of
+    their fields: a range, the path of its field, and the value as text.
+    """
 
     def __init__(
         self,
