@@ -109,8 +109,8 @@ class BatchCheck(Check):
     def _check_records(self, scanned: ScannedSegment, but: Container[int]) -> Iterator[Finding]:
         """Yield ``record_checksum`` for each batch of ``scanned.refused`` with a legacy message
         whose own checksum is wrong, and ``batch_records`` for each one with records that cannot be
-        decoded. Skip batches at the byte positions ``but`` and batches that only break rules.
-        ``records`` is the number of records that were not read.
+        decoded; both are errors. Skip batches at the byte positions ``but`` and batches that only
+        break rules. ``records`` is the number of records that were not read.
         """
         for batch in scanned.refused:
             if batch.position in but or batch.problem.at == RULES:

@@ -48,9 +48,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Check the selected logs and print the findings in ``--format``, or a sentence if there are
-    none. Return 1 if a finding is an error or a warning, else 0. Raise NotFoundError if segments
-    are there but all are excluded by their state (metadata snapshots do not count), so that none is
-    checked.
+    none. Return 1 if a finding is an error or a warning, else 0. Raise NotFoundError if a topic or
+    partition does not exist, or all segments (metadata snapshots do not count) are excluded by
+    their state, so that none is checked; DirectoryError if a path holds no log.
     """
     bad = judged = 0
 

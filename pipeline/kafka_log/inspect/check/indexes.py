@@ -371,7 +371,7 @@ class TimeIndexCheck(IndexCheck):
 def _is_named_after_first(scanned: ScannedSegment) -> bool:
     """Return whether index entries, whose offsets are relative to the base offset in the name, can
     describe the segment: its first offset is not below the base offset (or it has no batch), and
-    the largest relative offset does not exceed the largest offset.
+    the base offset plus MAX_RELATIVE is not above MAX_OFFSET.
     """
     headers, base = scanned.headers, scanned.segment.base_offset
     return base <= MAX_OFFSET - MAX_RELATIVE and (
