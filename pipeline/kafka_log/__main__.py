@@ -51,7 +51,10 @@ class _Termination:
 
 
 def main() -> int:
-    """Run the command line of this process. Return its exit code, TERMINATED after SIGTERM."""
+    """Run the command line of this process and return its exit code; TERMINATED (143) after
+    SIGTERM, which interrupts the command as Ctrl-C does. Signal handlers are set in the main thread
+    only, and only if the default ones are in place.
+    """
     termination = _Termination()
     if threading.current_thread() is threading.main_thread():
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -63,7 +66,10 @@ def main() -> int:
 
 
 def _run_command() -> int:
-    """Import and run the command. Return its exit code, 2 if it was interrupted during the import."""
+    """Import and run the command, with pandas hidden from imports. Return its exit code; 2, with a
+    message, if it was interrupted during the import. Raise SystemExit for invalid arguments,
+    ``--help`` and ``--version``.
+    """
     sys.meta_path.insert(0, _WithoutPandas())
     try:
         from kafka_log.cli import main as run

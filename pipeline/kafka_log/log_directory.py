@@ -55,7 +55,8 @@ MAX_INDEX_INTERVAL = (1 << 31) - 1
 
 
 class LogDirectory:
-    """The partitions below one or several paths. Each method answers one question with an Arrow table and reads the files anew.
+    """Partitions below one or several paths. Each method answers one question with an Arrow table
+    and reads the files anew.
 
     A path is a segment, a partition directory, a broker's log directory, a directory above log directories, or a URL of one of these.
     Times are milliseconds since 1970, datetimes, or texts as on the command line (``2026-11-22T10:15``, ``-2h``). A range is a pair:
@@ -107,18 +108,20 @@ class LogDirectory:
 
     @property
     def partitions(self) -> list[Partition]:
-        """The selected partitions, by topic and number. Raise UnreadableError if the directory of a
-        partition cannot be read. It is an OSError.
-
-        Raises:
-            UnreadableError: If the directory of a partition cannot be read. It is an OSError.
+        """Selected partitions, by topic and number. Raise UnreadableError (an OSError) if the
+        directory of a partition cannot be read; DirectoryError if a path holds no log;
+        NotFoundError if a selected topic or partition does not exist.
         """
         _report_unreadable(self.all_partitions, None)
         return self.all_partitions
 
     @cached_property
     def all_partitions(self) -> list[Partition]:
-        """The selected partitions, by topic and number. Partitions that cannot be read have an ``error`` and no segments."""
+        """Selected partitions, by topic and number; those that cannot be read have an ``error`` and
+        no segments. Warn if all segments are excluded by their state. Raise DirectoryError if a
+        path holds no log, or two directories hold one partition and ``replicas`` is ``error``;
+        NotFoundError if a selected topic or partition does not exist.
+        """
         found = self._survey
         selected = select_partitions(
             found.partitions, self._topics, self._numbers, found.excluded_segments
@@ -134,19 +137,18 @@ class LogDirectory:
 
     @cached_property
     def skipped_paths(self) -> list[SkippedPath]:
-        """Paths that are not read, each with the reason.
+        """Paths that are not read, each with the reason: they have the name of a segment but are no
+        regular file, or have segments but not the name of a partition. With selected topics, only
+        those that may belong to them or to internal topics. Raise DirectoryError if a path holds no
+        log.
 
-        They have the name of a segment but are no regular file (a broken link, a FIFO), or have segments but not the name of a
-        partition. To read such a directory, pass its own path.
+        A segment name may belong to a broken link or a FIFO. To read a directory with another name, pass its own path.
         """
         return filter_by_topics(self._survey.skipped_paths, _add_internal_topics(self._topics))
 
     def refuse_duplicates(self, partitions: Sequence[Partition]) -> list[Partition]:
         """Return ``partitions`` as a list. Raise DirectoryError if two directories hold the same
-        partition and ``replicas`` is None.
-
-        Raises:
-            DirectoryError: If two directories hold the same partition and ``replicas`` is None.
+        partition in the same state and ``replicas`` is None; else nothing is checked.
         """
         return select_replicas(partitions, "error") if self.replicas is None else list(partitions)
 
@@ -159,7 +161,10 @@ class LogDirectory:
         return f"<table>{''.join(rows)}</table>"
 
     def ls(self, *, segments: bool = False) -> pa.Table:
-        """List partitions: one row per partition and segment state (:data:`kafka_log.report.listing.PARTITIONS`).
+        """List partitions: one row per partition and segment state
+        (:data:`kafka_log.report.listing.PARTITIONS`), also for unreadable ones; with ``segments``
+        one row per segment. Raise OSError if ``segments`` and a file is gone; DirectoryError if a
+        path holds no log; NotFoundError if a selected topic or partition does not exist.
 
         Args:
             segments: Return one row per segment instead (:data:`kafka_log.report.listing.SEGMENTS`).
@@ -181,8 +186,9 @@ class LogDirectory:
         **options: Unpack[StatOptions],
     ) -> pa.Table:
         """Count batches, records and bytes: one row per partition, or per value of ``by``
-        (:data:`kafka_log.inspect.statistics.columns.STAT`). Raise ValueError if an argument is not
-        one of the documented values.
+        (:data:`kafka_log.inspect.statistics.columns.STAT`). Damage and unreadable files do not
+        raise. Raise ValueError if an argument is not one of the documented values; DirectoryError
+        if rows are not by partition, several directories hold one, and ``replicas`` is None.
 
         Columns that have no meaning for several partitions are left out unless rows are by partition.
 
@@ -197,6 +203,7 @@ class LogDirectory:
                 with a line per problem, ``advance`` with the number of bytes read since the last call.
 
         Raises:
+            DirectoryError: If rows are not by partition, several directories hold one, and ``replicas`` is None.
             ValueError: If an argument is not one of the documented values.
 
         Example:
@@ -220,11 +227,12 @@ class LogDirectory:
         by: By | Iterable[By] | None = None,
         **options: Unpack[StatOptions],
     ) -> pa.Table:
-        """Return the largest batches
-        (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`), largest first. Raise
-        ValueError if an argument is not one of the documented values.
+        """Return the largest batches, largest first
+        (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`), or with ``deep`` the largest
+        records. Damage does not raise. Raise ValueError if an argument is not one of the documented
+        values; DirectoryError if several directories hold one partition and ``replicas`` is None.
 
-        With ``deep=True`` return the largest records instead, by the bytes of their keys, values and headers
+        The size of a record is the bytes of its key, value and headers
         (:data:`~kafka_log.inspect.statistics.largest.LARGEST_RECORDS`).
 
         Args:
@@ -233,6 +241,7 @@ class LogDirectory:
             **options: As in :meth:`stat`.
 
         Raises:
+            DirectoryError: If several directories hold one partition and ``replicas`` is None.
             ValueError: If an argument is not one of the documented values.
 
         Example:
@@ -260,10 +269,11 @@ class LogDirectory:
         on_checked: Callable[[int], None] | None = None,
     ) -> pa.Table:
         """Check the log for damage and contradictions: one row per finding, the most severe first.
-        No file is changed. Raise ValueError if an argument is not one of the documented values.
-        Damage and unreadable files do not raise.
+        No file is changed. Damage and unreadable files are findings. Warn if filters select no
+        batch and ``on_checked`` is None. Raise ValueError if an argument is not one of the
+        documented values; DirectoryError if a path holds no log.
 
-        Batch headers, checksums and the files beside the segments are checked. Damage and unreadable files are findings.
+        Batch headers, checksums and the files beside the segments are checked.
         Memory use is bounded by the batch headers of one segment. :data:`kafka_log.inspect.check.finding.FINDINGS` lists the columns:
         ``severity`` (error, warning, note), ``code``, ``topic``, ``partition``, ``file``, ``byte`` (position in the file),
         ``first_offset`` and ``last_offset`` affected, ``records`` (maximum number lost or at risk), ``meaning`` and ``remedy``.
@@ -279,7 +289,7 @@ class LogDirectory:
             on_checked: Called with the number of batches that were checked and selected. None: warn if the filters select no batch.
 
         Raises:
-            ValueError: If an argument is not one of the documented values. Damage and unreadable files do not raise.
+            ValueError: If an argument is not one of the documented values.
 
         Example:
             >>> for finding in LogDirectory("/var/lib/kafka/data").check().to_pylist():
@@ -318,8 +328,9 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Compare the replicas of this log directory (A) with those of another one (B): one row per
-        partition. Raise DirectoryError if several directories of a side hold the same partition and
-        ``replicas`` is None; OSError if a partition cannot be read and ``on_damage`` is None.
+        partition; damage does not raise. Raise DirectoryError if several directories of a side hold
+        the same partition and ``replicas`` is None; UnreadableError (an OSError) if the directory
+        of a partition cannot be read and ``on_damage`` is None.
 
         :data:`kafka_log.inspect.diff.table.DIFFERENCES` lists the columns. ``verdict`` is the worst of ``findings``. Differences are
         ``parted`` (other records at the same offsets), ``missing`` (records that no cleaner removes) and ``damaged``. The other
@@ -336,7 +347,7 @@ class LogDirectory:
 
         Raises:
             DirectoryError: If several directories of a side hold the same partition and ``replicas`` is None.
-            OSError: If a partition cannot be read and ``on_damage`` is None.
+            UnreadableError: If the directory of a partition cannot be read and ``on_damage`` is None. It is an OSError.
 
         Example:
             >>> LogDirectory("/mnt/broker-1").diff("/mnt/broker-2").to_pandas()[["topic", "partition", "verdict"]]
@@ -369,9 +380,9 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """List transactions: one row per transaction and partition, open ones first
-        (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`). Raise CodecError if a batch is
-        damaged and ``on_damage`` is None; OSError if a file cannot be read; ValueError if a state
-        does not exist.
+        (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`). Damage and unreadable files are
+        skipped and reported to ``on_damage``; if it is None, raise CodecError. Raise ValueError if
+        a state does not exist.
 
         ``state`` is open, committed or aborted. ``hanging`` is true for an open transaction that no producer or coordinator will end,
         and ``reason`` explains it (docs/tool/txn.md has the rule). ``transactional_id`` and ``coordinator_state`` come from the topic
@@ -390,8 +401,7 @@ class LogDirectory:
             advance: Called with the number of segment bytes read since the last call.
 
         Raises:
-            CodecError: If a batch is damaged and ``on_damage`` is None.
-            OSError: If a file cannot be read.
+            CodecError: If a batch is damaged or a file cannot be read, and ``on_damage`` is None.
             ValueError: If a state does not exist.
 
         Example:
@@ -439,8 +449,9 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """List idempotent and transactional producers: one row per partition, producer id and
-        producer epoch. Raise CodecError if a batch is damaged and ``on_damage`` is None; OSError if
-        a file cannot be read.
+        producer epoch, also of those that only a producer snapshot has. Damage and unreadable files
+        are skipped and reported to ``on_damage``; if it is None, raise CodecError. Raise OSError if
+        a partition directory disappears.
 
         :data:`kafka_log.inspect.producers.table.PRODUCERS` lists the columns. Sequence numbers, offsets and timestamps are the first and
         last ones of existing batches. ``gaps`` counts sequence numbers missing between batches, ``duplicates`` batches whose first
@@ -455,8 +466,8 @@ class LogDirectory:
             advance: Called with the number of segment bytes read since the last call.
 
         Raises:
-            CodecError: If a batch is damaged and ``on_damage`` is None.
-            OSError: If a file cannot be read.
+            CodecError: If a batch is damaged or a file cannot be read, and ``on_damage`` is None.
+            OSError: If a partition directory disappears.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data", topics="orders").producers(producers=[4001])
@@ -482,10 +493,10 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """Return committed offsets from ``__consumer_offsets``: one row per group and partition
-        (:data:`kafka_log.inspect.groups.table.COMMITS`). Raise CodecError if ``__consumer_offsets``
-        is damaged and ``salvage`` is False; NotFoundError if ``__consumer_offsets`` does not lie
-        below the path; OSError if a directory cannot be read and ``on_damage`` is None; ValueError
-        if a range is not a range.
+        (:data:`kafka_log.inspect.groups.table.COMMITS`), or with ``states`` one per group. Raise
+        CodecError if ``__consumer_offsets`` is damaged and ``salvage`` False; NotFoundError if it
+        does not lie below the path; UnreadableError (an OSError) if a directory cannot be read and
+        ``on_damage`` is None; ValueError if a range is not a range.
 
         Commits in transactions count if the transaction was committed. The ``topics`` and ``partitions`` of this object select the
         partitions that were committed, not the partitions of ``__consumer_offsets``.
@@ -503,7 +514,7 @@ class LogDirectory:
         Raises:
             CodecError: If ``__consumer_offsets`` is damaged and ``salvage`` is False.
             NotFoundError: If ``__consumer_offsets`` does not lie below the path.
-            OSError: If a directory cannot be read and ``on_damage`` is None.
+            UnreadableError: If a directory cannot be read and ``on_damage`` is None. It is an OSError.
             ValueError: If a range is not a range.
 
         Example:
@@ -539,10 +550,9 @@ class LogDirectory:
         show_secrets: bool = False,
     ) -> pa.Table:
         """Return the cluster metadata from ``__cluster_metadata``: one row per topic, partition,
-        broker or other thing of a kind. Raise CodecError if a record is damaged or unknown, and
-        neither ``salvage`` nor ``on_damage`` is given; DirectoryError if records are missing, and
-        neither ``salvage`` nor ``on_damage`` is given; ValueError if the kind or the offset does
-        not exist.
+        broker or other object of a kind. Raise CodecError or DirectoryError if a record is damaged,
+        unknown or missing, and neither ``salvage`` nor ``on_damage`` is given; ValueError if the
+        kind, the offset or the metadata log does not exist.
 
         Reading begins at the newest complete snapshot.
 
@@ -585,9 +595,10 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
         show_secrets: bool = False,
     ) -> pa.Table:
-        """Compare the cluster metadata after two offsets: one row per thing that was added, removed
-        or changed. Raise CodecError or DirectoryError for damaged or missing records, unless
-        ``salvage`` or ``on_damage`` is given; ValueError if the kind or an offset does not exist.
+        """Compare the cluster metadata after two offsets: one row per object of a kind that was
+        added, removed or changed. Raise CodecError or DirectoryError for damaged or missing
+        records, unless ``salvage`` or ``on_damage`` is given; ValueError if the kind, an offset or
+        the metadata log does not exist.
 
         The columns identify the thing and continue with :data:`kafka_log.inspect.metadata.changes.DIFFERENCES`. If the metadata after
         ``first`` or ``last`` cannot be known, other offsets are compared, and ``on_damage`` is called with them. Sensitive configs
@@ -631,8 +642,9 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """Return the partitions of internal topics that coordinate groups or transactional ids,
-        with their directories. Raise ValueError if a name is not valid UTF-8, or ``partitions`` is
-        below 1.
+        with their directories: one row per name and topic. Raise ValueError if a name is not valid
+        UTF-8, or ``partitions`` is below 1 or contradicts a directory; UnreadableError if the
+        metadata log is needed and cannot be read, and ``on_damage`` is None.
 
         :data:`kafka_log.inspect.groups.coordinators.COORDINATORS` lists the columns. Groups belong to ``__consumer_offsets``, transactional ids
         to ``__transaction_state``, share groups to ``__share_group_state``; the name of a share group's partition is
@@ -644,7 +656,8 @@ class LogDirectory:
             on_damage: Called with a line if the metadata log cannot be read. None: raise the error.
 
         Raises:
-            ValueError: If a name is not valid UTF-8, or ``partitions`` is below 1.
+            UnreadableError: If the metadata log is needed and cannot be read, and ``on_damage`` is None. It is an OSError.
+            ValueError: If a name is not valid UTF-8, or ``partitions`` is below 1 or contradicts a directory.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data").coordinator("billing", partitions=50)
@@ -666,8 +679,9 @@ class LogDirectory:
         **filters: Unpack[RowFilters],
     ) -> pa.Table:
         """Count keys, tombstones, and records that compaction would remove: one row per partition
-        (:data:`kafka_log.inspect.keys.table.KEYS`). Raise OSError if a file cannot be read;
-        ValueError if the selection has ``include`` or ``replicas``, which belong to LogDirectory.
+        (:data:`kafka_log.inspect.keys.table.KEYS`). Damage and unreadable files are in the column
+        ``problem``. Raise ValueError if the selection has ``include`` or ``replicas``, which belong
+        to LogDirectory, or a topic or partition that does not exist.
 
         Bytes are those of uncompressed keys and values. ``problem`` is the first damage of a partition, whose other records are
         counted, or the reason why its directory cannot be read. Memory use is about 150 bytes per key of a partition.
@@ -678,7 +692,6 @@ class LogDirectory:
             **filters: Single filters of a selection, instead of ``selection``.
 
         Raises:
-            OSError: If a file cannot be read.
             ValueError: If the selection has ``include`` or ``replicas``, which belong to LogDirectory.
 
         Example:
@@ -702,7 +715,9 @@ class LogDirectory:
     ) -> pa.Table:
         """Return all records with a key: one row per record
         (:data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`). Raise CodecError if a batch is
-        damaged and ``on_problem`` is None; OSError if a file cannot be read.
+        damaged or a file cannot be read, and ``on_problem`` is None; DirectoryError if several
+        directories hold one partition and ``replicas`` is None; ValueError for an invalid
+        selection.
 
         A row has the offset, the timestamp (milliseconds), the bytes of the value, whether it is a tombstone, whether it is the latest
         record of its key in its partition, and the segment.
@@ -715,8 +730,8 @@ class LogDirectory:
             **filters: Single filters of a selection, instead of ``selection``.
 
         Raises:
-            CodecError: If a batch is damaged and ``on_problem`` is None.
-            OSError: If a file cannot be read.
+            DirectoryError: If several directories hold one partition and ``replicas`` is None.
+            CodecError: If a batch is damaged or a file cannot be read, and ``on_problem`` is None.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data", topics="users").records_of_key(b"user-42")
@@ -744,9 +759,10 @@ class LogDirectory:
         **filters: Unpack[RowFilters],
     ) -> Generator[ExportedFile, None, None]:
         """Write the records of each partition into a file of its own, one file per step of the
-        iteration. Raise ExportError if a file cannot be written; DirectoryError if several
-        directories hold the same partition and ``replicas`` is None; ValueError if an argument is
-        not one of the documented values.
+        iteration. Raise at once DirectoryError if several directories hold one partition and
+        ``replicas`` is None, OutputError if ``out`` lies in a path that is read, ValueError for an
+        invalid argument; while iterating ExportError if a file of another export is there,
+        CodecError at damage, OSError.
 
         The output directory is locked until the iterator is exhausted or closed. Complete files stay when a later one fails.
         :func:`kafka_log.inspect.export.export` describes the files.
@@ -766,7 +782,10 @@ class LogDirectory:
             The file of each partition, when it is complete.
 
         Raises:
-            ExportError: If a file cannot be written.
+            ExportError: If a file is there that another export wrote, and ``overwrite`` is False.
+            OutputError: If ``out`` lies inside a path that is read.
+            CodecError: At damage, unless the policy is ``salvage``.
+            OSError: If a file cannot be read or written.
             DirectoryError: If several directories hold the same partition and ``replicas`` is None.
             ValueError: If an argument is not one of the documented values.
 
@@ -803,9 +822,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write all readable records into partition directories below ``out`` that a broker loads:
-        one row per loss or exclusion. Raise OutputError if ``out`` lies inside a path that is read,
-        or holds anything else. It is a DirectoryError. Raise OSError if a file cannot be read or
-        written.
+        one row per loss or exclusion, also for unreadable files. Raise OutputError (a
+        DirectoryError) if ``out`` lies inside a path that is read, or holds anything else;
+        DirectoryError if several directories hold one partition and ``replicas`` is None; OSError
+        if a file cannot be written.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
@@ -819,7 +839,8 @@ class LogDirectory:
 
         Raises:
             OutputError: If ``out`` lies inside a path that is read, or holds anything else. It is a DirectoryError.
-            OSError: If a file cannot be read or written.
+            DirectoryError: If several directories hold one partition and ``replicas`` is None.
+            OSError: If a file cannot be written.
 
         Example:
             >>> LogDirectory("/mnt/broken-disk").salvage("/mnt/recovered").to_pylist()
@@ -843,8 +864,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write the batches of an offset range or timestamp range below ``out``, in partition
-        directories that a broker loads. Raise OutputError if ``out`` must not be written to;
-        OSError if a file cannot be read or written; ValueError if a range is not a range.
+        directories that a broker loads, and return the report, also of unreadable files. Raise
+        OutputError if ``out`` must not be written to; DirectoryError if several directories hold
+        one partition and ``replicas`` is None; OSError if a file cannot be written; ValueError if a
+        range is not a range.
 
         A batch is written if one of its offsets and one of its timestamps are in the ranges. The table has a row per metadata
         snapshot, which is not written.
@@ -857,7 +880,8 @@ class LogDirectory:
 
         Raises:
             OutputError: As in :meth:`salvage`.
-            OSError: If a file cannot be read or written.
+            DirectoryError: If several directories hold one partition and ``replicas`` is None.
+            OSError: If a file cannot be written.
             ValueError: If a range is not a range.
 
         Example:
@@ -883,8 +907,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write the partitions below ``out`` as current record batches, compressed with another
-        codec: one row per segment. Raise OutputError if ``out`` must not be written to; OSError if
-        a file cannot be read or written; ValueError if the codec, level or version does not exist.
+        codec: one row per segment; damaged and unreadable partitions are refused in a row. Raise
+        OutputError if ``out`` must not be written to; DirectoryError if several directories hold
+        one partition and ``replicas`` is None; OSError if a file cannot be written; ValueError if
+        the codec, level or version does not exist.
 
         :data:`kafka_log.write.rewrite.conversion.CONVERTED` lists the columns, among them the bytes before and after. Messages of the legacy
         formats become record batches. Records and batch headers keep their values except for compression; batches that do not change
@@ -901,7 +927,8 @@ class LogDirectory:
 
         Raises:
             OutputError: As in :meth:`salvage`.
-            OSError: If a file cannot be read or written.
+            DirectoryError: If several directories hold one partition and ``replicas`` is None.
+            OSError: If a file cannot be written.
             ValueError: If the codec, level or version does not exist.
 
         Example:
@@ -921,10 +948,11 @@ class LogDirectory:
         interval_bytes: int = 4096,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Rebuild the files that a broker keeps beside segments, below ``out``: offset, time and
-        transaction indexes, producer snapshots. Raise OutputError if ``out`` must not be written
-        to; OSError if a file cannot be read or written; ValueError if ``interval_bytes`` is
-        negative or above 2^31 - 1.
+        """Rebuild offset, time and transaction indexes and producer snapshots below ``out``, and
+        return the report, also of unreadable files. Raise OutputError if ``out`` must not be
+        written to; DirectoryError if several directories hold one partition and ``replicas`` is
+        None; OSError if a file cannot be written; ValueError if ``interval_bytes`` is negative or
+        above 2^31 - 1.
 
         The table (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) has a row per segment, per range that could not be read and has no entry, and per
         metadata snapshot, which is not written.
@@ -936,7 +964,8 @@ class LogDirectory:
 
         Raises:
             OutputError: As in :meth:`salvage`.
-            OSError: If a file cannot be read or written.
+            DirectoryError: If several directories hold one partition and ``replicas`` is None.
+            OSError: If a file cannot be written.
             ValueError: If ``interval_bytes`` is negative or above 2^31 - 1.
 
         Example:
@@ -979,7 +1008,10 @@ class LogDirectory:
         return self._survey.directories
 
     def _summarize(self) -> dict[str, str]:
-        """Return counts of topics, partitions and bytes for display, or the problem that prevents counting.
+        """Return the path and counts of topics, partitions, bytes and excluded segments as texts
+        for display, by name. If a directory cannot be listed or the selection does not exist,
+        return the path and the ``problem`` instead; for a URL that was not listed yet, the path
+        alone. Nothing is raised.
 
         Only directories are listed; no file is opened. URLs are not listed, because listing them takes requests.
         """
@@ -1030,9 +1062,10 @@ def _only_row_filters(selection: Selection) -> Selection:
 def _drop_unreadable(
     partitions: Sequence[Partition], on_damage: OnDamage | None, topic: str
 ) -> list[Partition]:
-    """Report unreadable partitions, and return those without the unreadable ones of ``topic``, from
-    which the answer comes. Raise UnreadableError if a partition is unreadable and ``on_damage`` is
-    None, or if all partitions of ``topic`` are unreadable.
+    """Report unreadable partitions to ``on_damage``, and return all ``partitions``, without errors,
+    except the unreadable ones of ``topic``, from which the answer comes. Raise UnreadableError if a
+    partition is unreadable and ``on_damage`` is None, or if all partitions of ``topic`` are
+    unreadable.
     """
     closed = [p for p in partitions if p.error is not None and not p.segments]
     of_topic = [p for p in partitions if p.topic == topic]
@@ -1043,8 +1076,8 @@ def _drop_unreadable(
 
 
 def _report_unreadable(partitions: Iterable[Partition], on_damage: OnDamage | None) -> None:
-    """Call ``on_damage`` with the error of each unreadable partition, as a line. If ``on_damage``
-    is None, raise the first error, an UnreadableError.
+    """Call ``on_damage`` with the error of each unreadable partition, as a line; do nothing for
+    others. If ``on_damage`` is None, raise the first error, an UnreadableError.
     """
     for partition in partitions:
         if partition.error is None:
@@ -1055,7 +1088,10 @@ def _report_unreadable(partitions: Iterable[Partition], on_damage: OnDamage | No
 
 
 def _add_internal_topics(topics: Iterable[str] | None) -> list[str] | None:
-    """Return topics with the internal topics from which answers about any topic come. None (all topics) stays None."""
+    """Return ``topics`` with the internal topics from which answers about any topic come:
+    ``__consumer_offsets``, ``__transaction_state`` and ``__cluster_metadata``. None (all topics)
+    stays None.
+    """
     from kafka_log.read.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 
     internal = (CONSUMER_OFFSETS, TRANSACTION_STATE, CLUSTER_METADATA)

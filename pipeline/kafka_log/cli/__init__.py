@@ -75,8 +75,9 @@ def _command_module(name: str) -> Any:
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """Return the argument parser with all commands, or with the command ``only`` alone if there is
-    one.
+    """Return the argument parser of ``kafka-log`` with the commands ``only`` and ``completion``;
+    with all commands if ``only`` is None or not the name of a command. Import the modules of these
+    commands.
 
     Importing all commands takes longer than many of them take to answer.
     """
@@ -123,7 +124,10 @@ def _wrap_paragraphs(text: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code: 0 good, 1 problems found, 2 could not run."""
+    """Run the command line ``argv`` (None: that of this process) and return the exit code: 0 good,
+    1 problems found, 2 could not run. After Ctrl-C print a message and return 2. Raise SystemExit
+    for invalid arguments (2), ``--help`` and ``--version`` (0).
+    """
     try:
         return _run_command_line(argv)
     except KeyboardInterrupt as interrupt:
@@ -132,7 +136,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_command_line(argv: Sequence[str] | None) -> int:
-    """Parse the arguments, run the command, and turn expected errors into messages and exit codes."""
+    """Parse the arguments, run the command and return its exit code. Print expected errors and
+    return 1 for CodecError; 2 for DirectoryError, NotFoundError, EngineError, other OSError and a
+    missing dependency. Return 0 if the reader of stdout has gone. Raise SystemExit for invalid
+    arguments, KeyboardInterrupt after Ctrl-C.
+    """
     if sys.stdout is None:  # closed by whoever started this
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     words = join_dashed_values(sys.argv[1:] if argv is None else argv)

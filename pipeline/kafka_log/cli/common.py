@@ -53,7 +53,9 @@ class EngineError(Exception):
 
 
 def say_left_out(segments: Sequence[Segment]) -> None:
-    """Print one line to stderr about skipped segments by state; print nothing if there are none."""
+    """Print one line to stderr about excluded segments: number and size by state, and the value of
+    ``--include`` that reads them. Print nothing if there are none.
+    """
     if not segments:
         return
     from rich import filesize  # takes time to load
@@ -70,16 +72,16 @@ def say_left_out(segments: Sequence[Segment]) -> None:
 
 
 def say_passed_over(found: Sequence[SkippedPath]) -> None:
-    """Print one line to stderr about skipped files and directories; print nothing if there are
-    none.
+    """Print one line to stderr about files and directories that are not read, the first five by
+    name, with the reasons; print nothing if there are none.
     """
     if found:
         print_message(describe_skipped(found))
 
 
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
-    """Print one line to stderr about records below the log start offsets that the selection skips,
-    if any.
+    """Print one line to stderr about partitions with records below the log start offset that the
+    selection skips; print nothing if there are none, or if the selection includes them.
     """
     if not selection.deleted_records and (places := list_before_log_start(partitions, selection)):
         print_message(
@@ -88,9 +90,10 @@ def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
 
 
 def find_partitions(options: argparse.Namespace) -> list[Partition]:
-    """Return the partitions that the options select, and print what is skipped to stderr. Raise
-    NotFoundError if no partition matches; DirectoryError if a path holds no log, or two directories
-    hold the same partition and the options forbid that.
+    """Return the partitions that the options select, and print what is skipped to stderr. A
+    partition that cannot be read is returned with its ``error``. Raise NotFoundError if a topic or
+    partition number does not exist; DirectoryError if a path holds no log, or two directories hold
+    the same partition and ``--replicas`` does not allow that.
     """
     there = survey(options.paths, options.include, unreadable_raises=False)
     partitions = select_partitions(
@@ -106,7 +109,7 @@ def find_partitions(options: argparse.Namespace) -> list[Partition]:
 
 
 def add_paths(command: argparse.ArgumentParser) -> None:
-    """Add the positional argument PATH."""
+    """Add the positional argument PATH, one or more times, as ``paths``."""
     command.add_argument(
         "paths",
         nargs="+",
@@ -116,7 +119,9 @@ def add_paths(command: argparse.ArgumentParser) -> None:
 
 
 def add_output(command: argparse.ArgumentParser, formats: Sequence[str] = FORMATS) -> Group:
-    """Add ``--format`` in the group "output" of the help. Return the group, for further options."""
+    """Add ``--format`` with the choices ``formats`` (default ``text``) in the group "output" of the
+    help. Return the group, for further options.
+    """
     output = command.add_argument_group("output")
     output.add_argument(
         "--format",
@@ -148,7 +153,7 @@ def add_reading(command: argparse.ArgumentParser) -> None:
 
 
 def add_policy(reading: Group) -> None:
-    """Add the option ``--policy`` with all policies."""
+    """Add the option ``--policy`` with all policies as choices; the default is ``kafka``."""
     reading.add_argument(
         "--policy",
         choices=[p.value for p in Policy],
@@ -159,7 +164,7 @@ def add_policy(reading: Group) -> None:
 
 
 def add_engine(reading: Group) -> None:
-    """Add the option ``--engine``."""
+    """Add the option ``--engine`` with the choices ``auto`` (default), ``construct`` and ``arrow``."""
     reading.add_argument(
         "--engine",
         choices=ENGINES,
@@ -185,7 +190,7 @@ def add_salvage_policy(command: argparse.ArgumentParser, damaged: str) -> None:
 
 
 def add_show_secrets(output: Group) -> None:
-    """Add the option ``--show-secrets`` to a group of the help."""
+    """Add the option ``--show-secrets``, False by default, to a group of the help."""
     output.add_argument(
         "--show-secrets",
         action="store_true",
@@ -197,8 +202,10 @@ Open = Callable[[Segment], Batches]
 
 
 def make_opener(options: argparse.Namespace, partitions: list[Partition], records: bool) -> Open:
-    """Return the function that opens a segment, with the engine that suits the total size. Raise
-    EngineError if the engine is arrow, and its dependencies are missing.
+    """Return a function that opens a segment for reading batches, with records or (``records``
+    False) headers only: with kernels if ``--engine`` is ``arrow``, or ``auto`` and the total size
+    is worth loading them, else with the reference codecs. Raise EngineError if the kernels'
+    dependencies are missing.
     """
     limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
     size = sum(segment.size for p in partitions for segment in p.segments)
@@ -241,7 +248,9 @@ def progress_of(
     shown: bool = True,
     describe_done: Callable[[], str] = lambda: "nothing was printed",
 ) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on stderr after a second. After Ctrl-C raise Interrupted with a description of the progress.
+    """Show a progress bar on stderr after a second, unless ``shown`` is False or stderr is not a
+    terminal. Turn a KeyboardInterrupt in the ``with`` block into Interrupted with
+    ``describe_done()`` and, if ``total`` is known, the bytes read.
 
     Args:
         what: Label of the bar.
@@ -281,7 +290,9 @@ def progress_of(
 
 @contextmanager
 def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Yield the function that advances a bar on stderr, which appears after ``QUIET_SECONDS``."""
+    """Yield the function that advances a bar on stderr by a number of bytes. The bar appears after
+    QUIET_SECONDS and is removed at the end of the ``with`` block.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -307,8 +318,8 @@ def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 def screen_width() -> int | None:
-    """Return the width for text output, at least 60; None if the output is not a terminal and
-    COLUMNS is unset.
+    """Return the width for text output in columns, at least 60: COLUMNS, or the width of the
+    terminal. Return None if the output is not a terminal and COLUMNS is unset.
     """
     if "COLUMNS" in os.environ or sys.stdout.isatty():
         return max(shutil.get_terminal_size((80, 24)).columns, 60)

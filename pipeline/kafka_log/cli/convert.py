@@ -25,7 +25,9 @@ EXAMPLES = """\
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, options that select partitions, ``--format``, ``--out``, ``--magic``, ``--codec``
+    and ``--level`` to the parser of ``kafka-log convert``.
+    """
     add_writing_arguments(command)
     command.add_argument(
         "--magic",
@@ -47,8 +49,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Convert partitions, and return the exit code: 1 if anything was lost or refused, 2 if writing
-    failed.
+    """Convert the selected partitions into ``--out`` and print the report. Return 0; 1 if anything
+    was lost or refused; 2 if writing failed or an option has an impossible value. Raise OutputError
+    if ``--out`` must not be written to, NotFoundError or DirectoryError if no log matches the paths
+    and options.
     """
     try:
         return run_writing(
@@ -65,7 +69,10 @@ def run_command(options: argparse.Namespace) -> int:
 def _convert_log(
     log: LogDirectory, options: argparse.Namespace, advance: Callable[[int], None]
 ) -> pa.Table:
-    """Convert the selected partitions, print why partitions were not converted, and return the report."""
+    """Convert the selected partitions, print to stderr why partitions were not converted, and
+    return the report; without the column ``reason`` if ``--format`` is text. Raise ValueError for
+    an impossible codec, level or version.
+    """
     table = log.convert(
         options.out,
         codec=options.codec,

@@ -18,7 +18,9 @@ EXAMPLES = """\
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, options that select partitions, ``--offsets``, ``--time``, ``--format`` and
+    ``--out`` to the parser of ``kafka-log cut``.
+    """
     helps = {
         "offsets": "batches with an offset from A (included) to B (excluded); A: and :B are open",
         "time": f"batches with a timestamp from A (included) to B (excluded); each is {TIMES}",
@@ -27,8 +29,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Write the selected batches, and return the exit code: 1 if anything was lost or refused, 2 if
-    writing failed.
+    """Copy the selected batches into ``--out`` and print the report. Return 0; 1 if anything was
+    lost or refused; 2 if writing failed, or neither ``--offsets`` nor ``--time`` is given. Raise
+    OutputError if ``--out`` must not be written to, NotFoundError or DirectoryError if no log
+    matches the paths and options.
     """
     if options.offsets is None and options.time is None:
         print_message("cut needs a range: add --offsets A:B or --time A:B")

@@ -17,7 +17,9 @@ from kafka_log.segment.reader import damage
 def run_with_damage(
     run: Callable[[], int], salvage: Callable[[], int] | None = None, messages: Iterable[str] = ()
 ) -> int:
-    """Run a command and return its exit code; report damage on stderr.
+    """Run ``run`` and return its exit code, or 1 if there are ``messages`` about damage, which are
+    printed afterwards. If it raises CodecError, print the error, run ``salvage`` (unless None) for
+    an answer from what is readable, and return 1.
 
     Args:
         run: Prints the answer and returns the exit code. If it raises CodecError, the error is
@@ -56,8 +58,9 @@ def batch_lines(batch: Batch) -> Iterator[str]:
 
 
 def end_lines(end: End, path: Path) -> Iterator[str]:
-    """Yield the lines about a file that was read: each lost range, the error that stopped the reading or an
-    incomplete end (``!!``), or a note about the end (``--``).
+    """Yield the lines about a file that was read: each lost range, the error that stopped the
+    reading or an incomplete end (``!!``), or a note about the end (``--``); nothing if it ended at
+    its last byte without loss.
     """
     for lost in end.lost:
         around = ""
@@ -91,8 +94,8 @@ class DamageReporter:
         self.say(error_line(error))
 
     def batch(self, batch: Batch) -> None:
-        """Write lines about the problems of a batch, and set ``found`` to 1 if a consumer would
-        reject the batch.
+        """Write a line for each tolerated and each fatal problem of a batch. Set ``found`` to 1 if
+        a consumer would reject the batch, because it has damage or a wrong checksum.
         """
         if damage(batch) or not batch.is_valid:
             self.found = PROBLEMS
@@ -100,8 +103,9 @@ class DamageReporter:
             self.say(line)
 
     def end(self, segment: Segment, end: End | None) -> None:
-        """Write lines about the lost ranges at the end of a segment, set ``found`` to 1 if there
-        are any, and advance the progress by the size of the segment.
+        """Advance the progress by the size of the segment, and write lines about lost ranges, an
+        error or an incomplete tail at its end. Set ``found`` to 1 if the end is not normal. ``end``
+        None (the reading was stopped on purpose) writes nothing.
         """
         self.advance(segment.size)
         if end is None:

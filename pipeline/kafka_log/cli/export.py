@@ -43,7 +43,9 @@ EXAMPLES = """\
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, options that select records, the output options and the options of ``--spark`` to
+    the parser of ``kafka-log export``.
+    """
     add_paths(command)
     add_selection(command, *RECORDS, types={"time": TimeRange.parse})
     output = command.add_argument_group("output")
@@ -123,8 +125,9 @@ def _parse_target(text: str) -> Path | str:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Write one file per partition in the format of ``--format``, by Spark if ``--spark`` is given.
-    Return the exit code: 1 if rows were lost or damaged, 2 if the export could not run.
+    """Write one file per partition in the format of ``--format``, or with ``--spark`` one table.
+    Return 0; 1 if rows were lost or damaged; 2 if the export could not run. Raise Interrupted on
+    Ctrl-C, NotFoundError or DirectoryError if no log matches the paths and options.
     """
     if options.spark:
         return _export_by_spark(options)
@@ -133,9 +136,10 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _export_files(options: argparse.Namespace) -> int:
-    """Write one file per partition, and print each. Return the exit code: 1 if rows were lost or
-    damaged, 2 if the export could not run. Raise Interrupted on Ctrl-C; OSError if standard output
-    fails, or before the output directory exists.
+    """Write one file per partition, and print each. Return 0; 1 if rows were lost or damaged; 2 if
+    an option, the output directory or a file does not allow the export. Raise Interrupted on
+    Ctrl-C; OSError if standard output fails, or before the output directory exists; NotFoundError
+    or DirectoryError if no log matches.
     """
     from codecgen.runtime.errors import CodecError
     from kafka_log.inspect.export import ExportError, export
@@ -267,7 +271,10 @@ class _ExportRequest:
 
     @classmethod
     def from_options(cls, options: argparse.Namespace) -> _ExportRequest:
-        """Return the request that the options of the command describe. Removes ``options.time``."""
+        """Return the request that the options of the command describe, with its selection. Set
+        ``options.time`` to None; the request resolves relative times, with the begin of an
+        interrupted export of the same request if there is one.
+        """
         times, options.time = options.time, None
         selection = selection_of(options)
         asked = {
@@ -282,7 +289,9 @@ class _ExportRequest:
         return cls(Path(options.out), asked, times, selection)
 
     def print_resumed(self) -> None:
-        """Print a line to stderr if an interrupted export with relative times continues."""
+        """Print a line to stderr if an interrupted export with relative times continues; else print
+        nothing.
+        """
         if self._times is not None and self._begun is not None:
             from kafka_log.text.values import format_time
 
@@ -292,7 +301,9 @@ class _ExportRequest:
             )
 
     def record_begin(self) -> None:
-        """Record in the output directory when the export began, once, if its times are relative."""
+        """Record in the output directory when the export began, on the first call only; do nothing
+        if its times are not relative. Raise OSError if the file cannot be written.
+        """
         if self._times is not None and not self._is_noted:
             from kafka_log.inspect.export import record_begin
 
@@ -300,7 +311,9 @@ class _ExportRequest:
             self._is_noted = True
 
     def remove_begin(self) -> None:
-        """Remove the record of the begin, now that the export is complete."""
+        """Remove the record of the begin, now that the export is complete; do nothing if its times
+        are not relative. Raise OSError if the file cannot be changed.
+        """
         if self._times is not None:
             from kafka_log.inspect.export import remove_begin
 
@@ -308,7 +321,10 @@ class _ExportRequest:
 
 
 def _export_by_spark(options: argparse.Namespace) -> int:
-    """Export with Spark and return the exit code: 2 if an option does not go with ``--spark``."""
+    """Export with Spark and return the exit code: that of the export (1 for losses or damage, 2 if
+    it failed), or 2 if ``--view``, ``--overwrite``, ``--show-secrets`` or the format does not go
+    with ``--spark``. Raise ModuleNotFoundError if the Spark package is missing.
+    """
     wrong = {
         f"--format {options.format}": options.format not in ("parquet", *TABLES),
         "--view": options.view is not None,
@@ -330,7 +346,9 @@ def _export_by_spark(options: argparse.Namespace) -> int:
 
 
 def _view_partitions(partitions: list[Partition], view: str | None) -> list[Partition]:
-    """Return the partitions of the topic that a view reads; all if ``view`` is None."""
+    """Return the partitions of the topic that a view reads; all if ``view`` is None. Raise
+    ValueError if the view is unknown, or none of its partitions is there.
+    """
     if view is None:
         return partitions
     from kafka_log.read.topic_views import topic_view

@@ -22,7 +22,9 @@ EXAMPLES = """\
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, options that select partitions, ``--format`` and ``--segments`` to the parser of
+    ``kafka-log ls``.
+    """
     output = add_table_arguments(command)
     output.add_argument(
         "--segments", action="store_true", help="one row per segment (default: one per partition)"
@@ -30,8 +32,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Print the table of partitions or segments. Return the exit code: 1 if a partition cannot be
-    read, which is named.
+    """Print the table of partitions, or with ``--segments`` of segments. Return 1 if a partition
+    cannot be read, whose error is printed, else 0. Raise NotFoundError or DirectoryError if no log
+    matches the paths and options.
     """
     bad = 0
 

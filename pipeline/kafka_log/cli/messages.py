@@ -26,7 +26,9 @@ def print_message(message: object) -> None:
 
 @contextmanager
 def warnings_as_messages() -> Iterator[None]:
-    """Print warnings of kafka-log as messages, each text once. Other warnings are shown as before."""
+    """Print warnings whose text begins with PREFIX as messages on stderr, each text once, during
+    the ``with`` block; ignore AllSegmentsExcluded. Other warnings are shown as before.
+    """
     printed: set[str] = set()
 
     def show(message: Warning | str, *where: Any, **more: Any) -> None:

@@ -38,9 +38,9 @@ def has_bytes() -> bool:
 
 
 def binary_stdout() -> BinaryIO:
-    """Flush standard output and return it as a binary stream.
-
-    Unless :func:`has_bytes`, the stream accepts only UTF-8 text.
+    """Flush standard output and return it as a binary stream. If ``sys.stdout`` was replaced by a
+    text stream (:func:`has_bytes`), the stream decodes UTF-8 and raises UnicodeDecodeError for
+    other bytes.
     """
     sys.stdout.flush()
     return sys.stdout.buffer if has_bytes() else cast(BinaryIO, _BytesOfText(sys.stdout))

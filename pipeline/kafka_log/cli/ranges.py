@@ -21,10 +21,9 @@ _OPTION = re.compile(r"--[a-z-]+\Z")
 
 
 def parse_time_range(text: str, now: int | None = None) -> Range:
-    """Parse ``A:B``, ``A:`` or ``:B`` into milliseconds; a missing bound is None. Raise ValueError
-    if there is no such colon or more than one, or A is after B.
-
-    Times contain colons too: the range is split at the colon that leaves a time on both sides.
+    """Parse ``A:B``, ``A:`` or ``:B`` into milliseconds since 1970; a missing bound is None. Times
+    contain colons too: exactly one colon must leave a time or nothing on each side. Raise
+    ValueError if none or several do, RangeError (a ValueError) if A is after B.
 
     Args:
         text: The range.
@@ -61,8 +60,8 @@ class TimeRange:
 
     @classmethod
     def parse(cls, text: str) -> TimeRange:
-        """Return the parsed range, whose relative times refer to the present. Raise ValueError if
-        the text is not a range of times.
+        """Return the range of times in ``text``, with the present for relative ones. Raise
+        ValueError if the text is no range of times, or its begin is after its end.
         """
         parsed = cls(text, present())
         parsed.resolve(parsed.now)
@@ -74,7 +73,9 @@ class TimeRange:
 
     @property
     def is_relative(self) -> bool:
-        """Return whether the range depends on the present."""
+        """Return whether the range depends on the present: a millisecond later its bounds differ,
+        or its begin is after its end.
+        """
         try:
             return self.resolve(self.now) != self.resolve(self.now + 1)
         except ValueError:  # they become empty
@@ -103,7 +104,9 @@ def parse_offset_range(text: str) -> Range:
 
 
 def parse_plain_offset_range(text: str) -> Range:
-    """Parse an offset range. Raise ValueError if a bound is negative, and so counts from the end of the log."""
+    """Parse ``A:B``, ``A:`` or ``:B`` as :func:`parse_offset_range` does. Raise ValueError also if
+    a bound is negative, and so counts from the end of the log.
+    """
     found = parse_offset_range(text)
     if counts_from_end(found):
         raise ValueError(
@@ -152,7 +155,9 @@ def parse_byte_position(text: str) -> int:
 
 
 def argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """Return ``parse`` as an argparse type that reports the text of its ValueError."""
+    """Return ``parse`` as an argparse type: its ValueError becomes an ArgumentTypeError with the
+    same text, which argparse prints.
+    """
 
     def parse_argument(text: str) -> T:
         """Parse a value. Raise ArgumentTypeError with the text of a ValueError."""
@@ -165,7 +170,10 @@ def argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def join_dashed_values(argv: Sequence[str]) -> list[str]:
-    """Return the arguments with ``--time -2h:`` joined to ``--time=-2h:``, because argparse takes such a value for an option."""
+    """Return the arguments with a value such as ``-2h:`` joined to the long option before it
+    (``--time=-2h:``), because argparse takes the value for an option. Arguments after ``--`` and
+    ``-h`` stay.
+    """
     out: list[str] = []
     for text in argv:
         before = out[-1] if out else ""

@@ -14,7 +14,9 @@ EXAMPLES = """\
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, options that select partitions, ``--format``, ``--out`` and ``--index-interval``
+    to the parser of ``kafka-log reindex``.
+    """
     add_writing_arguments(command)
     command.add_argument(
         "--index-interval",
@@ -26,8 +28,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Rebuild indexes, and return the exit code: 1 if anything was lost or refused, 2 if writing
-    failed.
+    """Write rebuilt indexes and producer snapshots of the selected partitions into ``--out`` and
+    print the report. Return 0; 1 if anything was lost or refused; 2 if writing failed. Raise
+    OutputError if ``--out`` must not be written to, NotFoundError or DirectoryError if no log
+    matches the paths and options.
     """
     return run_writing(
         options,

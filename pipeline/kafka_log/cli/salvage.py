@@ -14,7 +14,9 @@ EXAMPLES = """\
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, options that select partitions, ``--format``, ``--out``, ``--flatten`` and
+    ``--keep-damaged`` to the parser of ``kafka-log salvage``.
+    """
     output = add_writing_arguments(command)
     output.add_argument(
         "--flatten",
@@ -29,8 +31,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Write the readable records, and return the exit code: 1 if anything was lost or refused, 2 if
-    writing failed.
+    """Write the readable records of the selected partitions into ``--out`` and print the report.
+    Return 0; 1 if anything was lost or refused; 2 if writing failed. Raise OutputError if ``--out``
+    must not be written to, NotFoundError or DirectoryError if no log matches the paths and options.
     """
     return run_writing(
         options,

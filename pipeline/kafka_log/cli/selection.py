@@ -76,7 +76,9 @@ def add_selection(
     but: Mapping[str, str] | None = None,
     types: Mapping[str, Callable[[str], Any]] | None = None,
 ) -> None:
-    """Add selection options to a parser, in a group of its help.
+    """Add the selection options ``names`` to a parser, in the group "selection" of its help, with
+    other help texts (``but``) or parsers (``types``) for some. Set ``filters`` of the parsed
+    options to ``names``. Raise KeyError for an unknown name.
 
     Args:
         command: Parser of the command.
@@ -98,8 +100,8 @@ def add_selection(
 
 
 def selection_of(options: argparse.Namespace) -> Selection:
-    """Return the selection that the options of a command describe; missing options select
-    everything.
+    """Return the selection that the selection options and ``--policy`` of a command describe;
+    options that the command lacks, or that are not given, select everything.
     """
     found = {
         option.filter: value
@@ -112,10 +114,9 @@ def selection_of(options: argparse.Namespace) -> Selection:
 
 
 def say_unmatched(options: argparse.Namespace, *more: str) -> None:
-    """Print one line to stderr about the given filters, after an empty answer; ``more`` are further
-    flags.
-
-    If ``--offsets`` was given, a second line names the offsets of the logs.
+    """Print one line to stderr that nothing matches the given filters and the flags ``more``; none
+    if there are neither. If ``--offsets`` was given to a command that has ``--include``, a second
+    line gives the offsets of the logs.
     """
     names: Sequence[str] = getattr(options, "filters", ())
     given = [name for name in names if name not in _UNREPORTED and getattr(options, name) not in (None, ())]  # fmt: skip
@@ -129,7 +130,9 @@ def say_unmatched(options: argparse.Namespace, *more: str) -> None:
 
 
 def _print_offset_ranges(options: argparse.Namespace) -> None:
-    """Print one line to stderr with the offset ranges of the first partitions that were read."""
+    """Print one line to stderr with the offset ranges of the first five selected partitions, from
+    the log start offset on; logs whose end is unknown are left out. Print nothing if none is left.
+    """
     from kafka_log.logs.discovery import survey
     from kafka_log.logs.log_start import LogStarts
     from kafka_log.logs.partitions import select_partitions
@@ -163,7 +166,9 @@ def _print_offset_ranges(options: argparse.Namespace) -> None:
 
 
 def describe_unknown_arguments(options: argparse.Namespace, left: Sequence[str]) -> str:
-    """Return the error message for unknown arguments, which may be filters of other commands."""
+    """Return the error message for the unknown arguments ``left``. If one is a filter of other
+    commands, say that it does not apply to this one and which filters do.
+    """
     given = (text.partition("=")[0] for text in left)
     known = {_flag_name(name) for name in _OPTIONS}
     refused = next((text for text in given if text in known), None)

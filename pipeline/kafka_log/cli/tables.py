@@ -63,10 +63,9 @@ separately."""
 
 def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
     """Print lines to stderr about the segments that the command does not read, by their states;
-    print nothing if there are none.
-
-    Metadata snapshots are not part of a log for commands that write or compare logs: these have a
-    line of their own.
+    nothing if there are none. For commands that write or compare logs, metadata snapshots are left
+    out of this; those that neither ``check`` nor ``salvage`` handles have a line for each
+    directory.
     """
     if options.command not in _IGNORING_SNAPSHOTS:
         say_left_out(log.excluded_segments)
@@ -93,8 +92,9 @@ def show(
     has_bar: bool = False,
     filtered: Sequence[str] | None = (),
 ) -> int:
-    """Compute a table with ``answer`` and print it in ``--format``, or the text ``empty`` if it has
-    no rows. Return exit code 0.
+    """Compute a table with ``answer`` and print it in ``--format``; for text print ``empty`` if it
+    has no rows. Return exit code 0. Raise what ``answer`` raises; DirectoryError if a path holds no
+    log, NotFoundError if a selected topic or partition does not exist.
 
     Args:
         options: Arguments of the command: paths, selection and ``--format``.

@@ -49,17 +49,15 @@ def _format_rewrite_report(table: pa.Table, width: int | None) -> str:
 def run_writing(
     options: argparse.Namespace, what: str, job: Job, text: Text | None = _format_rewrite_report
 ) -> int:
-    """Run a job with a progress bar and print its report. Return the exit code: 1 if anything was
-    lost or refused, 2 if writing failed.
+    """Run a job with a progress bar and print its report. Return 0; 1 if anything was lost or
+    refused; 2 after printing an OSError about a file once the output directory exists. Raise other
+    errors of the job and of :func:`~kafka_log.cli.tables.show`; Interrupted on Ctrl-C.
 
     Args:
         options: Arguments of the command.
         what: Label of the bar.
         job: Writes logs, calls its second argument with numbers of bytes done, and returns the report.
         text: Formats the report; None: print columns.
-
-    Returns:
-        Exit code: 1 if anything was lost or refused, 2 if writing failed.
     """
     bad = False
     names: list[str] = []

@@ -79,8 +79,9 @@ def export(
     **filters: Unpack[RowFilters],
 ) -> Generator[ExportedFile, None, None]:
     """Write one file per partition, ``TOPIC-PARTITION.KIND``, and yield each when it is complete.
-    Raise ExportError, OutputError or OutputLockedError if the output directory must not be written
-    to; CodecError at damage unless the policy is ``salvage``; ValueError for an invalid argument.
+    Raise ExportError if a file of another export is there and ``overwrite`` is False; OutputError
+    or OutputLockedError if ``out`` lies in a partition or another process writes to it; CodecError
+    at damage unless the policy is ``salvage``; OSError; ValueError for an invalid argument.
 
     Each file is written under a temporary name and renamed when it is complete. Complete files stay after an error. A file
     is kept if it was made of the same log (:mod:`kafka_log.logs.log_identity`) with the same segments, start and options.
@@ -184,7 +185,10 @@ def _target_paths(
 
 
 def _file_name(partition: Partition, kind: Format) -> str:
-    """Return the file name of a partition. A topic that is too long is truncated and marked with a digest."""
+    """Return the file name of a partition: ``TOPIC-PARTITION.KIND``, with the state before KIND
+    unless it is live. If the name would exceed MAX_NAME bytes, the topic is truncated, and ``~``
+    and 16 digits of its SHA-256 follow it.
+    """
     state = "" if partition.state == "live" else f".{partition.state}"
     end = f"-{partition.partition}{state}.{kind}"
     topic = os.fsencode(partition.topic)
@@ -206,12 +210,9 @@ def _write_rows(
     lost: list[str],
 ) -> Generator[tuple[int, int], None, None]:
     """Write the rows of a partition to ``file``. Yield the numbers of rows and of damaged rows so
-    far: zeros, then after each batch. Raise CodecError at damage, unless the policy is ``salvage``.
-
-    Adds a message to ``lost`` for each range that could not be read.
-
-    Yields:
-        Number of rows written so far, and number of damaged rows among them: first zeros, then after each batch.
+    far: first zeros, then after each batch. Append a message to ``lost`` for each range that could
+    not be read. Raise CodecError at damage or an unreadable file, unless the policy is ``salvage``;
+    OSError if ``file`` cannot be written.
     """
 
     def on_lost(path: Path, lost_range: Lost) -> None:
@@ -257,7 +258,9 @@ WrittenBatches = Generator[pa.RecordBatch, None, None]
 
 
 def _write_parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
-    """Write batches as a Parquet file, and yield each after it was written. After an error the file has no footer."""
+    """Write batches as a Parquet file, and yield each after it was written. The footer follows the
+    last one; after an error, or if the generator is closed early, there is none.
+    """
     from kafka_log.read.parquet import GroupedWriter
 
     writer = GroupedWriter(file, batches.schema)
@@ -272,7 +275,9 @@ def _write_parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatc
 
 
 def _write_arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
-    """Write batches as an Arrow IPC file, and yield each after it was written."""
+    """Write batches as an Arrow IPC file, and yield each after it was written. The footer follows
+    the last one; after an error, or if the generator is closed early, there is none.
+    """
     writer = pa.ipc.new_file(file, batches.schema)
     for batch in batches:
         writer.write_batch(batch)
@@ -339,7 +344,9 @@ def _other_notes(out: Path, asked: Mapping[str, Any]) -> list[_Note]:
 
 
 def _read_notes(out: Path) -> list[_Note]:
-    """Return the recorded requests with their times; none if the file is missing or damaged."""
+    """Return the recorded requests with their begin times; ``[]`` if the file is missing or its
+    content is not such a record. Raise OSError if it cannot be read otherwise.
+    """
     try:
         found = json.loads((out / NOTES).read_bytes())
         return [(note["asked"], int(note["begun"])) for note in found]

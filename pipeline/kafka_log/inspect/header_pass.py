@@ -69,7 +69,8 @@ def use_kernels_for(segments: Sequence[Segment], engine: str, deep: bool) -> boo
 
 
 class HeaderPass:
-    """Reader of the batch headers of many segments. Call it with segments.
+    """Reader of the batch headers of many segments. Called with segments, it yields Piece objects:
+    consecutive batches of one segment as columns of NumPy arrays.
 
     Memory holds a chunk of a file, or :data:`GROUP_BYTES` of small files, and their columns.
 
@@ -113,7 +114,10 @@ class HeaderPass:
     # ------------------------------------------------------------ one by one
 
     def _read_segment(self, segment: Segment) -> Iterator[Piece]:
-        """Yield the pieces of one segment. CodecError and OSError end it and are reported in its last piece."""
+        """Yield the pieces of one segment; the last is marked. CodecError and OSError end the
+        segment and are not raised: ``end`` of the last piece has the CodecError, ``error`` the
+        OSError.
+        """
         reader = self.read(segment)
         if isinstance(reader, BlockReader):
             items: Iterable[Batch | Block] = reader.items(self.columns, sizes=self.sizes)
@@ -147,7 +151,10 @@ class HeaderPass:
     # ------------------------------------------------------------ together
 
     def _read_group(self, group: Sequence[Segment]) -> Iterator[Piece]:
-        """Yield the pieces of small segments: one per file of whole batches; other files are read one by one."""
+        """Yield the pieces of small segments, in their order. Files of whole valid batches are
+        decoded together, with one piece each; other files are read one by one, as are all files if
+        there is no decoder for the group.
+        """
         decoder = self._group_decoder(group)
         if decoder is None:
             for segment in group:
@@ -172,7 +179,9 @@ class HeaderPass:
                 yield Piece(segment, arrays, (), segment.size, True, _complete_end(segment, arrays))
 
     def _group_decoder(self, group: Sequence[Segment]) -> BlockDecoder | None:
-        """Return the decoder of a group of files; None if the files are to be read one by one."""
+        """Return the decoder of a group of files. Return None if the files are to be read one by
+        one: there are fewer than two, or the reference codecs read them.
+        """
         if self.decoder is None and len(group) > 1:
             reader = self.read(group[0])
             if isinstance(reader, BlockReader):
@@ -197,7 +206,8 @@ class HeaderPass:
         high: int,
         found: dict[int, Arrays],
     ) -> None:
-        """Put the columns of the undamaged files ``low`` (included) to ``high`` (excluded) into ``found``, by index.
+        """Put the columns of the files ``low`` (included) to ``high`` (excluded) into ``found``, by
+        index. Files that have anything but whole, valid batches are left out.
 
         If the files do not decode together, halve the range until the damaged files are isolated and left out.
         """

@@ -87,7 +87,9 @@ class PartitionHeaders:
 
 
 def _timestamps_to_integers(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch with timestamps as int64 milliseconds: some are beyond the range of a datetime."""
+    """Return the batch with its timestamp columns as int64 milliseconds, because some are beyond
+    the range of a datetime; all other columns stay.
+    """
     arrays = [
         column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
         for column in batch.columns

@@ -46,7 +46,10 @@ def format_json_column(field: pa.Field, column: Any) -> Any:
 
 
 def format_csv_column(field: pa.Field, column: Any) -> Any:
-    """Return each value of a column as a CSV cell, in quotes if it needs them. Lists, structs and bytes that are no text are JSON."""
+    """Return each value of a column as a CSV cell, in quotes if it needs them. Times are ISO 8601;
+    lists, structs and bytes that are no text are JSON. Null, and JSON null in a column of JSON
+    texts, stays null.
+    """
     kind = column.type
     if is_json(field):
         return quote_csv_cells(
@@ -73,7 +76,10 @@ def format_csv_column(field: pa.Field, column: Any) -> Any:
 
 
 def format_text_column(field: pa.Field, column: Any, max_bytes: int) -> Any:
-    """Return each value of a column as text for people; of bytes, at most `max_bytes`, as :func:`format_bytes` shows them."""
+    """Return each value of a column as text for people: bytes as :func:`format_bytes` shows them,
+    at most `max_bytes` of each; dictionary values without quotes, times as ISO 8601, all others as
+    JSON. Null stays null, but is ``null`` in a list.
+    """
     kind = column.type
     if is_json(field):
         return column.cast(TEXT)
@@ -105,9 +111,9 @@ def format_rows_as_json(table: pa.Table) -> list[str]:
 
 
 def format_bytes(data: bytes, max_bytes: int) -> str:
-    """Return at most `max_bytes` of `data` for people: a JSON string if they are text, else ``0x`` and hexadecimal digits.
-
-    A character is not divided. The number of bytes that are left out follows.
+    """Return at most `max_bytes` of `data` for people: a JSON string if they are text, else ``0x``
+    and hexadecimal digits. A UTF-8 character is not divided. If bytes are left out, ``...(N bytes
+    more)`` follows.
     """
     end = len(data)
     if end > max_bytes:
@@ -131,7 +137,10 @@ def join(*parts: Any) -> Any:
 
 
 def _format_json(column: Any) -> Any:
-    """Return each value of a column as JSON text, by its type."""
+    """Return each value of a column as JSON text: times and strings in quotes, bytes as a string if
+    they are text, else as ``{"base64": ...}``. Null stays null, but is ``null`` inside lists and
+    structs.
+    """
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _format_json(column.dictionary).take(column.indices)
@@ -178,7 +187,9 @@ def _convert_column(
     convert: Callable[[Any], Any],
     convert_value: Callable[[Any], str],
 ) -> Any:
-    """Convert the values that pass a test as a column by `convert`, and the others one by one by `convert_value`."""
+    """Return the texts of a column: values that pass `test`, and null, are converted together by
+    `convert`, all others one by one by `convert_value`.
+    """
     passed = pc.fill_null(test(column), True)
     if pc.all(passed, min_count=0).as_py():
         return convert(column)
@@ -189,7 +200,9 @@ def _convert_column(
 
 
 def _is_text(values: Any) -> Any:
-    """Return for each value of bytes whether it is text."""
+    """Return for each value of bytes whether it is text: UTF-8 without control characters except
+    tabs and ends of lines. For null the result is null or True.
+    """
     data = _view_bytes(values)
     if not len(data) or (data.min() >= 32 and not (data == 127).any() and _is_utf8(values)):
         return pa.repeat(True, len(values))
@@ -216,7 +229,10 @@ def _format_base64(value: bytes) -> str:
 
 
 def _view_bytes(column: Any) -> Any:
-    """Return the bytes of all values of a column of large texts or bytes, those of null values among them, as a NumPy array."""
+    """Return the bytes of all values of a column of large texts or bytes, one after the other, as a
+    NumPy array without copying; those of null values too. Return an empty array for a column
+    without rows.
+    """
     _, offsets, data = column.buffers()
     if data is None or not len(column):
         return np.empty(0, np.uint8)
@@ -226,7 +242,9 @@ def _view_bytes(column: Any) -> Any:
 
 
 def _quote_json(texts: Any) -> Any:
-    """Return texts as JSON strings that a terminal takes for text."""
+    """Return texts as JSON strings, with characters escaped that a terminal does not print. Null
+    stays null.
+    """
     data = _view_bytes(texts)
     if not len(data) or (data.min() >= 32 and data.max() < 127):
         return _escape_json(texts)
@@ -239,7 +257,9 @@ def _quote_json(texts: Any) -> Any:
 
 
 def _escape_json(texts: Any) -> Any:
-    """Return printable texts as JSON strings. They may have tabs and ends of lines."""
+    """Return printable texts as JSON strings in quotes, with backslashes, quotes, tabs and ends of
+    lines escaped. Null stays null.
+    """
     data = _view_bytes(texts)
     for character, escaped in _ESCAPES:
         if (data == ord(character)).any():
@@ -249,7 +269,9 @@ def _escape_json(texts: Any) -> Any:
 
 @cache
 def _unprintable_pattern() -> str:
-    """Return a pattern for characters that this Python calls unprintable, but tabs and ends of lines. Surrogates are in no text."""
+    """Return a regular expression (RE2) for one character that this Python calls unprintable; tabs
+    and ends of lines do not match.
+    """
     ranges = []
     codes = (code for code in range(0x110000) if not 0xD800 <= code < 0xE000)
     wanted = lambda code: chr(code).isprintable() or chr(code) in "\t\n\r"  # noqa: E731
@@ -261,7 +283,9 @@ def _unprintable_pattern() -> str:
 
 
 def _format_times(column: Any) -> Any:
-    """Return times as ISO 8601 in UTC; as a number of milliseconds if they are before the year 1 or after 9999."""
+    """Return times in milliseconds as ISO 8601 in UTC (``2026-11-22T00:00:00.000Z``); as a number
+    if they are before the year 1 or after 9999. Null stays null.
+    """
     numbers = column.cast(pa.int64())
     known = pc.and_(pc.greater_equal(numbers, _FIRST_MS), pc.less_equal(numbers, _LAST_MS))
     if pc.all(known, min_count=0).as_py():
@@ -272,7 +296,9 @@ def _format_times(column: Any) -> Any:
 
 
 def _format_text_bytes(column: Any, max_bytes: int) -> Any:
-    """Return what :func:`format_bytes` returns for each value."""
+    """Return what :func:`format_bytes` returns for each value of a column of bytes; null stays
+    null.
+    """
     column = column.cast(pa.large_binary())
     starts = pc.binary_slice(column, 0, max_bytes)
     following = pc.binary_slice(column, max_bytes, max_bytes + 1)
@@ -297,7 +323,9 @@ def _format_text_bytes(column: Any, max_bytes: int) -> Any:
 
 
 def _format_lists(column: Any, convert: Callable[[Any], Any]) -> Any:
-    """Return lists as texts in brackets. `convert` makes texts of all their items, none of them null."""
+    """Return lists as texts in brackets, with ``, `` between items; null stays null. `convert`
+    makes texts of the items of all lists at once, none of them null.
+    """
     if not len(column):
         return pa.array([], TEXT)
     offsets = column.offsets.cast(pa.int64())
@@ -309,7 +337,9 @@ def _format_lists(column: Any, convert: Callable[[Any], Any]) -> Any:
 
 
 def _format_structs(column: Any) -> Any:
-    """Return structs as JSON objects."""
+    """Return structs as JSON objects with the names of their fields; a null struct stays null, a
+    null field is ``null``.
+    """
     texts = build_json_objects(
         column.type, [column.field(i) for i in range(column.type.num_fields)]
     )
@@ -317,7 +347,10 @@ def _format_structs(column: Any) -> Any:
 
 
 def build_json_objects(fields: Iterable[pa.Field], columns: Iterable[Any], end: str = "}") -> Any:
-    """Return one JSON object a row, of columns and their names. `end` is what ends it."""
+    """Return one JSON object a row, with the names of `fields` and the values of `columns`,
+    followed by `end` instead of ``}``; null is ``null``. Raise ValueError if there are more fields
+    than columns, or fewer.
+    """
     parts: list[Any] = []
     for field, column in zip(fields, columns, strict=True):
         parts += [f"{', ' if parts else '{'}{format_json(field.name)}: "]
@@ -326,7 +359,9 @@ def build_json_objects(fields: Iterable[pa.Field], columns: Iterable[Any], end: 
 
 
 def quote_csv_cells(texts: Any) -> Any:
-    """Return texts as CSV cells: in quotes if they have a comma, a quote, an end of a line or space around them, or are empty."""
+    """Return texts as CSV cells: in quotes, with inner quotes doubled, if they have a comma, a
+    quote, an end of a line or space around them, or are empty. Null stays null.
+    """
     is_quoted = pc.match_substring_regex(texts, _NEEDS_QUOTES)
     if not pc.any(is_quoted).as_py():
         return texts
@@ -335,7 +370,9 @@ def quote_csv_cells(texts: Any) -> Any:
 
 
 def _format_unquoted(value: Any) -> str | None:
-    """Return a JSON value as CSV has it, without the quotes of CSV: a string is its text. None if the value is null."""
+    """Return a JSON value as the text of a CSV cell before it is quoted: a string as it is, a
+    number by ``str``, booleans, lists and objects as JSON. Return None for None.
+    """
     if value is None:
         return None
     if isinstance(value, bool | list | dict):

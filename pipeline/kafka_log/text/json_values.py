@@ -19,7 +19,10 @@ _JSON = {b"kafka_log": b"json"}
 
 
 def format_json(value: Any, *, compact: bool = False) -> str:
-    """Return a JSON value as text on one line. Characters that a terminal does not print are escaped."""
+    """Return a JSON value as text on one line, without spaces between tokens if `compact`.
+    Characters that a terminal does not print are escaped. Raise ValueError for NaN and infinities,
+    TypeError for a value that JSON does not have.
+    """
     separators = (",", ":") if compact else None
     line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
     if line.isprintable():
@@ -28,10 +31,10 @@ def format_json(value: Any, *, compact: bool = False) -> str:
 
 
 def json_converter(kind: Any) -> Callable[[Any], Any]:
-    """Return the function that converts values of an Arrow type, as :func:`to_objects` returns them, to JSON values.
-
-    Times become ISO 8601 in UTC, bytes as :func:`convert_bytes` says, 16 bytes a UUID as Kafka spells it, and numbers that are not
-    finite the texts NaN, Infinity and -Infinity.
+    """Return the function that converts values of an Arrow type, as :func:`to_objects` returns
+    them, to JSON values: times to ISO 8601, bytes by :func:`convert_bytes`, 16 bytes to a UUID,
+    numbers that are not finite to text. It returns None for None, and values of other types as they
+    are.
     """
     convert: Callable[[Any], Any]
     if pa.types.is_dictionary(kind):
@@ -107,7 +110,9 @@ def _json_number(value: float) -> float | str:
 
 
 def _without_times(kind: Any) -> Any:
-    """Return an Arrow type with 64-bit integers for times, and without dictionaries."""
+    """Return an Arrow type with 64-bit integers for timestamps and value types for dictionaries,
+    also inside lists and structs; other types as they are.
+    """
     if pa.types.is_dictionary(kind):
         return _without_times(kind.value_type)
     if pa.types.is_timestamp(kind):

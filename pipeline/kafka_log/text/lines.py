@@ -52,10 +52,9 @@ def encode_json_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
 
 
 def encode_csv_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
-    """Yield the rows as lines of CSV, some MiB at a time.
-
-    Null is an empty cell and empty text ``""``; lists and structs are JSON. A null in a single column is ``""`` too: its line
-    would be empty.
+    """Yield the rows as lines of CSV that end with CRLF, some MiB at a time. Null is an empty cell,
+    but ``""`` in a single column, whose line would be empty; empty text is ``""``; lists and
+    structs are JSON. Yield nothing without rows or columns.
     """
     null = '""' if batch.num_columns == 1 else ""
 
@@ -74,7 +73,9 @@ def encode_csv_header(names: Sequence[str]) -> bytes:
 
 
 def encode_text_lines(batch: pa.RecordBatch, layout: Layout) -> Iterator[memoryview]:
-    """Yield the rows as lines for people, some MiB at a time. A list without items has no cell."""
+    """Yield the rows as lines for people, with the cells of `layout` (one for each column), some
+    MiB at a time. An empty or null list has no cell. Yield nothing without rows or columns.
+    """
 
     def line(part: pa.RecordBatch) -> Any:
         columns = zip(part.schema, part.columns, layout.cells, strict=True)
@@ -84,7 +85,9 @@ def encode_text_lines(batch: pa.RecordBatch, layout: Layout) -> Iterator[memoryv
 
 
 def _cell(field: pa.Field, column: Any, cell: Cell, max_bytes: int) -> Any:
-    """Return a column as cells of lines for people."""
+    """Return a column as cells of lines for people: prefix, then the value, padded to `cell.pad`,
+    or `cell.null`. The cell of an empty or null list is ``""``.
+    """
     texts = format_text_column(field, column, max_bytes)
     if pa.types.is_list(field.type):
         is_there = pc.greater(pc.fill_null(pc.list_value_length(column), 0), 0)
@@ -99,7 +102,9 @@ def _cell(field: pa.Field, column: Any, cell: Cell, max_bytes: int) -> Any:
 
 
 def _lines(batch: pa.RecordBatch, convert: Callable[[pa.RecordBatch], Any]) -> Iterator[memoryview]:
-    """Yield what `convert` returns, a text a row, for a part of the rows after the other. Nothing if the batch has no columns."""
+    """Yield, as bytes, the lines that `convert` returns for parts of the rows, one text a row, with
+    about PART_BYTES of columns each. Yield nothing if the batch has no rows or columns.
+    """
     if not batch.num_columns:
         return
     rows = max(1, PART_BYTES * batch.num_rows // max(batch.nbytes, 1))

@@ -54,7 +54,8 @@ class TextRowWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write the rows of a batch as lines, or as paragraphs from the first batch on that does
-        not fit the width, and flush the stream.
+        not fit the width, and flush the stream. Write the names of the columns before the first
+        lines, and ``heading``, if it is set, before the rows.
         """
         if self.is_first:
             short = [f.name for f in batch.schema if _is_short(f.type)]
@@ -72,7 +73,9 @@ class TextRowWriter:
         self.is_first = False
 
     def _names(self, schema: pa.Schema) -> None:
-        """Write the line with the names of the columns."""
+        """Write the line with the names of the columns, those of integers to the right. A line that
+        exceeds the width is cut and ends with an ellipsis.
+        """
         line = "  ".join(
             f.name.rjust(self.pads[f.name])
             if pa.types.is_integer(f.type)
@@ -85,7 +88,10 @@ class TextRowWriter:
         self.say(line)
 
     def _fits_as_lines(self, batch: pa.RecordBatch, width: int) -> bool:
-        """Return whether all rows of a batch fit the width as lines, apart from ends that may be cut."""
+        """Return whether all rows of a batch fit the width as lines. If no short column (number,
+        time, boolean) follows a long one, ends of lines may be cut, and only the short columns, and
+        ROOM for the others, have to fit; else every line has to fit whole.
+        """
         kinds = batch.schema.types
         if any(map(_is_short, kinds)) and not _may_be_cut(batch.schema) and not all(map(_is_short, kinds)):  # fmt: skip
             return all(
@@ -102,7 +108,9 @@ class TextRowWriter:
         return sum(shorts) + GAP * (len(shorts) - 1) + room <= width
 
     def _layout(self, schema: pa.Schema) -> Layout:
-        """Return the layout of lines: two spaces between cells."""
+        """Return the layout of lines: two spaces between cells, padded to the widths in ``pads``;
+        null is ``null``, or ``-`` in the column ``timestamp``.
+        """
         cells = [
             Cell(
                 "  " if i else "",
@@ -120,7 +128,10 @@ class TextRowWriter:
             yield block if self.width is None else _cut_lines(bytes(block), self.width, shorts)
 
     def _paragraphs(self, batch: pa.RecordBatch) -> Iterator[bytes]:
-        """Yield rows as paragraphs: one line a column with its name, and an empty line before each row but the first."""
+        """Yield rows as paragraphs: one line a column with its name, and an empty line before each
+        row but the first. A value that exceeds the width is folded if it is a number, time or
+        boolean, else cut.
+        """
         assert self.width is not None
         indent = max(map(len, batch.schema.names)) + GAP
         cells = [
@@ -152,7 +163,9 @@ class TextRowWriter:
 
 
 def _width(column: pa.Array) -> int:
-    """Return the width of the widest value of a column of numbers, times, booleans or names."""
+    """Return the width of the widest value of a short column: 24 for times, the longest name of a
+    dictionary, the longest number of integers, and 5 for other types.
+    """
     kind = column.type
     if pa.types.is_dictionary(kind):
         names = column.dictionary.to_pylist()
@@ -166,8 +179,9 @@ def _width(column: pa.Array) -> int:
 
 
 def _fit_line(line: str, indent: int, width: int, folds: set[str]) -> str:
-    """Return a line of a paragraph in at most ``width`` terminal cells a line: folded if its column
-    is in ``folds``, else truncated.
+    """Return a line of a paragraph in at most ``width`` terminal cells a line: unchanged if it
+    fits, folded if its column is in ``folds``, else truncated with an ellipsis. ``indent`` is where
+    the value begins.
     """
     if len(line) * 2 <= width or cell_len(line) <= width:
         return line
@@ -192,8 +206,8 @@ def _may_be_cut(schema: pa.Schema) -> bool:
 
 
 def _cut_lines(block: bytes, width: int, shorts: int) -> bytes:
-    """Truncate each line of a block to ``width`` terminal cells, and return the block. The first
-    ``shorts`` words, which are numbers and times, are never cut.
+    """Return a block of lines with each line that exceeds ``width`` terminal cells truncated, with
+    an ellipsis at its end. The first ``shorts`` words, which are numbers and times, are never cut.
     """
     whole = re.compile(rf"(?:\s*\S+){{{shorts}}}")
     lines = block.decode("utf-8").split("\n")
@@ -206,7 +220,10 @@ def _cut_lines(block: bytes, width: int, shorts: int) -> bytes:
 
 
 def _cut_line(line: str, size: int, whole: re.Pattern[str]) -> str:
-    """Cut a line to `size` cells and a mark (…), but neither the text that `whole` matches at its start nor a number."""
+    """Return a line cut to `size` terminal cells, with an ellipsis after them. The text that
+    `whole` matches at its start is never cut, even if it is longer, and a number at the end is
+    dropped instead of cut.
+    """
     found = whole.match(line)
     kept = found.group() if found else ""
     if cell_len(kept) >= size:

@@ -52,7 +52,10 @@ def make_column(
     whole: bool = False,
     nested: bool = False,
 ) -> TextColumn:
-    """Return a column with its widths. The cells must be printable (`escape_unprintable`)."""
+    """Return a column with its widths: that of the widest cell or the name, and the minimum to
+    which cells may be folded. `right` aligns to the right; `whole` folds at spaces only; `nested`
+    does not divide numbers. The cells must be printable.
+    """
     width = max([cell_len(name), *map(cell_len, cells)])
     least = [cell_len(name), 0 if whole and not nested else NARROWEST]
     if whole or nested:
@@ -62,10 +65,11 @@ def make_column(
 
 
 def lay_out(columns: Sequence[TextColumn], width: int | None = None, keys: int = 0) -> str:
-    """Return columns next to each other as lines of text, with a heading.
+    """Return columns next to each other as lines of text, with a heading. If they exceed `width`,
+    fold texts; if they still do, return several tables, each with the first `keys` columns, or (if
+    `keys` is 0, or a table does not fit) each row as a paragraph. Numbers and times are not cut.
 
-    If the columns are wider than `width`, texts are folded. If they are still wider, there are several tables, each with the first
-    `keys` columns. If `keys` is 0, each row becomes a paragraph with one line a column. With a `width` of 60 or more, a line is longer
+    With a `width` of 60 or more, a line is longer
     than `width` only if a number or a time does not fit.
 
     Args:
@@ -94,7 +98,9 @@ def lay_out(columns: Sequence[TextColumn], width: int | None = None, keys: int =
 
 
 def _blocks(columns: Sequence[TextColumn], width: int, keys: int) -> list[list[TextColumn]] | None:
-    """Divide columns into tables that fit `width`, each with the first `keys` columns. Return None if a column does not fit."""
+    """Return the columns divided into tables that fit `width`, each with the first `keys` columns
+    and then as many others as fit. Return None if a column does not fit beside these.
+    """
     first = list(columns[:keys])
     blocks = [first]
     for column in columns[keys:]:
@@ -107,7 +113,9 @@ def _blocks(columns: Sequence[TextColumn], width: int, keys: int) -> list[list[T
 
 
 def _fit_widths(columns: Sequence[TextColumn], width: int) -> list[int] | None:
-    """Return widths with which a line fits `width`: the widest columns shrink first. Return None if none can shrink enough."""
+    """Return widths with which a line fits `width`; the widest columns shrink first, none below its
+    minimum. Return None if they cannot shrink enough.
+    """
     out = [column.width for column in columns]
     least = [column.least for column in columns]
     over = sum(out) + GAP * (len(out) - 1) - width
@@ -124,7 +132,9 @@ def _fit_widths(columns: Sequence[TextColumn], width: int) -> list[int] | None:
 
 
 def _line(cells: Sequence[list[str]], widths: Sequence[int], right: Sequence[bool]) -> str:
-    """Return one row as lines of text: each cell is a list of its lines."""
+    """Return one row as lines of text, without spaces at their ends. Each cell is a list of its
+    lines, padded to its width, on the left if `right` is True for it.
+    """
     lines = []
     for i in range(max(map(len, cells), default=0)):
         parts = []
@@ -137,7 +147,9 @@ def _line(cells: Sequence[list[str]], widths: Sequence[int], right: Sequence[boo
 
 
 def _paragraphs(columns: Sequence[TextColumn], width: int) -> str:
-    """Return each row as a paragraph with one line a column, empty lines between rows."""
+    """Return each row as a paragraph with one line a column, its name first and its cell folded to
+    `width`, with an empty line between rows. Empty values have a line too.
+    """
     longest = max((cell_len(column.name) for column in columns), default=0)
     room = max(width - longest - GAP, NARROWEST)
     out = []
@@ -160,10 +172,9 @@ _CONFUSING_ITEM = re.compile(r"[,\"]")
 
 
 def format_table(table: pa.Table, width: int | None = None, keys: int = 0) -> str:
-    """Return a table as aligned text, laid out by :func:`lay_out`.
-
-    Null is ``-``, empty text ``""`` and an empty list ``[]``. Text that looks like one of these is in quotes. Characters that a terminal
-    does not print are escaped.
+    """Return a table as aligned text, laid out by :func:`lay_out`. Null is ``-``, empty text ``""``
+    and an empty list ``[]``; text that looks like one of these is in quotes. Characters that a
+    terminal does not print are escaped.
     """
     return lay_out(format_columns(table, keys), width, keys)
 
@@ -176,7 +187,9 @@ def format_columns(table: pa.Table, keys: int = 0) -> list[TextColumn]:
 
 
 def _column(field: Any, values: Any) -> TextColumn:
-    """Return a column of a table as text."""
+    """Return a column of a table as text: values as JSON values in the form of :func:`_cell`,
+    numbers aligned to the right.
+    """
     name, kind = escape_unprintable(field.name), field.type
     convert = json_converter(kind)
     cells = [_cell(convert(value)) for chunk in values.chunks for value in to_objects(chunk)]
@@ -200,7 +213,10 @@ def _is_atom(kind: Any) -> bool:
 
 
 def _cell(value: Any, item: bool = False) -> str:
-    """Return a JSON value as the text of a cell. `item`: the value is in a list."""
+    """Return a JSON value as the text of a cell: None as ``-``, booleans as ``yes`` or ``no``,
+    lists of simple values with commas, empty or nested lists and objects as JSON, and text in
+    quotes if it could be mistaken for another value. `item`: the value is in a list.
+    """
     if value is None:
         return "-"
     if isinstance(value, bool):

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 
 
 def format_time(milliseconds: int) -> str:
-    """Return a time as ISO 8601 in UTC, or the number itself if it is before the year 1 or after 9999."""
+    """Return a time in milliseconds since 1970 as ISO 8601 in UTC, such as
+    ``2026-11-22T00:00:00.000Z``; the number as text if it is before the year 1 or after 9999.
+    """
     try:
         time = datetime.fromtimestamp(milliseconds // 1000, UTC).replace(tzinfo=None)
     except (OverflowError, ValueError, OSError):

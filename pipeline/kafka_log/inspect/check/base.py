@@ -39,9 +39,9 @@ class Context:
     missing: list[range] = field(default_factory=list)
 
     def may_grow(self, scanned: ScannedSegment) -> bool:
-        """Return whether a broker may have appended to the segment after it was read.
-
-        A broker does not if it was shut down cleanly, and only appends to the active segment.
+        """Return whether a broker may have appended to the segment after it was read: it is the
+        active segment (the last one, not rolled), and the log directory has no marker of a clean
+        shutdown.
         """
         return scanned.is_active and not self.broker.was_clean_shutdown
 
@@ -60,7 +60,11 @@ class Context:
         remedy: str | None = None,
         **place: Any,
     ) -> Finding:
-        """Return a finding about a file of the partition; see :func:`make_finding`."""
+        """Return a finding about the file ``path``, with topic and partition of this partition.
+        ``severity`` and ``remedy`` default to the first of the catalog for ``code``; ``place`` sets
+        other attributes of Finding, such as ``byte``. Raise KeyError if the catalog has no
+        ``code``, ValueError if it does not allow ``severity`` for it.
+        """
         topic, partition = self.key
         return make_finding(
             code,
@@ -75,7 +79,7 @@ class Context:
 
 
 class Check:
-    """Check of one partition.
+    """Base class of the checks of one partition, which yield findings.
 
     Its methods are called for each segment in the order of base offsets, then once for the whole partition.
     The state of a check must not grow with the number of batches.
@@ -85,7 +89,9 @@ class Check:
         self.context = context
 
     def copy_state(self) -> Self:
-        """Return a copy of the check with copied containers, from which a segment can be checked again."""
+        """Return a copy of the check from which a segment can be checked again. Attributes that are
+        a dict, a list or a set are copied (shallow); all others are shared with the original.
+        """
         other = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, dict | list | set):

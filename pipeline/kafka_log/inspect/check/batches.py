@@ -20,7 +20,10 @@ MAX_BATCHES = 100
 
 
 class BatchCheck(Check):
-    """Finds damaged batches, unreadable bytes, and batches with invalid headers or records."""
+    """Reports batches with a wrong checksum, bytes inside a segment that are not batches, negative
+    record counts, unknown format versions, and (if records are decoded) undecodable records and
+    batches that brokers would reject. Incomplete tails are left to TailCheck.
+    """
 
     def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
         for run in scanned.lost:
@@ -34,7 +37,11 @@ class BatchCheck(Check):
         yield from self._check_magic(scanned)
 
     def _check_lost_range(self, scanned: ScannedSegment, run: Lost) -> Iterator[Finding]:
-        """Yield a finding for each framed batch of a lost range, and one for the rest of the range."""
+        """Yield ``batch_checksum`` for each batch that the length fields delimit from the start of
+        the lost range ``run``, then ``unreadable_bytes`` or ``zeroed_bytes`` for the bytes after
+        them, if any. Offsets and records are None if neither the header nor the batches around give
+        them. Raise OSError if the segment cannot be opened.
+        """
         after, before = run.after_offset, run.before_offset
         position = run.start
         for entry, first, last in find_framed_batches(scanned, run):
@@ -57,7 +64,11 @@ class BatchCheck(Check):
     def _unreadable_finding(
         self, scanned: ScannedSegment, run: Lost, position: int, after: int | None
     ) -> Finding:
-        """Return the finding about the rest of a lost range, from ``position`` to its end."""
+        """Return a finding about the bytes of a lost range from ``position`` to its end:
+        ``zeroed_bytes`` if all are 0, else ``unreadable_bytes``. It has the offsets between
+        ``after`` and the batch behind the range; only the first if that batch is unknown; none if
+        ``after`` is None or nothing lies between. Raise OSError if the segment cannot be opened.
+        """
         size = run.end - position
         zeros = _range_is_zero(scanned, position, run.end)
         what = (
@@ -79,7 +90,10 @@ class BatchCheck(Check):
         )
 
     def _check_counts(self, scanned: ScannedSegment, is_negative: Any) -> Iterator[Finding]:
-        """Yield a finding for each batch of the mask ``is_negative``, whose record count is negative."""
+        """Yield a ``batch_count`` error for each batch of the mask ``is_negative``, at most
+        MAX_BATCHES: its record count is negative although its checksum is valid. ``records`` is the
+        number of offsets in its header, 0 if the last is below the first.
+        """
         headers = scanned.headers
         for i in is_negative.nonzero()[0].tolist()[:MAX_BATCHES]:
             first, last = int(headers.first[i]), int(headers.last[i])
@@ -94,8 +108,10 @@ class BatchCheck(Check):
             )
 
     def _check_records(self, scanned: ScannedSegment, but: Container[int]) -> Iterator[Finding]:
-        """Yield a finding for each batch with records that cannot be decoded or have a wrong checksum, except at the
-        positions ``but``.
+        """Yield ``record_checksum`` for each batch of ``scanned.refused`` with a legacy message
+        whose own checksum is wrong, and ``batch_records`` for each one with records that cannot be
+        decoded; both are errors. Skip batches at the byte positions ``but`` and batches that only
+        break rules. ``records`` is the number of records that were not read.
         """
         for batch in scanned.refused:
             if batch.position in but or batch.problem.at == RULES:
@@ -116,7 +132,10 @@ class BatchCheck(Check):
             )
 
     def _check_rules(self, scanned: ScannedSegment) -> Iterator[Finding]:
-        """Yield one finding for each rule that batches of the segment break."""
+        """Yield one ``batch_rules`` warning for each rule of brokers for producers that batches of
+        the segment break, at the first of these batches. It gives their number and the reason of
+        the first; its offsets reach from the first to the last of them.
+        """
         broken: dict[str, list[RefusedBatch]] = {}
         for batch in scanned.refused:
             if batch.problem.at == RULES:
@@ -137,7 +156,10 @@ class BatchCheck(Check):
             )
 
     def _check_magic(self, scanned: ScannedSegment) -> Iterator[Finding]:
-        """Yield a finding for each batch with an unknown format version."""
+        """Yield a ``batch_magic`` error for each batch whose magic byte is none of 0, 1 and 2, at
+        most MAX_BATCHES. If the checksum does not cover the byte, the remedy names the version to
+        set it to.
+        """
         headers = scanned.headers
         for i in (~are_known(headers.magic)).nonzero()[0].tolist()[:MAX_BATCHES]:
             version = version_of(int(headers.magic[i]))
@@ -157,12 +179,10 @@ class BatchCheck(Check):
 
 
 def find_framed_batches(scanned: ScannedSegment, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
-    """Yield the batches of a lost range, each with its first and last offset, found by their length
-    fields alone. Stop at a length that does not lead to another batch. Raise OSError if the file
-    cannot be opened.
-
-    It stops at a length that leads neither to another batch nor to the end of the range, and after
-    ``MAX_BATCHES``.
+    """Yield each batch of a lost range that its length field delimits, with its first offset (None
+    if the header has none) and last offset. Checksums are not verified. Stop after MAX_BATCHES, at
+    an invalid header, and at a length that leads neither to another header nor to the end of the
+    range. Raise OSError if the file cannot be opened.
     """
     name = str(scanned.segment.path)
     columns = HeaderColumns(("base_offset", "last_offset"), name)
@@ -184,7 +204,10 @@ def find_framed_batches(scanned: ScannedSegment, run: Lost) -> Iterator[tuple[En
 
 
 def _entry_at(file: Any, position: int, end: int, name: str) -> Entry | None:
-    """Return the batch at ``position`` by its header; None if no known format version fits before ``end``."""
+    """Return the batch at byte ``position``, with its header but without verifying its checksum.
+    Return None if the header is incomplete before ``end`` or invalid, its format version is
+    unknown, or the batch reaches beyond ``end``.
+    """
     file.seek(position)
     data = file.read(min(HEADER_BYTES, end - position))
     if len(data) < framing.HEADER_START:
@@ -201,9 +224,10 @@ def _entry_at(file: Any, position: int, end: int, name: str) -> Entry | None:
 def _damaged_offsets(
     first: int | None, last: int, after: int | None, before: int | None
 ) -> tuple[int, int] | None:
-    """Return the first and last offset of a damaged batch: those of its header if they fit between
-    its neighbors ``after`` and ``before``, else all offsets between the neighbors; None if a
-    neighbor is unknown then.
+    """Return the first and last offset of a damaged batch: those of its header if they do not
+    descend and lie between ``after`` and ``before`` (both exclusive; None is no limit), else all
+    offsets between the two. Return None if these are needed and one is unknown or none lies
+    between. If ``first`` is None, ``last`` replaces it.
     """
     start = last if first is None else first
     fits = 0 <= start <= last

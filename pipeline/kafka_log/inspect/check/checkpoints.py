@@ -47,7 +47,9 @@ _WITHOUT = {
 
 
 class CheckpointCheck(EndCheck):
-    """Finds offsets in checkpoint files that are not within the log."""
+    """Reports negative offsets in the checkpoint files and offsets beyond the end of the log, and a
+    partition without any segment although checkpoints say that it had records.
+    """
 
     def check_end(self) -> Iterable[Finding]:
         context = self.context
@@ -82,7 +84,10 @@ class CheckpointCheck(EndCheck):
             )
 
     def _find_missing_segments(self) -> Iterator[Finding]:
-        """Yield a finding if the partition has no segment but had records: brokers never delete the last one."""
+        """Yield a ``segment_missing`` error about a partition without segments if its recovery
+        point or high watermark is above its log start offset: brokers never delete the last
+        segment. Yield nothing if the directory is not a live partition by its state and name.
+        """
         context, directory = self.context, self.context.partition.directory
         first, end = _offset_range(context.broker, context.key)
         if (
@@ -108,8 +113,10 @@ def _offset_range(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
 
 
 def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding]:
-    """Yield findings about unreadable checkpoint files and about their entries without a directory.
-    Raise OSError if the log directory cannot be listed.
+    """Yield ``checkpoint_damaged`` for each checkpoint file that cannot be read,
+    ``checkpoint_unknown_partition`` for each entry without a directory here, and
+    ``partition_missing`` for each partition with records that should have one; its entries are not
+    reported as unknown. Raise OSError if the log directory cannot be listed.
     """
     for name, error in broker.errors.items():
         reason = error.reason if isinstance(error, CodecError) else error
@@ -148,7 +155,10 @@ def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding
 
 
 def _missing_partitions(broker: BrokerFiles, cluster: Cluster) -> dict[tuple[str, int], str]:
-    """Return the partitions with records that should have a directory here but have none, with the reason.
+    """Return the partitions that have a recovery point and, by the checkpoints, records, but no
+    directory here in any state, with the reason why they should have one: the broker was shut down
+    cleanly and other partitions are here, or the cluster metadata assigns them to this directory.
+    Raise OSError if the directory cannot be listed.
 
     A broker writes the recovery points of its partitions once a minute and in a clean shutdown. Brokers before
     3.0 write none in a shutdown without partitions.
@@ -171,7 +181,11 @@ def _missing_partitions(broker: BrokerFiles, cluster: Cluster) -> dict[tuple[str
 def check_recovery(
     directory: Path, broker: BrokerFiles, partitions: Sequence[Partition]
 ) -> Iterable[Finding]:
-    """Yield a note about what the broker recovers when it starts, if it was killed and does not run."""
+    """Yield one ``not_stopped`` note that counts the segments and bytes that the broker rereads
+    when it starts, if it was killed: the marker of a clean shutdown is missing. Yield nothing if
+    there are no such segments, the directory has no meta.properties, or a process on this machine
+    holds its lock.
+    """
     if (
         broker.was_clean_shutdown
         or not (directory / META).is_file()
@@ -194,9 +208,9 @@ def check_recovery(
 
 
 def recovered_segments(partition: Partition, broker: BrokerFiles) -> list[Segment]:
-    """Return the live segments from the one that contains the recovery point, or all without a recovery point.
-
-    The list is empty for partitions that are not live, and for the metadata log, which is recovered at each start.
+    """Return the segments that a broker rereads when it starts after a crash: the live ones from
+    the segment that contains the recovery point, or all without a recovery point. Return ``[]`` if
+    the partition is not live, and for the metadata log, which is recovered at each start.
     """
     if partition.state != "live" or partition.topic == CLUSTER_METADATA:
         return []

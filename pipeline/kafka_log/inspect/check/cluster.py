@@ -47,8 +47,9 @@ class Cluster:
         return sum(name == topic for name, _ in self._partitions) or None
 
     def assigned_to(self, node: int) -> int:
-        """Return the number of replicas of a node that the metadata assigns to a directory by its
-        id.
+        """Return the number of replicas that the metadata assigns to the node id ``node`` in a
+        directory with a real id (100 or above; lower ids mean unassigned or lost). Return 0 if the
+        metadata is unknown.
         """
         found = (
             directory
@@ -59,7 +60,10 @@ class Cluster:
         return sum(int.from_bytes(directory, "big") >= _RESERVED for directory in found)
 
     def is_here(self, key: tuple[str, int]) -> bool:
-        """Return whether the metadata assigns a partition to this log directory."""
+        """Return whether the metadata assigns the partition ``key`` (topic, number) to the node id
+        and directory id in ``meta.properties`` of this directory. Return False if one of these ids
+        or the partition is unknown.
+        """
         row = self._partitions.get(key)
         ids = _read_ids(self.directory)
         if row is None or ids is None:
@@ -74,7 +78,7 @@ class Cluster:
     @cached_property
     def _replicas(self) -> list[Partition]:
         """Return the replica of the metadata log in the directory, in a list; ``[]`` if there is
-        none.
+        none or it cannot be found, listed or read.
         """
         directory = self.directory / f"{CLUSTER_METADATA}-0"
         try:
@@ -86,8 +90,9 @@ class Cluster:
     def _rows(
         self, views: Sequence[str], rows: Callable[[Iterable[Event]], list[Row]]
     ) -> list[Row]:
-        """Return the rows that ``rows`` makes of the events of views; ``[]`` if the log cannot be
-        read.
+        """Return the rows that the function ``rows`` makes of the events of ``views`` in the
+        metadata log; unreadable records are skipped. Return ``[]`` if the directory has no metadata
+        log or it has no readable state.
         """
         try:
             return (
@@ -100,7 +105,9 @@ class Cluster:
 
     @cached_property
     def _topics(self) -> dict[str, bytes]:
-        """Return the ids of existing topics by name."""
+        """Return the 16-byte topic ids by topic name, of topics that exist at the end of the
+        metadata log; ``{}`` if the metadata is unknown.
+        """
 
         def rows(events: Iterable[Event]) -> list[Row]:
             return [{"topic": name, "id": id} for id, name in build_topics(events).names.items()]
@@ -109,8 +116,9 @@ class Cluster:
 
     @cached_property
     def _has_policy(self) -> frozenset[str]:
-        """Return the topics that have or had a cleanup policy; ``""`` stands for the default of
-        all.
+        """Return the topics for which the metadata log ever set a cleanup policy, even if it was
+        removed later; ``""`` stands for a policy of brokers, the default of all topics. Empty if
+        the metadata is unknown.
         """
         return frozenset(
             row["resource_name"] if row["resource_type"] == TOPIC else ""
@@ -120,7 +128,10 @@ class Cluster:
 
     @cached_property
     def _partitions(self) -> dict[tuple[str, int], Row]:
-        """Return the state of each existing partition by topic and number."""
+        """Return the last row of the view ``partitions`` for each partition of an existing topic,
+        with ``topic`` and ``partition`` added, by (topic, number); ``{}`` if the metadata is
+        unknown.
+        """
 
         def rows(events: Iterable[Event]) -> list[Row]:
             found = build_topics(events)
@@ -139,7 +150,10 @@ Clusters = Callable[[Path], Cluster]
 
 
 def _read_ids(directory: Path) -> tuple[int, bytes] | None:
-    """Return node id and directory id of a log directory; None if one of them is unknown."""
+    """Return node id and directory id (16 bytes) in meta.properties of a log directory;
+    ``broker.id`` counts as node id. Return None if the file is missing, cannot be parsed, or lacks
+    one of the two.
+    """
     said = read_meta_properties(directory)
     node = None if said is None else get_node_id(said)
     if said is None or node is None or said.directory_id is None:

@@ -29,7 +29,9 @@ EXAMPLES = """\
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, selection options, ``--format``, ``--deep`` and ``--engine`` to the parser of
+    ``kafka-log check``.
+    """
     helps = {
         "offsets": "only findings about offsets from A (included) to B (excluded), and findings without an offset; A: and :B are open",
         "time": f"only findings about batches with timestamps from A (included) to B (excluded); each is {TIMES}",
@@ -45,7 +47,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 when there is an error or a warning, 2 when there are segments, and none of them was checked."""
+    """Check the selected logs and print the findings in ``--format``, or a sentence if there are
+    none. Return 1 if a finding is an error or a warning, else 0. Raise NotFoundError if a topic or
+    partition does not exist, or all segments (metadata snapshots do not count) are excluded by
+    their state, so that none is checked; DirectoryError if a path holds no log.
+    """
     bad = judged = 0
 
     def count(batches: int) -> None:
@@ -71,8 +77,9 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _describe_no_findings(options: argparse.Namespace, log: LogDirectory, judged: int) -> str:
-    """Return the sentence for a check without findings, by the number of batches that were
-    ``judged``: nothing is wrong, or why no batch was checked.
+    """Return the sentence for a check without findings: ``nothing is wrong`` if the number
+    ``judged`` of checked batches is not 0, else why none was checked: there is no segment, the
+    filters select no batch, or the segments have no batches.
     """
     if judged:
         return "nothing is wrong"

@@ -25,7 +25,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Print the explanation of a finding, or the list of all. Return the exit code: 2 for an unknown id."""
+    """Print the explanation of the finding ``options.id``, or one line for each kind of finding if
+    it is None, and return 0. For an unknown id print similar ids to stderr and return 2.
+    """
     if options.id is None:
         print(_format_list())
         return GOOD
@@ -40,7 +42,9 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _format_list() -> str:
-    """Return a line for each kind of finding: id, severities and title."""
+    """Return a line for each kind of finding, in the order of the catalog: id, severities and
+    title, in aligned columns.
+    """
     rows = [(kind.id, ", ".join(kind.severities), kind.title) for kind in CATALOG.values()]
     widths = [max(len(row[i]) for row in rows) for i in range(2)]
     return "\n".join(
@@ -49,7 +53,9 @@ def _format_list() -> str:
 
 
 def _format_kind(kind: FindingKind, width: int | None) -> str:
-    """Return title, severities, explanation and remedy of a kind, wrapped at ``width`` unless it is None."""
+    """Return three paragraphs about a kind of finding: id with severities and title, explanation,
+    remedy. Wrap them at ``width`` characters; None: one line each.
+    """
     head = f"{kind.id} ({', '.join(kind.severities)}): {kind.title}"
     paragraphs = [head, kind.explanation, f"What to do: {kind.remedy}"]
     if width is not None:

@@ -86,9 +86,10 @@ def make_finding(
     remedy: str | None = None,
     **place: Any,
 ) -> Finding:
-    """Return a finding with the usual severity and remedy of its kind, unless others are given.
-    Raise KeyError if the catalog has no such id; ValueError if the catalog does not allow this
-    severity for the id.
+    """Return a finding with ``severity`` and ``remedy``, or (None) the first severity and the
+    remedy that the catalog has for ``code``. ``place`` sets other attributes of Finding. Raise
+    KeyError if the catalog has no such id; ValueError if the catalog does not allow this severity
+    for the id.
 
     Args:
         code: Id of the finding in the catalog.
@@ -106,10 +107,9 @@ def make_finding(
 
 
 def finding_table(findings: Iterable[Finding]) -> pa.Table:
-    """Return a table with one row for each finding in the columns of :data:`FINDINGS`, the most
-    severe first.
-
-    Within a severity, rows are ordered by topic, partition, file, byte and id.
+    """Return a table with one row for each finding in the columns of :data:`FINDINGS`, ordered by
+    severity (errors first), topic, partition, path, byte and id. Offsets and numbers of records
+    that do not fit 64 bits become null.
     """
     ordered = sorted(findings, key=_sort_key)
     rows = [
@@ -132,7 +132,9 @@ def finding_table(findings: Iterable[Finding]) -> pa.Table:
 
 
 def _sort_key(f: Finding) -> tuple[int, str, int, str, int, str]:
-    """Return the sort key of a finding."""
+    """Return the sort key of a finding: severity (errors first), topic, partition, path, byte, id.
+    A topic, partition or byte of None sorts first.
+    """
     topic = "" if f.topic is None else f.topic
     partition = -1 if f.partition is None else f.partition
     byte = -1 if f.byte is None else f.byte

@@ -69,7 +69,9 @@ class Gap:
 
 
 class GapCheck(Check):
-    """Finds segments and batches that are missing inside the log."""
+    """Reports offsets that are missing between batches or segments, or before the first batch: an
+    error if compaction cannot have removed them, else a note unless compaction explains them.
+    """
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -124,7 +126,11 @@ class GapCheck(Check):
         self.end_before = None
 
     def _find_gap_before(self, scanned: ScannedSegment) -> None:
-        """Record the gap between the segment before and this one, if there is one."""
+        """Record the gap between the last batch of the segment before and the first batch of this
+        one, if offsets are missing between them. Record nothing if damage, misplaced batches or
+        segments that are not checked make either end unknown, or if this segment has no batch or
+        its name is not its base offset.
+        """
         headers, base = scanned.headers, scanned.segment.base_offset
         before, self.base_before = self.base_before, base
         if before is not None and before not in _previous_base(self.context.bases, base):
@@ -143,7 +149,9 @@ class GapCheck(Check):
             self._add_gap(Gap(last + 1, first - 1, place, here, between, index))
 
     def _remaining_index(self, base: int) -> Path | None:
-        """Return an index file of the missing segment ``base``, or None if the segment exists in some state.
+        """Return the first existing one of .index, .timeindex and .txnindex of the missing segment
+        with the base offset ``base``; None if there is none, or if the segment file exists, also as
+        .deleted, .swap or .cleaned.
 
         A broker that deletes or replaces a segment renames the segment before its indexes.
         """
@@ -153,7 +161,10 @@ class GapCheck(Check):
         return next((index for end in _INDEXES if (index := path.with_suffix(end)).exists()), None)
 
     def _add_gap(self, gap: Gap) -> None:
-        """Count a gap, and keep it unless compaction explains it or too many are kept."""
+        """Count a gap. Keep it in ``gaps`` unless it ends below the checkpoint of the log cleaner.
+        If MAX_GAPS are kept, only add it to the sums. A gap with a remaining index file is always
+        kept.
+        """
         self.count += 1
         if gap.last < (self.cleaned or 0) and gap.index is None:
             return
@@ -163,7 +174,9 @@ class GapCheck(Check):
             self._sum_up(gap, 1, gap.offsets)
 
     def _sum_up_after(self, apart: Any, headers: Headers, path: Path) -> None:
-        """Add the gaps after the batches with the indexes ``apart`` to the sums of gaps beyond MAX_GAPS."""
+        """Add the gaps after the batches with the ascending indexes ``apart`` to the sums of gaps
+        beyond MAX_GAPS. Do nothing if ``apart`` is empty.
+        """
         if not len(apart):
             return
         before, after = int(apart[0]), int(apart[-1]) + 1
@@ -173,7 +186,9 @@ class GapCheck(Check):
         self._sum_up(Gap(first, last, places[0], places[1], False), len(apart), offsets)
 
     def _sum_up(self, gaps: Gap, count: int, offsets: int) -> None:
-        """Add gaps to the sums of gaps beyond MAX_GAPS."""
+        """Add ``count`` gaps with ``offsets`` missing offsets to the sums of gaps beyond MAX_GAPS,
+        and extend ``more``, the Gap that spans all of them, to the end of ``gaps``.
+        """
         first = self.more or gaps
         self.more = Gap(first.first, gaps.last, first.before, first.after, False)
         self.count_of_more += count
@@ -201,7 +216,10 @@ class GapCheck(Check):
             yield self._sum_finding(rest, more)
 
     def _error_finding(self, gap: Gap, reason: str) -> Finding:
-        """Return the error about a gap that compaction cannot have caused."""
+        """Return the error about a gap that compaction cannot have caused: ``segment_missing`` for
+        a whole segment between two others, else ``offsets_missing``. ``reason`` is the clause that
+        says why.
+        """
         if gap.before is None:
             what = "batches are missing before the first one"
         else:
@@ -219,7 +237,10 @@ class GapCheck(Check):
         return self._finding("note", gap, f"Offsets are missing: {_PERHAPS}.", _ASK, gap.offsets)
 
     def _sum_finding(self, gaps: list[Gap], more: Gap | None) -> Finding:
-        """Return one note for many gaps: ``gaps``, and those that ``more`` spans."""
+        """Return one ``offsets_missing`` note with the numbers of gaps and of missing offsets:
+        those of ``gaps`` and, if ``more`` is not None, those summed up in it. It lies at the batch
+        after the first gap; its offsets reach from the first to the last missing one.
+        """
         every = [*gaps, *([] if more is None else [more])]
         number, offsets = len(gaps), sum(gap.offsets for gap in gaps)
         if more is not None:
@@ -232,7 +253,10 @@ class GapCheck(Check):
     def _finding(
         self, severity: Severity, gap: Gap, meaning: str, remedy: str | None, records: int
     ) -> Finding:
-        """Return a finding about a gap, at the batch after it."""
+        """Return a finding at the batch after a gap, with the missing offsets: ``segment_missing``
+        if a whole segment is missing between two others, else ``offsets_missing``. ``remedy`` None:
+        that of the catalog.
+        """
         return self.context.finding(
             "segment_missing" if gap.between else "offsets_missing",
             gap.after[0],
@@ -246,14 +270,19 @@ class GapCheck(Check):
         )
 
     def _is_explained(self, gap: Gap) -> bool:
-        """Return whether compaction explains the gap: the cleaner has been there, or left traces elsewhere."""
+        """Return whether compaction explains the gap: it ends below the checkpoint of the log
+        cleaner, or the partition has traces of compaction (:meth:`_has_traces`). Always False for
+        the metadata log, which is not compacted.
+        """
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:
             return False
         return self._has_traces() or gap.last < (self.cleaned or 0)
 
     def _has_traces(self) -> bool:
-        """Return whether batches show that the partition was compacted, or its topic always is.
+        """Return whether the partition shows that it is compacted: a data batch has fewer records
+        than offsets, the topic is one of a coordinator (always compacted), or there are legacy
+        messages and more than FEW gaps.
 
         Messages of the legacy formats stand alone: many gaps between them are the only trace.
         """
@@ -267,22 +296,28 @@ class GapCheck(Check):
         return self.count > FEW and not self._is_never_compacted()
 
     def _is_compacted_by_default(self) -> bool:
-        """Return whether the broker compacted a topic without a policy of its own.
-
-        Then server.properties sets compaction for all topics.
+        """Return whether server.properties compacts all topics: the checkpoint of the log cleaner
+        has a topic that the cluster metadata has without a cleanup policy for it or for all topics.
         """
         names = {topic for topic, _ in self.context.broker.checkpoints.get(CLEANER, {})}
         return any(map(self.context.cluster.is_never_compacted, names))
 
     def _is_never_compacted(self) -> bool:
-        """Return whether the topic was never compacted by the cluster metadata, and nothing contradicts that."""
+        """Return whether the cluster metadata has the topic but no cleanup policy for it or for all
+        topics, at any time, and nothing contradicts that: no checkpoint of the log cleaner, no
+        trace of compaction, no compaction by server.properties.
+        """
         topic, _ = self.context.key
         if self.cleaned is not None or self._has_traces() or self._is_compacted_by_default():
             return False
         return self.context.cluster.is_never_compacted(topic)
 
     def _impossible_reason(self, gap: Gap) -> str | None:
-        """Return why compaction cannot have removed the offsets of a gap; None if it may have."""
+        """Return why compaction cannot have removed the offsets of a gap: it is the metadata log,
+        an index of the missing segment remains, records without keys are around it, the metadata
+        has no cleanup policy, or the log cleaner has no checkpoint here. Return None if compaction
+        or DeleteRecords may have. Raise FileNotFoundError if a segment around it is gone.
+        """
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:
             return "and the metadata log is not compacted"
@@ -315,7 +350,10 @@ def _previous_base(bases: tuple[int, ...], base: int) -> tuple[int, ...]:
 
 
 def _lacks_keys(path: Path, position: int) -> bool:
-    """Return whether the batch at ``position`` is a data batch with a record without a key."""
+    """Return whether the batch at byte ``position`` has a readable record without a key. Return
+    False for a control batch, and if no batch begins there or it cannot be read. Raise
+    FileNotFoundError if the file is gone.
+    """
     reader = SegmentReader(path, policy=Policy.SALVAGE, start=position, stop=position + 1)
     for batch in reader:
         if batch.position == position and not batch.is_control:

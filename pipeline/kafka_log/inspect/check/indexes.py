@@ -98,7 +98,11 @@ class IndexCheck(Check):
     def check_entries(
         self, scanned: ScannedSegment, path: Path, found: IndexFile
     ) -> Iterator[Finding]:
-        """Yield findings about entries that contradict the batches, or else about entries out of order."""
+        """Yield the findings of :meth:`compare_with_batches`; only if there are none, that of
+        :meth:`check_order`. Yield nothing without entries or comparable batches. If a broker may
+        append to the segment, ignore the entries after the last one that points to bytes or offsets
+        that were read.
+        """
         entries, base = found.entries, scanned.segment.base_offset
         if self.context.may_grow(scanned):
             inside = np.flatnonzero(~self.find_unread(scanned, entries))
@@ -128,7 +132,8 @@ class IndexCheck(Check):
         self, scanned: ScannedSegment, path: Path, entries: Any, offsets: Any, values: Any
     ) -> Iterator[Finding]:
         """Yield findings about index entries that contradict the batches of their segment.
-        Subclasses implement it.
+        ``offsets`` are absolute; ``values`` are byte positions or timestamps. Raise
+        NotImplementedError: subclasses implement it.
         """
         raise NotImplementedError
 
@@ -141,7 +146,11 @@ class IndexCheck(Check):
     def _entry_finding(
         self, path: Path, code: str, meaning: str, byte: int, offset: int | None = None
     ) -> Finding:
-        """Return a finding about an entry. If the index is open (``is_open``), it is a note that needs no action."""
+        """Return the finding ``code`` at byte ``byte`` of an index file; ``offset`` (None: unknown)
+        is its ``first_offset``. If the index is open (active segment, zeros at its end, no clean
+        shutdown), it is a note that needs no action; else it has severity and remedy of the
+        catalog.
+        """
         severity: Severity | None = "note" if self.is_open else None
         remedy = OPEN if self.is_open else None
         return self.context.finding(
@@ -149,7 +158,11 @@ class IndexCheck(Check):
         )
 
     def check_order(self, path: Path, offsets: Any, values: Any) -> Iterator[Finding]:
-        """Yield a finding for the first entry whose value or offset does not ascend."""
+        """Yield one ``index_order`` or ``timeindex_order`` finding if the positions or timestamps
+        of the entries do not rise strictly, or else if their offsets do not (with ``may_repeat``
+        offsets may repeat). It lies at the first entry that has to be left out so that the others
+        rise. Yield nothing if all rise.
+        """
         none = np.zeros(len(values), np.bool_)
         kept = find_ascending(values, values, none)
         if kept.all() and not self.may_repeat:
@@ -170,7 +183,10 @@ class IndexCheck(Check):
     def report_first(
         self, wrong: Any, code: str, path: Path, base: int, found: Any, what: str
     ) -> Iterator[Finding]:
-        """Yield one finding for all entries of the mask ``wrong``, at the first of them."""
+        """Yield one finding ``code`` for all entries of the mask ``wrong``, at the first of them;
+        yield nothing if none is wrong. Its sentence is "The entry for offset N", then ``what``, and
+        how many more entries are like it. Offsets in ``found`` are relative to ``base``.
+        """
         count = int(np.count_nonzero(wrong))
         if not count:
             return
@@ -236,7 +252,10 @@ class OffsetIndexCheck(IndexCheck):
         yield from self.report_first(other & judged, "index_offset", *args, what)
 
     def _find_cuts(self, scanned: ScannedSegment, offsets: Any, positions: Any) -> list[Cut]:
-        """Return where batches were cut out of the segment, if that explains all wrong entries; else ``[]``."""
+        """Return where batches were cut out of the segment, if that explains all wrong entries;
+        else ``[]``. Also return ``[]`` if the segment has lost ranges, batches out of order or
+        legacy messages.
+        """
         headers = scanned.headers
         is_sound = not scanned.lost and bool(scanned.placed.all())
         if not (is_sound and have_field(headers.magic, "record_count").all()):
@@ -245,7 +264,10 @@ class OffsetIndexCheck(IndexCheck):
         return find_cuts(headers, base, end, next_base, offsets, positions)
 
     def _cut_finding(self, scanned: ScannedSegment, cut: Cut) -> Finding:
-        """Return the finding about batches that were cut out, and record their offsets as missing."""
+        """Return the ``offsets_missing`` error about batches that were cut out, at the byte of the
+        cut, and add their offsets to ``context.missing``, so that other checks do not report them
+        again.
+        """
         self.context.missing.append(range(cut.first, cut.last + 1))
         return self.context.finding(
             "offsets_missing",
@@ -258,7 +280,8 @@ class OffsetIndexCheck(IndexCheck):
         )
 
     def _before_damage(self, scanned: ScannedSegment, positions: Any) -> Any:
-        """Return a mask of the entries before the first damage of the segment.
+        """Return a mask of the byte positions of entries that lie before the first lost range and
+        the first batch out of order; all True if the segment has neither.
 
         Damage has a finding of its own, and may have moved all batches after it.
         """
@@ -267,8 +290,10 @@ class OffsetIndexCheck(IndexCheck):
         return positions < min(places, default=MAX_OFFSET)
 
     def _has_known_offset(self, scanned: ScannedSegment, offsets: Any, at: Any) -> Any:
-        """Return a mask of ``offsets``: those that a broker may have written into an entry for the
-        batch at the index in ``at``.
+        """Return a mask of ``offsets``: True for the first offset of the batch at the index in
+        ``at``, and for the last offset of any batch. With legacy messages or lost ranges: True for
+        any offset below the next segment; without a next one, up to the last offset read, or any at
+        all if bytes at the end are lost.
 
         Brokers write the last offset of the batch or of a batch appended with it. Older brokers wrote the first
         offset when they recovered a segment. Indexes of compacted legacy messages keep offsets of removed ones.
@@ -293,9 +318,9 @@ class TimeIndexCheck(IndexCheck):
     may_repeat = True
 
     def count_zero_entries(self, scanned: ScannedSegment, found: IndexFile) -> IndexFile:
-        """Return the index with its first zeros as an entry, if they are the entry of the first batch.
-
-        That is so if the first batch has the base offset and its largest timestamp is 0.
+        """Return ``found`` with its first zeros counted as an entry, if it has no entry and these
+        zeros are the entry of the first batch, which contains the base offset and has the largest
+        timestamp 0. Else return ``found`` unchanged.
         """
         headers, base = scanned.headers, scanned.segment.base_offset
         if len(found.entries) or found.zeros < self.kind.itemsize or not len(headers):
@@ -345,8 +370,9 @@ class TimeIndexCheck(IndexCheck):
 
 
 def _is_named_after_first(scanned: ScannedSegment) -> bool:
-    """Return whether index entries, which are relative to the base offset in the name of the
-    segment, can describe its first batch: its first offset is not below the base offset.
+    """Return whether index entries, whose offsets are relative to the base offset in the name, can
+    describe the segment: its first offset is not below the base offset (or it has no batch), and
+    the base offset plus MAX_RELATIVE is not above MAX_OFFSET.
     """
     headers, base = scanned.headers, scanned.segment.base_offset
     return base <= MAX_OFFSET - MAX_RELATIVE and (
@@ -377,8 +403,9 @@ class IndexFile:
 
 
 def read_index(path: Path, kind: Any, most: int) -> IndexFile | None:
-    """Read at most ``most`` entries of an index file; None if it does not exist. Raise OSError if
-    it cannot be read.
+    """Read at most ``most`` entries of an index file, whose NumPy type is ``kind``, and return them
+    without the zeros after the last nonzero one. ``is_long`` says that nonzero bytes follow. Return
+    None if the file does not exist. Raise OSError if it cannot be read.
     """
     try:
         with open_regular(path, -1) as file:

@@ -26,7 +26,9 @@ MAX_EPOCHS = 100
 
 
 class LeaderEpochCheck(EndCheck):
-    """Finds batches whose leader epoch is negative, not in the file, or at other offsets than in the file.
+    """Reports batches whose leader epoch is negative, not in leader-epoch-checkpoint, or at other
+    offsets than there; and a file that cannot be parsed, is unordered, begins before the log or
+    reaches beyond its end.
 
     Brokers remove epochs below the log start offset from the file, so batches below it are not compared.
     """
@@ -93,7 +95,10 @@ class LeaderEpochCheck(EndCheck):
             )
 
     def _check_negative(self, scanned: ScannedSegment) -> Iterator[Finding]:
-        """Yield a finding for each negative leader epoch that does not mean "no epoch"."""
+        """Yield a ``leader_epoch_negative`` warning for each leader epoch below -1 (which means "no
+        epoch"), at the first batch of the log that has it. Yield nothing for epochs that were
+        reported before, and no more than MAX_EPOCHS findings of this check.
+        """
         headers = scanned.headers
         for row in np.flatnonzero(headers.leader_epoch < NONE).tolist():
             key = "leader_epoch_negative", int(headers.leader_epoch[row])
@@ -111,7 +116,11 @@ class LeaderEpochCheck(EndCheck):
             )
 
     def _log_start(self) -> int:
-        """Return the offset below which the file may lack epochs."""
+        """Return the offset below which the file may lack epochs. After a clean shutdown that is
+        the log start offset in the checkpoint (0 if it has none for the partition). In the metadata
+        log, without such a checkpoint or without a clean shutdown, it is the start of the first
+        epoch in the file (0 if it has none).
+        """
         topic, _ = self.context.key
         broker = self.context.broker
         if (
@@ -124,7 +133,10 @@ class LeaderEpochCheck(EndCheck):
         return max(broker.offset(LOG_START, self.context.key) or 0, 0)
 
     def _check_log_start(self) -> Iterator[Finding]:
-        """Yield a finding if the log begins after the first epoch of the file.
+        """Yield ``segment_missing`` if the first segment begins after the first epoch of the file:
+        an error if after a clean shutdown the checkpoint of log start offsets is there without this
+        partition (but a note for the metadata log), else a note. Yield nothing if the file has no
+        sorted epochs, only some segments are checked, or the partition is not live.
 
         Brokers remove epochs below the log start offset from the file. With tiered storage, the log start offset is
         below the first local segment, and its checkpoint file names such partitions.

@@ -67,7 +67,10 @@ class EndCheck(Check):
         self.is_known = False
 
     def is_settled(self) -> bool:
-        """Return whether the end of the log is certain: all segments were read, and the last one did not change."""
+        """Return whether the end of the log is certain: all segments were read, and the last one,
+        if there is one, still has the same size and the same kind of incomplete tail. Return False
+        if it can no longer be opened.
+        """
         if not self.is_known or self.read is None:
             return self.is_known
         read = self.read
@@ -81,9 +84,10 @@ class EndCheck(Check):
         return all(kind == read.tail_kind for kind in kinds)
 
     def report_beyond_end(self, code: str, path: Path, what: str, offset: int) -> Iterable[Finding]:
-        """Yield a finding if a file names an offset that the log no longer reaches, unless another
-        finding says so, about damage at the end or a checkpoint file, or the end of the log is
-        uncertain. Raise OSError if the directory of the partition cannot be listed.
+        """Yield the finding ``code`` if ``offset`` is above the end of the log, its recovery point
+        and its high watermark. Yield nothing if damage at the end is reported, the end is uncertain
+        (:meth:`is_settled`), or a segment with that base offset or a higher one has appeared. Raise
+        OSError if the partition directory cannot be listed.
 
         Args:
             code: Id of the finding.

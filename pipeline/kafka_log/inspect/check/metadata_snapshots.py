@@ -29,7 +29,8 @@ _OLDER = "Nothing: a broker reads the newest snapshot, and deletes this one late
 
 
 class MetadataSnapshotCheck(Check):
-    """Finds damaged and incomplete .checkpoint files. A broker starts from the newest one.
+    """Reports damaged and incomplete .checkpoint files of the metadata log: errors for the newest
+    one, from which a broker starts, warnings for older ones.
 
     Offsets inside a snapshot count from 0 and are not those of the log.
     """
@@ -44,7 +45,11 @@ class MetadataSnapshotCheck(Check):
                 yield from self._check_file(path, path == paths[0])
 
     def _check_file(self, path: Path, is_newest: bool) -> Iterator[Finding]:
-        """Yield the findings about one snapshot file."""
+        """Yield ``metadata_snapshot_damaged`` for damaged batches and unreadable bytes of one
+        snapshot; only if there are none, ``metadata_snapshot_incomplete`` for a missing header,
+        footer or offset. Findings about the newest snapshot are errors, others warnings. Raise
+        OSError if the file cannot be read.
+        """
         segment = Segment(path, *self.context.key, 0, path.stat().st_size, "snapshot", True)
         reading = ScanOptions(False, "auto")
         scanned = scan_segment(segment, MAX_OFFSET, reading.read_pieces([segment]), reading)
@@ -56,7 +61,10 @@ class MetadataSnapshotCheck(Check):
     def _check_lost_range(
         self, scanned: ScannedSegment, run: Lost, is_newest: bool
     ) -> Iterator[Finding]:
-        """Yield findings about the damaged batches and unreadable bytes of a lost range."""
+        """Yield ``metadata_snapshot_damaged`` for each batch that the length fields delimit from
+        the start of a lost range, and one for the bytes after them, if any. Raise OSError if the
+        file cannot be opened.
+        """
         position, path = run.start, scanned.segment.path
         for entry, first, last in find_framed_batches(scanned, run):
             what = f"A batch of {entry.frame.size} bytes is damaged: its checksum does not match its bytes."
@@ -71,13 +79,19 @@ class MetadataSnapshotCheck(Check):
     def _damage_finding(
         self, path: Path, what: str, byte: int, is_newest: bool, records: int | None = None
     ) -> Finding:
-        """Return the finding about a damaged batch or unreadable bytes."""
+        """Return the ``metadata_snapshot_damaged`` finding about a damaged batch or unreadable
+        bytes: an error for the newest snapshot, else a warning. ``records`` is the number of
+        records at risk, None if unknown.
+        """
         return self._finding(
             "metadata_snapshot_damaged", path, what, byte, is_newest, records=records
         )
 
     def _check_completeness(self, scanned: ScannedSegment, is_newest: bool) -> Iterator[Finding]:
-        """Yield findings about a missing header, missing offsets and a missing footer of an undamaged file."""
+        """Yield ``metadata_snapshot_incomplete`` for each of: no header record in the first batch,
+        the first gap between offsets (which count from 0), and no footer record in the last batch.
+        A file without batches lacks header and footer. Raise FileNotFoundError if it is gone.
+        """
         path, headers = scanned.segment.path, scanned.headers
         missing: list[tuple[str, int]] = []
         if HEADER not in _control_types(path, headers, 0):
@@ -103,7 +117,10 @@ class MetadataSnapshotCheck(Check):
         *,
         records: int | None = None,
     ) -> Finding:
-        """Return a finding: an error for the newest snapshot, a warning for older ones."""
+        """Return a finding about a snapshot: an error with the remedy of the catalog for the newest
+        one, a warning that needs no action for older ones. ``what`` is the sentence about the
+        problem; another one before it says which snapshot it is.
+        """
         severity: Severity = "error" if is_newest else "warning"
         of = "the newest snapshot of the metadata" if is_newest else "an older snapshot"
         return self.context.finding(
@@ -118,7 +135,10 @@ class MetadataSnapshotCheck(Check):
 
 
 def _control_types(path: Path, headers: Headers, i: int) -> set[str | None]:
-    """Return the types of the control records in the batch with the index ``i`` (0 first, -1 last)."""
+    """Return the types of the control records in the batch with the index ``i`` (0 first, -1 last),
+    None for an unknown type. Return an empty set if the file has no batches, or the batch has no
+    control record or cannot be read or decoded. Raise FileNotFoundError if the file is gone.
+    """
     if not len(headers):
         return set()
     start = int(headers.position[i])

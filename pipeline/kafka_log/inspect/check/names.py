@@ -56,7 +56,10 @@ _DIRECTORIES = {
 
 
 class NameCheck(Check):
-    """Finds files of a partition directory that brokers skip, and damage of partition.metadata."""
+    """Reports files of a partition directory that brokers do not read, indexes without a segment,
+    impossible segment names, and a partition.metadata that cannot be parsed or contradicts the
+    cluster metadata.
+    """
 
     def check_end(self) -> Iterable[Finding]:
         directory = self.context.partition.directory
@@ -95,7 +98,10 @@ class NameCheck(Check):
     def _check_segment_file(
         self, path: Path, base: int, suffix: str, has_segment: bool
     ) -> Iterator[Finding]:
-        """Yield findings about an impossible base offset, and about an index without its segment.
+        """Yield ``segment_name`` for a .log whose base offset is larger than offsets can be. Yield
+        ``index_without_segment`` for an index whose segment does not exist, unless its offsets are
+        already reported as missing: an error after a clean shutdown, else a note. Producer
+        snapshots are not reported.
 
         A broker that is killed while it deletes a segment leaves indexes. A clean shutdown leaves none. Producer
         snapshots exist without a segment too: at the end of the log.
@@ -118,7 +124,10 @@ class NameCheck(Check):
             )
 
     def _check_metadata(self, path: Path) -> Iterator[Finding]:
-        """Yield findings about an unreadable partition.metadata, and a topic id that the cluster contradicts."""
+        """Yield ``partition_metadata`` if partition.metadata cannot be parsed or read, and
+        ``topic_id`` if its topic id is not that of the topic in the cluster metadata. Yield nothing
+        if the file does not exist; without metadata, ids are not compared.
+        """
         found = find_text_problem(path, PARTITION_METADATA)
         if found is not None:
             yield self.context.finding(
@@ -144,9 +153,10 @@ def _not_checked(is_checked: bool) -> str:
 
 
 def check_broker_directory(directory: Path, included: frozenset[State]) -> Iterator[Finding]:
-    """Yield findings about meta.properties, and about files and directories of a log directory that
-    are no live partitions. Findings about states that are not in ``included`` say how to check them.
-    Raise OSError if the directory cannot be listed.
+    """Yield findings about meta.properties (unreadable, or without node id and cluster id),
+    directories that keep a broker from starting, -delete, -stray and -future directories, .tmp
+    files, and other files that no broker reads. If the state of a directory is not in ``included``,
+    its finding says how to check it. Raise OSError if the directory cannot be listed.
     """
     there = sorted(directory.iterdir())
     is_tier = not any(path.name == META or parse_live_partition_name(path) for path in there)
@@ -182,7 +192,9 @@ def check_broker_directory(directory: Path, included: frozenset[State]) -> Itera
 
 
 def find_text_problem(path: Path, codec: EntryPoint) -> tuple[str, int | None] | None:
-    """Return why a text file cannot be parsed and the byte (None if unknown); None if it can or is missing."""
+    """Return why ``codec`` cannot parse a text file, or why it cannot be read, with the byte of the
+    error (None if unknown). Return None if it can be parsed or does not exist.
+    """
     data = b""
     try:
         data = read_small_file(path)
@@ -197,7 +209,10 @@ def find_text_problem(path: Path, codec: EntryPoint) -> tuple[str, int | None] |
 
 
 def _describe_error(error: CodecError, data: bytes, codec: EntryPoint) -> str:
-    """Return the reason of an error with the line number, or the missing key of a properties file."""
+    """Return the reason of a parse error, after the line number if it is known. If ``codec`` reads
+    a properties file and the error is that a required key is missing, return that the file has no
+    line with it.
+    """
     line = error.where.line
     keys = codec.by_key.items() if isinstance(codec, PropertiesFile) else ()
     key = next((key for key, found in keys if found.name == error.where.path), None)
@@ -207,7 +222,10 @@ def _describe_error(error: CodecError, data: bytes, codec: EntryPoint) -> str:
 
 
 def _missing_ids(directory: Path) -> tuple[str, int | None] | None:
-    """Return a reason, without a byte, if meta.properties has neither a node id nor a cluster id; else None."""
+    """Return a reason and None (for the byte) if meta.properties has neither a node id nor a
+    cluster id; ``broker.id`` counts as node id. Return None otherwise, also if the file is missing
+    or cannot be parsed.
+    """
     found = read_meta_properties(directory)
     if found is None or get_node_id(found) is not None or found.cluster_id is not None:
         return None
@@ -215,7 +233,9 @@ def _missing_ids(directory: Path) -> tuple[str, int | None] | None:
 
 
 def total_size(path: Path) -> int:
-    """Return the size of a file, or of all files below a directory; unreadable parts count as 0."""
+    """Return the size in bytes of a file, or of all files below a directory. A symbolic link counts
+    by its own size and is not followed; a file or directory that cannot be read counts as 0.
+    """
     try:
         if not path.is_dir() or path.is_symlink():
             return path.lstat().st_size
@@ -231,7 +251,10 @@ def _is_tiered_copy(path: Path) -> bool:
 
 
 def _unknown_directory(path: Path) -> Finding:
-    """Return the finding about a directory whose name is not that of a partition, by who created it."""
+    """Return the ``unknown_directory`` error about a directory that keeps a broker from starting,
+    with its size. By the name, sentence and remedy say that it is unfinished output of kafka-log or
+    Spark, a copy of tiered storage, or (with the remedy of the catalog) not a partition.
+    """
     size = count_noun(total_size(path), "byte")
     remedy = None
     if _OURS.match(path.name):

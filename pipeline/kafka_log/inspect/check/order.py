@@ -21,7 +21,9 @@ MAX_BATCHES = 100
 
 
 class OrderCheck(Check):
-    """Finds batches that are out of order, duplicated or in the wrong segment, and overlapping segments."""
+    """Reports batches whose offsets descend, repeat or are out of order, batches with offsets of
+    another segment, and segments with a wrong name or that overlap the next one.
+    """
 
     def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
         if scanned.outside.any():
@@ -30,10 +32,10 @@ class OrderCheck(Check):
             yield from self._check_order(scanned)
 
     def _check_outside(self, scanned: ScannedSegment, outside: Any) -> Iterator[Finding]:
-        """Yield findings for the batches of the mask ``outside``, whose offsets belong to other segments.
-
-        At the start of the file its name is wrong, at the end it overlaps the next segment, and in between
-        the batch is in the wrong segment.
+        """Yield findings for the batches of the mask ``outside``, whose offsets belong to other
+        segments: one ``first_offset_below_name`` for those at the start, one ``segments_overlap``
+        or ``offset_too_far`` for ascending ones at the end (none if the next segment has a wrong
+        name), and ``batch_in_wrong_segment`` for each other one, at most MAX_BATCHES.
         """
         headers = scanned.headers
         low = outside & (headers.first < scanned.segment.base_offset)
@@ -56,7 +58,9 @@ class OrderCheck(Check):
             )
 
     def _is_misnamed(self, base: int | None) -> bool:
-        """Return whether the segment ``base`` has the wrong name: its first batch belongs to a later segment.
+        """Return whether the first batch of the segment ``base`` belongs to a later segment, so
+        that its name is wrong. Return False if ``base`` is None, no segment follows it, or it has
+        no readable batch. Raise FileNotFoundError if its file is gone.
 
         That segment has a finding of its own.
         """
@@ -70,8 +74,9 @@ class OrderCheck(Check):
         return first is not None and (first.base_offset or 0) >= following[0]
 
     def _name_finding(self, scanned: ScannedSegment, count: int) -> Finding:
-        """Return the finding about the first ``count`` batches of a segment, whose offsets are
-        below the base offset in its name.
+        """Return the ``first_offset_below_name`` error about the first ``count`` batches of a
+        segment, whose offsets are below the base offset in its name. ``records`` is None if the
+        count of a batch is unknown.
         """
         headers, base = scanned.headers, scanned.segment.base_offset
         last = int(headers.last[:count].max())
@@ -86,7 +91,10 @@ class OrderCheck(Check):
         )
 
     def _overlap_finding(self, scanned: ScannedSegment, high: range) -> Finding:
-        """Return the finding about the last batches, which reach into the next segment."""
+        """Return the ``segments_overlap`` error about the last batches (indexes ``high``), whose
+        offsets reach into the next segment; ``offset_too_far`` if there is no next segment, or
+        their first offset is more than MAX_RELATIVE above the base offset.
+        """
         headers = scanned.headers
         first, last = int(headers.first[high[0]]), int(headers.last[high[-1]])
         if scanned.next_base is None or first - scanned.segment.base_offset > MAX_RELATIVE:
@@ -102,8 +110,9 @@ class OrderCheck(Check):
         )
 
     def _far_finding(self, scanned: ScannedSegment, high: range, first: int, last: int) -> Finding:
-        """Return the finding about the last batches, whose offsets do not fit relative index
-        entries.
+        """Return the ``offset_too_far`` error about the last batches (indexes ``high``), whose
+        offsets ``first`` to ``last`` (included) are too far above the base offset for the four
+        bytes of an index entry.
         """
         return self.context.finding(
             "offset_too_far",
@@ -116,7 +125,11 @@ class OrderCheck(Check):
         )
 
     def _check_order(self, scanned: ScannedSegment) -> Iterator[Finding]:
-        """Yield a finding for each misplaced batch: reversed, duplicated or out of order."""
+        """Yield an error for each batch that is not in offset order, at most MAX_BATCHES:
+        ``offsets_reversed`` if its last offset is below its first, ``batch_twice`` if an ordered
+        batch has the same offsets and size, else ``offsets_not_rising``. Skip batches whose offsets
+        belong to other segments.
+        """
         headers, placed = scanned.headers, scanned.placed
         odd = np.flatnonzero(~placed & ~scanned.outside).tolist()
         for i in odd[:MAX_BATCHES]:
@@ -135,7 +148,9 @@ class OrderCheck(Check):
             )
 
     def _batch_finding(self, code: str, scanned: ScannedSegment, i: int, meaning: str) -> Finding:
-        """Return a finding about the batch with the index ``i``."""
+        """Return the finding ``code`` about the batch with the index ``i``: its byte position,
+        first and last offset, and its record count (None if unknown) as ``records``.
+        """
         headers = scanned.headers
         return self.context.finding(
             code,

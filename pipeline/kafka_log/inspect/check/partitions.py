@@ -30,7 +30,9 @@ Claim = tuple[str, bytes]
 def check_duplicates_and_ids(
     partitions: Iterable[Partition], clusters: Clusters
 ) -> Iterator[Finding]:
-    """Yield findings about duplicate partition directories and contradicting topic ids in each log directory.
+    """Yield, for each log directory, ``partition_twice`` for further directories of one partition,
+    and ``topic_id`` for topic ids in partition.metadata that partitions of the topic contradict or
+    that two topics share. Only live partitions whose directory name matches are compared.
 
     Topics whose id is in the cluster metadata are left to :class:`~kafka_log.inspect.check.names.NameCheck`.
     """
@@ -47,7 +49,9 @@ def check_duplicates_and_ids(
 
 
 def _find_duplicates(partitions: list[Partition]) -> Iterator[Finding]:
-    """Yield a finding for each further directory of the same partition, such as codecs-01 beside codecs-1."""
+    """Yield a ``partition_twice`` error for each directory of a partition, such as codecs-01 beside
+    codecs-1, except the one with the shortest name (of equally long names, the first in order).
+    """
     same: dict[tuple[str, int], list[Path]] = {}
     for partition in partitions:
         same.setdefault(partition.key, []).append(partition.directory)
@@ -64,7 +68,10 @@ def _find_duplicates(partitions: list[Partition]) -> Iterator[Finding]:
 
 
 def _find_contradicting_ids(partitions: list[Partition], cluster: Cluster) -> Iterator[Finding]:
-    """Yield findings about topic ids that most partitions of the topic do not have, or that another topic has.
+    """Yield a ``topic_id`` error for each partition whose topic id at least as many partitions
+    contradict as have it: by another id for the topic, or the same id for another topic. Skip
+    partitions without a readable partition.metadata, and topics whose id is in the cluster
+    metadata.
 
     If neither side has a majority, each partition has a finding.
     """
@@ -104,7 +111,9 @@ SAMPLE_BYTES = 64 << 10
 def check_exchanged(
     partitions: Iterable[Partition], clusters: Clusters, engine: Engine
 ) -> Iterator[Finding]:
-    """Yield findings about partitions whose sampled keys all belong to one other partition, and those there too.
+    """Yield a ``partitions_exchanged`` warning for each partition whose sampled keys all belong to
+    one other partition here, whose keys belong elsewhere too. Skip internal topics (``__``), topics
+    with one partition here, and partitions with fewer than MIN_KEYS different readable keys.
 
     The default partitioner of Kafka's producers decides where a key belongs. The files in exchanged directories
     agree with each other, so only keys show the exchange.
@@ -140,8 +149,10 @@ def check_exchanged(
 
 
 def _home_partition(partition: Partition, count: int, engine: Engine) -> int | None:
-    """Return the one other partition that the keys at the start of a partition belong to; None if
-    they belong to this one or to several, or are too few. ``count`` is the number of partitions.
+    """Return the one other partition that all keys in the first SAMPLE_BYTES of a partition belong
+    to, by the default partitioner for ``count`` partitions. Return None if they belong to this one
+    or to several, there are fewer than MIN_KEYS different keys, or all segments are empty. Damage
+    and an unreadable file are skipped.
     """
     segment = next((s for s in partition.segments if s.size), None)
     if segment is None:

@@ -18,7 +18,9 @@ _NAME = re.compile(r"(?P<offset>\d{20})\.snapshot\Z")
 
 
 class SnapshotCheck(EndCheck):
-    """Finds unreadable and impossible .snapshot files of a partition."""
+    """Reports .snapshot files of producers that cannot be parsed, have an offset at or after their
+    own, or (the newest) an offset that the log no longer reaches.
+    """
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -33,7 +35,11 @@ class SnapshotCheck(EndCheck):
             yield from self.report_beyond_end("snapshot_beyond_end", path, what, offset)
 
     def _check_file(self, path: Path, offset: int) -> Iterator[Finding]:
-        """Yield the finding about one snapshot, if it is damaged or has an offset after its own."""
+        """Yield at most one warning about a producer snapshot: ``snapshot_damaged`` if it is too
+        large or cannot be parsed, ``snapshot_offset`` for the first producer with an offset not
+        below ``offset``, that in the file name. Yield nothing if the file no longer exists. Raise
+        OSError if it cannot be read.
+        """
         try:
             entries = PRODUCER_SNAPSHOT.parse(read_small_file(path), file=os.fspath(path)).entries
         except FileNotFoundError:
@@ -57,7 +63,9 @@ class SnapshotCheck(EndCheck):
                 return
 
     def _damage_finding(self, path: Path, reason: str, byte: int | None) -> Finding:
-        """Return the finding about a snapshot that cannot be parsed."""
+        """Return the ``snapshot_damaged`` warning about a producer snapshot that cannot be parsed,
+        at the byte of the error (None if unknown).
+        """
         return self.context.finding(
             "snapshot_damaged",
             path,
@@ -67,7 +75,9 @@ class SnapshotCheck(EndCheck):
 
 
 def _list_snapshots(directory: Path) -> list[tuple[int, Path]]:
-    """Return the snapshots of a partition with their offsets, ascending; ``[]`` if it cannot be listed."""
+    """Return offset and path of each producer snapshot in a partition directory (``.snapshot``
+    after 20 digits), by ascending offset; ``[]`` if the directory cannot be listed.
+    """
     try:
         names = [(_NAME.match(path.name), path) for path in directory.iterdir() if path.is_file()]
     except OSError:

@@ -36,7 +36,10 @@ class QuorumStateCheck(Check):
             yield from self._check_directory_id(directory / NAME, directory.parent)
 
     def _check_file(self, path: Path) -> Iterator[Finding]:
-        """Yield the finding about an unreadable quorum-state."""
+        """Yield a ``quorum_state`` error if the file is empty, larger than MAX_BYTES, or its first
+        line is not a valid quorum state. Yield nothing if it does not exist. Raise OSError if it
+        cannot be read.
+        """
         try:
             wrong = find_problem(read_small_file(path, MAX_BYTES))
         except FileNotFoundError:
@@ -52,9 +55,12 @@ class QuorumStateCheck(Check):
             )
 
     def _check_directory_id(self, path: Path, directory: Path) -> Iterator[Finding]:
-        """Yield a finding if meta.properties has no directory id although voters are identified by it.
+        """Yield a ``meta_properties`` finding if meta.properties has a node id but no directory id:
+        an error if the node is a voter in a dynamic quorum (version 1 of quorum-state), else a
+        warning if the metadata assigns its partitions to directory ids. Yield nothing if
+        quorum-state or meta.properties is missing or invalid.
 
-        That is so in a dynamic quorum. Brokers that do not support dynamic quorums write no directory id.
+        Voters of a dynamic quorum are identified by their directory ids. Brokers that do not support it write none.
         """
         try:
             state = _parse_state(read_small_file(path, MAX_BYTES))
@@ -75,7 +81,10 @@ class QuorumStateCheck(Check):
         )
 
     def _check_assignments(self, properties: Path, node: int) -> Iterator[Finding]:
-        """Yield a warning if the cluster metadata assigns partitions of the node to directories by their ids."""
+        """Yield a ``meta_properties`` warning if the cluster metadata assigns partitions of the
+        node to directories by their ids. Yield nothing if it assigns none, or the metadata is
+        unknown.
+        """
         count = self.context.cluster.assigned_to(node)
         if count:
             yield self.context.finding(
@@ -89,7 +98,9 @@ class QuorumStateCheck(Check):
 
 
 def _parse_state(data: bytes) -> dict[str, Any]:
-    """Return the JSON object of the first line. Raise ValueError if it is not a valid quorum state."""
+    """Return the JSON object in the first line of a quorum-state file. Raise ValueError if the
+    bytes are not a valid quorum state (:func:`find_problem`).
+    """
     if find_problem(data) is not None:
         raise ValueError("not a quorum state")
     found: dict[str, Any] = json.JSONDecoder().raw_decode(data.splitlines()[0].decode().lstrip())[0]
@@ -97,7 +108,10 @@ def _parse_state(data: bytes) -> dict[str, Any]:
 
 
 def find_problem(data: bytes) -> tuple[str, int | None] | None:
-    """Return why the bytes are not a quorum state and the byte (None if unknown); None if they are one."""
+    """Return why the bytes are not a quorum-state file, and the byte of the error (None if
+    unknown); None if they are one. Only the first line is read: it begins with a JSON object that
+    has ``data_version`` 0 or 1 and the fields of that version with their types.
+    """
     if not data:
         return "it is empty", None
     line = data.splitlines()[0].decode("utf-8", "replace")
@@ -115,7 +129,10 @@ def find_problem(data: bytes) -> tuple[str, int | None] | None:
 
 
 def _find_wrong_field(state: dict[str, Any]) -> tuple[str, int | None] | None:
-    """Return the first missing or mistyped field as a reason without a byte; None if all fields are valid."""
+    """Return a reason and None (for the byte) if ``data_version`` is not 0 or 1, or for the first
+    required field that is missing or has another type. Return None if all are valid. Booleans are
+    not integers.
+    """
     version = state.get("data_version")
     if not _has_type(version, int) or version not in _FIELDS:
         return "its data_version is not one of 0 and 1", None

@@ -125,7 +125,10 @@ class ScanOptions:
     def read_pieces(
         self, segments: Sequence[Segment], following: Mapping[Segment, int | None] = NO_NEXT_BASES
     ) -> Iterator[Piece]:
-        """Yield the batches of segments in pieces, and continue after damage.
+        """Yield the batches of ``segments`` as pieces, in order; each segment has a last piece.
+        Damage is skipped and listed in ``end`` of that piece; an OSError ends only its segment and
+        is in ``error``, not raised. Checksums are verified; records are decoded and rules checked
+        only if ``deep``.
 
         Args:
             segments: Segments in the order in which they are read.
@@ -147,8 +150,10 @@ class ScanOptions:
 def scan_segment(
     segment: Segment, next_base: int | None, pieces: Iterator[Piece], reading: ScanOptions
 ) -> ScannedSegment:
-    """Return the scanned segment, built from the next of ``pieces``. Raise OSError if it cannot be
-    read.
+    """Return the ScannedSegment that the next of ``pieces`` describe, up to the last piece of the
+    segment, and report their bytes to ``reading.advance``. ``next_base`` is the base offset of the
+    next segment, None if there is none. Raise the OSError that ended the reading, such as
+    FileNotFoundError.
     """
     parts: list[Arrays] = []
     refused: list[RefusedBatch] = []
@@ -186,8 +191,10 @@ def is_active(segment: Segment, next_base: int | None) -> bool:
 
 
 def find_tail_kind(segment: Segment, run: Lost, may_grow: bool) -> str | None:
-    """Return ``zero_tail`` or ``torn_tail`` for a lost range at the end of a segment; None for other
-    damage. ``may_grow``: a broker appends to the segment. Raise OSError if the file cannot be opened.
+    """Return ``zero_tail`` if the lost range ``run`` is all zeros; ``torn_tail`` if it has less
+    than a batch header, or its batch ends after it or (if ``may_grow``: a broker appends to the
+    segment) in zeros up to its end; else None, which is other damage. Raise OSError if the file
+    cannot be opened.
     """
     with segment.path.open("rb") as file:
         if is_zeros(file, run.start, run.end):
@@ -209,7 +216,10 @@ def find_tail_kind(segment: Segment, run: Lost, may_grow: bool) -> str | None:
 
 
 def _find_refused(batch: Batch) -> list[RefusedBatch]:
-    """Return the last problem of a batch, in a list; ``[]`` if all its records are valid."""
+    """Return a list with one RefusedBatch: for a message of the batch with a wrong checksum, else
+    for the last problem of decoding, else for the first rule of brokers that it breaks. Return
+    ``[]`` if none applies.
+    """
     problems = list(batch.problems)
     problems += [Problem("crc", r.crc_error) for r in batch.records if r.crc_error is not None][:1]
     problems = problems[-1:] or [
@@ -224,10 +234,8 @@ def _find_refused(batch: Batch) -> list[RefusedBatch]:
 
 
 def is_zeros(file: BinaryIO, start: int, end: int) -> bool:
-    """Return whether the bytes from ``start`` (included) to ``end`` (excluded) are all 0. Raise
-    OSError if the file cannot be read.
-
-    Bytes after the end of the file count as 0.
+    """Return whether the bytes from ``start`` (included) to ``end`` (excluded) are all 0; bytes
+    after the end of the file count as 0. Raise OSError if the file cannot be read.
     """
     file.seek(start)
     while start < end:

@@ -42,7 +42,9 @@ class LastBatch:
 
 
 class SequenceCheck(Check):
-    """Finds missing and repeated sequence numbers. Memory: one :class:`Last` for each producer epoch."""
+    """Reports missing and repeated sequence numbers of producers where no offset is missing.
+    Memory: one :class:`LastBatch` for each producer epoch.
+    """
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -86,7 +88,11 @@ class SequenceCheck(Check):
     def _check_batches(
         self, scanned: ScannedSegment, key: tuple[int, int], rows: list[int], missing: Any
     ) -> Iterator[Finding]:
-        """Yield findings about the batches ``rows`` of one producer epoch, compared one by one."""
+        """Yield findings about the batches ``rows`` of one producer epoch, each compared with the
+        one before: ``sequences_twice`` if it begins at or before the last sequence number,
+        ``sequences_missing`` if it skips numbers although no offset is missing between the two.
+        ``missing`` has the number of offsets missing before each batch.
+        """
         for row in rows:
             first, last = (
                 int(scanned.sequences[n][row]) for n in ("base_sequence", "last_sequence")
@@ -111,7 +117,10 @@ class SequenceCheck(Check):
         numbers: tuple[int, int],
         before: LastBatch,
     ) -> Iterator[Finding]:
-        """Yield a finding about sequence numbers that are missing before a batch."""
+        """Yield a ``sequences_missing`` finding about the batch ``row``. ``key`` is producer id and
+        epoch, ``numbers`` are its first sequence number and how many are missing before it. Yield
+        nothing after MAX_FINDINGS in the partition.
+        """
         first, count = numbers
         what = f"begins with sequence number {first} of {_describe_producer(key)}, but the batch before it ended with {before.sequence}"
         yield from self._report(
@@ -132,7 +141,10 @@ class SequenceCheck(Check):
         numbers: tuple[int, int],
         before: LastBatch,
     ) -> Iterator[Finding]:
-        """Yield a finding about a batch whose sequence numbers repeat earlier ones."""
+        """Yield a ``sequences_twice`` finding about the batch ``row``. ``key`` is producer id and
+        epoch, ``numbers`` are its first and last sequence number. Yield nothing after MAX_FINDINGS
+        in the partition.
+        """
         first, last = numbers
         what = f"has the sequence numbers {first} to {last} of {_describe_producer(key)}, after a batch that ended with {before.sequence}"
         headers = scanned.headers
@@ -157,7 +169,10 @@ class SequenceCheck(Check):
         before: LastBatch,
         records: int,
     ) -> Iterator[Finding]:
-        """Yield a finding about a batch, unless the partition has MAX_FINDINGS already."""
+        """Yield the finding ``code`` about the batch ``row``: a note if its timestamp and that of
+        ``before`` are a day or more apart, after which brokers forget a producer, else a warning.
+        Yield nothing if the partition has MAX_FINDINGS already.
+        """
         self.reported += 1
         if self.reported > MAX_FINDINGS:
             return

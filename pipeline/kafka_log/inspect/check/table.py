@@ -96,7 +96,9 @@ def check_table(
     advance: Count = ignore,
     judged: Count = ignore,
 ) -> pa.Table:
-    """Check partitions and return the findings as a table, the worst first.
+    """Check partitions and log directories and return the findings that ``wanted`` selects as a
+    table, errors first. A file that cannot be read becomes an ``io_error`` or ``file_gone``
+    finding.
 
     Args:
         partitions: Partitions whose segments and other files are checked.
@@ -134,7 +136,10 @@ def check_partitions(
     advance: Count = ignore,
     judged: Count = ignore,
 ) -> Iterator[Finding]:
-    """Yield the findings of :func:`check_table`, partition by partition; those about exchanged directories last."""
+    """Yield the findings that ``wanted`` selects: about log directories first, then about duplicate
+    directories and topic ids, then partition by partition, and about exchanged directories last.
+    The arguments are those of :func:`check_table`.
+    """
     clusters: Clusters = cache(Cluster)  # reads the metadata of a directory once
     included = frozenset(segment.state for p in partitions for segment in p.segments)
     beside = _check_directories(directories, clusters, included, partitions)
@@ -182,7 +187,10 @@ def _check_directories(
     included: frozenset[State],
     partitions: Sequence[Partition],
 ) -> Iterator[Finding]:
-    """Yield the findings about the files of log directories."""
+    """Yield the findings about each of ``directories``: its checkpoint files, its other files and
+    directories, and what a killed broker recovers. A directory that cannot be listed becomes an
+    ``io_error`` or ``file_gone`` finding.
+    """
     for directory in directories:
         beside = read_broker_files(directory), clusters(directory)
         yield from _report_unreadable(directory, partial(check_checkpoints, *beside))
@@ -203,9 +211,11 @@ def _check_partition(
     reading: ScanOptions,
     wanted: Selection,
 ) -> Iterator[Finding]:
-    """Yield the selected findings of all checks of a partition, segment by segment, then about the
-    whole. Check a segment with errors or warnings twice, and yield only findings of both passes.
-    Unreadable files become findings.
+    """Yield the findings that ``wanted`` selects of all checks: segment by segment, then about the
+    whole partition. Check a segment with errors or warnings twice, and yield only findings of both
+    passes. Segments in states outside the log, such as deleted, have checks of bytes and order
+    only. Unreadable files become findings; if the directory cannot be listed, that is the only one.
+    Raise OSError if it is gone before a second pass.
     """
     is_log = not any(segment.state in _APART for segment in partition.segments)
     try:
@@ -244,7 +254,11 @@ def _check_segment(
     reading: ScanOptions,
     wanted: Selection,
 ) -> Iterator[Finding]:
-    """Yield the selected findings of all checks about one segment."""
+    """Yield the findings of ``checks`` about one segment that ``wanted`` selects, and report the
+    number of selected batches to ``reading.judged``. If the reading ends with OSError because the
+    file is gone, yield only a ``file_gone`` (or ``io_error``) finding. OSError of a check becomes
+    such a finding too.
+    """
     key = segment.topic, segment.partition
     try:
         scanned = scan_segment(segment, next_base, pieces, reading)
@@ -265,7 +279,10 @@ def _check_segment(
 def _check_segment_again(
     checks: Sequence[Check], segment: Segment, reading: ScanOptions, wanted: Selection
 ) -> Iterator[Finding]:
-    """Check a segment again in its present state: a broker may have appended to it or replaced it."""
+    """Reload ``checks`` and yield their findings about a segment in its present state, because a
+    broker may have appended to it or replaced it. Progress is not reported. Raise OSError if the
+    partition directory cannot be listed.
+    """
     following = dict(pairwise(list_base_offsets(segment.path.parent)))
     next_base = following.get(segment.base_offset) if segment.has_canonical_name else None
     for check in checks:
@@ -278,7 +295,10 @@ def _check_segment_again(
 
 
 def _keep_repeated(found: Sequence[Finding], again: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that two passes over a segment share, and those about unreadable files of either."""
+    """Return the findings of ``found`` that ``again`` has with the same severity, id, path, byte
+    and first offset; then those of ``again`` about unreadable files that ``found`` does not have.
+    Findings of ``found`` about unreadable files are always kept.
+    """
     places = {_identity(finding) for finding in again}
     return [
         *(f for f in found if f.code in _UNREAD or _identity(f) in places),
@@ -294,8 +314,9 @@ def _identity(finding: Finding) -> tuple[Any, ...]:
 def _report_unreadable(
     path: Path, asked: Callable[[], Iterable[Finding]], *key: Any
 ) -> Iterator[Finding]:
-    """Yield the findings of ``asked``. An OSError ends them with a finding about the unreadable
-    file ``path``.
+    """Yield the findings of ``asked()``. If it raises OSError, end with an ``io_error`` or
+    ``file_gone`` finding about the file that the error names, or about ``path`` if it names none.
+    ``key`` is topic and partition of that finding.
     """
     try:
         yield from asked()
@@ -306,7 +327,9 @@ def _report_unreadable(
 def _io_error(
     path: Path, error: OSError, topic: str | None = None, partition: int | None = None
 ) -> Finding:
-    """Return the finding about a file that could not be read, or that disappeared."""
+    """Return the finding about a file that could not be read: the note ``file_gone`` for
+    FileNotFoundError, else the error ``io_error`` with the message of the operating system.
+    """
     code, meaning = _IO_ERROR, f"The file cannot be read: {error.strerror or error}."
     if isinstance(error, FileNotFoundError):
         code, meaning = _GONE, "The file existed when the check began, and is gone now."
@@ -314,7 +337,10 @@ def _io_error(
 
 
 def is_selected(finding: Finding, wanted: Selection) -> bool:
-    """Return whether a finding may be about selected offsets and producers. Unknown ones count as selected."""
+    """Return whether a finding may be about the selected offsets (``low`` included, ``high``
+    excluded) and producers. Unknown offsets and producers count as selected; timestamps are not
+    compared.
+    """
     low, high = wanted.offsets
     if low is not None and finding.last_offset is not None and finding.last_offset < low:
         return False
@@ -326,11 +352,10 @@ def is_selected(finding: Finding, wanted: Selection) -> bool:
 
 
 def is_selected_in_segment(finding: Finding, wanted: Selection, scanned: ScannedSegment) -> bool:
-    """Return whether a finding in a segment may be about selected batches, judged by its offsets
-    and by the headers of the batches that it concerns.
-
-    A batch with the offsets of the finding must be able to have a record of the selected times and producers. Lost and
-    missing batches, and those of an earlier segment, count as selected. A contradictory header excludes nothing.
+    """Return whether a finding about a segment is selected by its offsets and producer, and a batch
+    with its offsets may have a record of the selected timestamps and producers. Return True if its
+    first offset is unknown, or no batch with its offsets was read. A contradictory batch header
+    excludes nothing.
     """
     headers = scanned.headers
     concerned = np.zeros(len(headers), np.bool_)
@@ -354,7 +379,9 @@ def is_selected_in_segment(finding: Finding, wanted: Selection, scanned: Scanned
 
 
 def count_judged(scanned: ScannedSegment, wanted: Selection) -> int:
-    """Return the number of batches of a segment that may have a selected record."""
+    """Return the number of batches of a segment that may have a record with selected offset,
+    timestamp and producer. Batches with contradictory headers count.
+    """
     low, high = wanted.offsets
     found = _select_batches(scanned, wanted)
     if low is not None:
@@ -365,7 +392,10 @@ def count_judged(scanned: ScannedSegment, wanted: Selection) -> int:
 
 
 def _select_batches(scanned: ScannedSegment, wanted: Selection) -> Any:
-    """Return a mask of the batches that may have a record of the selected times and producers."""
+    """Return a mask of the batches that may have a record of the selected timestamps and producers;
+    without such filters all are True. Offsets are not compared. A contradictory header excludes no
+    timestamp.
+    """
     headers = scanned.headers
     found = np.ones(len(headers), np.bool_)
     low, high = wanted.timestamps

@@ -28,7 +28,11 @@ class TailCheck(Check):
                 yield self._tail_finding(scanned, run, kind)
 
     def _tail_finding(self, scanned: ScannedSegment, run: Lost, kind: str) -> Finding:
-        """Return the finding about an incomplete tail or zero tail, by the state of the segment."""
+        """Return the finding ``kind`` (``torn_tail`` or ``zero_tail``) about the bytes after the
+        last batch. Active segment: a note, but an error after a clean shutdown, except in the
+        metadata log. Rolled segment: an error, with the offsets up to the next segment if they are
+        known.
+        """
         size = count_noun(run.end - run.start, "byte")
         first = scanned.segment.base_offset if run.after_offset is None else run.after_offset + 1
         if kind == "zero_tail":
@@ -98,7 +102,9 @@ class ShrunkCheck(Check):
         )
 
     def _is_cleaned(self, scanned: ScannedSegment) -> bool:
-        """Return whether the log cleaner may have replaced the segment."""
+        """Return whether the log cleaner may have replaced the segment: its .log.deleted exists, or
+        the checkpoint of the cleaner, which is read again, has the partition.
+        """
         path = scanned.segment.path
         if path.with_name(path.name + DELETED).exists():
             return True

@@ -15,7 +15,8 @@ _INDENT = "  "
 
 
 def format_findings(table: pa.Table, width: int | None) -> str:
-    """Return a paragraph for each finding of a table, and a last line with their numbers by severity.
+    """Return a paragraph for each finding of a table, in its order, and a last line that counts
+    errors, warnings and notes. Without findings, return that line alone.
 
     Args:
         table: Findings in the columns of :data:`~kafka_log.inspect.check.finding.FINDINGS`.
@@ -29,7 +30,10 @@ def format_findings(table: pa.Table, width: int | None) -> str:
 
 
 def _paragraph(row: dict[str, Any], width: int | None) -> str:
-    """Return the lines about one finding: severity and id, place, meaning, remedy."""
+    """Return the lines about one finding: severity, id and partition; then file, byte, offsets and
+    records at risk, as far as known; then meaning and remedy, wrapped at ``width`` characters
+    (None: not wrapped). Unprintable characters are escaped.
+    """
     where = "" if row["topic"] is None else f" in {row['topic']}-{row['partition']}"
     place = [row["file"] if row["byte"] is None else f"{row['file']}, byte {row['byte']}"]
     first, last = row["first_offset"], row["last_offset"]
@@ -50,7 +54,9 @@ def _paragraph(row: dict[str, Any], width: int | None) -> str:
 
 
 def _wrap_sentence(sentence: str, width: int | None) -> list[str]:
-    """Return a sentence as indented lines of at most ``width`` characters; one line if it is None."""
+    """Return a sentence as lines of at most ``width`` characters, each indented by two spaces; as
+    one line if ``width`` is None.
+    """
     if width is None:
         return [_INDENT + sentence]
     return textwrap.wrap(

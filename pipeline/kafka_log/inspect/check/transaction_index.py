@@ -113,7 +113,10 @@ class TransactionIndexCheck(Check):
         self._forget()
 
     def _load_open_transactions(self, segment: Segment) -> None:
-        """Load the transactions that are open at the start of the log from the producer snapshot there."""
+        """Load the transactions that are open at the start of the log from the producer snapshot of
+        the first segment. Do nothing for other segments, for a segment whose name is not its base
+        offset, and if the snapshot is missing or invalid.
+        """
         if (
             segment.path != self.context.partition.segments[0].path
             or not segment.has_canonical_name
@@ -127,7 +130,11 @@ class TransactionIndexCheck(Check):
                     self.open_at_start[producer] = one.first_offset
 
     def _read_entries(self, path: Path) -> Iterator[Entry | Finding]:
-        """Yield the entries of the index, and findings about unreadable, unordered and incomplete ones."""
+        """Yield the entries of the index, with findings among them: ``txnindex_order`` before an
+        entry whose last offset does not ascend, ``txnindex_length`` about an incomplete entry at
+        the end, and ``txnindex_entry`` about one that cannot be parsed, which ends the reading.
+        Raise OSError if the file cannot be read.
+        """
         position, before = 0, -1
         with open_regular(path, -1) as file:
             while len(data := file.read(_ENTRY)) == _ENTRY:
@@ -164,7 +171,11 @@ class TransactionIndexCheck(Check):
     def _compare_entries(
         self, scanned: ScannedSegment, path: Path, entries: list[Entry], markers: Markers
     ) -> Iterator[Finding]:
-        """Yield findings about entries that match no aborted transaction of the segment."""
+        """Yield a ``txnindex_entry`` error for each entry whose last offset is not in the segment,
+        whose offsets are negative or descend, or that :meth:`_describe_mismatch` describes. Skip
+        entries for batches that other findings report as missing or misplaced, and entries after
+        what was read if a broker may append to the segment.
+        """
         base = scanned.segment.base_offset
         elsewhere = {*scanned.headers.last[scanned.outside].tolist()}
         may_grow = self.context.may_grow(scanned)
@@ -197,7 +208,10 @@ class TransactionIndexCheck(Check):
     def _describe_mismatch(
         self, scanned: ScannedSegment, entry: tuple[int, int, int], markers: Markers
     ) -> str | None:
-        """Return why an entry (producer, first and last offset) matches no aborted transaction; None if it does."""
+        """Return why an entry (producer, first and last offset) matches no aborted transaction, as
+        the end of a sentence. Return None if it matches, or if damage, misplaced batches or
+        compaction leave that open.
+        """
         producer, first, last = entry
         begun = markers.aborts.get((producer, last))
         if begun is not None and begun < first and not self._is_missing(begun, first):
@@ -222,7 +236,10 @@ class TransactionIndexCheck(Check):
     def _describe_other_batch(
         self, scanned: ScannedSegment, producer: int, offset: int
     ) -> str | None:
-        """Describe the batch at an offset; None if it is missing or a transactional data batch of the producer."""
+        """Return a noun phrase for the batch that contains an offset: a marker, a batch of a
+        producer, or one without a producer. Return None if no readable batch contains it, or if it
+        is a transactional data batch of ``producer``.
+        """
         headers = scanned.headers
         if offset < scanned.segment.base_offset:
             found = self._batch_in_earlier_segment(offset)
@@ -240,7 +257,10 @@ class TransactionIndexCheck(Check):
         return f"a batch of producer {owner}" if owner >= 0 else "a batch without a producer"
 
     def _batch_in_earlier_segment(self, offset: int) -> tuple[int, bool, bool] | None:
-        """Return producer id, is_control and is_transactional of the batch at an offset; None if it is missing."""
+        """Return producer id, is_control and is_transactional of the batch that contains
+        ``offset``, in the last segment whose base offset is not above it. Return None if no segment
+        or readable batch has the offset.
+        """
         segments = [s for s in self.context.partition.segments if s.base_offset <= offset]
         if not segments:
             return None
@@ -269,7 +289,9 @@ class TransactionIndexCheck(Check):
         offsets: tuple[int | None, int | None] = (None, None),
         producer: int | None = None,
     ) -> Finding:
-        """Return a finding about the entry at the position ``byte``."""
+        """Return the finding ``code`` about the index entry at the byte ``byte``, with the first
+        and last offset of its transaction and its producer id (None if unknown).
+        """
         return self.context.finding(
             code,
             path,
@@ -281,9 +303,10 @@ class TransactionIndexCheck(Check):
         )
 
     def _read_markers(self, scanned: ScannedSegment) -> Markers:
-        """Return the transaction markers of a segment that can be decoded, with the last end of each producer in
-        earlier segments. Update the open transactions in ``begun``; drop them where markers may be
-        missing. Raise OSError if the file cannot be read.
+        """Return the commit and abort markers of a segment, with the last marker of each producer
+        in earlier segments. Skip markers that cannot be decoded. Update the open transactions in
+        ``begun``, and drop them where lost or misplaced batches may have ended them. Raise OSError
+        if the file cannot be read.
         """
         headers = scanned.headers
         span = headers.last - headers.first + 1

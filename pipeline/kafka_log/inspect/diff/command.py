@@ -26,7 +26,9 @@ EXAMPLES = """\
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add the paths A and B, the options that select partitions and states, and ``--format`` to the
+    parser of ``kafka-log diff``.
+    """
     command.add_argument(
         "a", metavar="A", help="segment, partition directory or log directory of one replica"
     )
@@ -35,7 +37,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 when a partition parts, lacks records, is damaged or cannot be read."""
+    """Compare the logs A and B and print the differences. Return 1 if a verdict is ``parted``,
+    ``missing`` or ``damaged``, or if a partition cannot be read (its error is printed), else 0.
+    Raise DirectoryError if a path holds no log, or several directories of a side hold one
+    partition; NotFoundError if a selected topic or partition does not exist; OSError if a segment
+    disappears.
+    """
     options.paths = [options.a]
     bad = False
     damage: list[str] = []
@@ -52,8 +59,10 @@ def run_command(options: argparse.Namespace) -> int:
 def _compare_logs(
     log: LogDirectory, options: argparse.Namespace, damage: list[str]
 ) -> tuple[pa.Table, bool]:
-    """Compare a log with the one at ``options.b``. Return the table, and whether a verdict is a problem; append damage to
-    ``damage``.
+    """Compare ``log`` with the one at ``options.b``, with a progress bar, and print what is skipped
+    there. Return the table, and whether a verdict is ``parted``, ``missing`` or ``damaged``. Append
+    a line to ``damage`` for each partition that cannot be read. Raise DirectoryError if
+    ``options.b`` holds no log, or several directories of a side hold one partition.
     """
     from kafka_log.inspect.diff.table import PROBLEMS as DIFFERENCES
     from kafka_log.log_directory import LogDirectory

@@ -69,7 +69,9 @@ class Comparison:
 def compare_partitions(
     partition_a: Partition, partition_b: Partition, advance: Advance
 ) -> Comparison:
-    """Compare two partitions and return the result. Raise OSError if a segment cannot be read.
+    """Compare the records of two partitions by offset and return the result. Damage and unreadable
+    files do not raise: they are skipped, and listed in the sides of the result. Raise OSError if a
+    segment disappears while it is read.
 
     Memory: the batch headers of a chunk of each log, and a chunk of records where they differ.
 
@@ -90,7 +92,10 @@ class _Comparer:
         self.not_in = {"a": MissingRecords(b, a), "b": MissingRecords(a, b)}
 
     def compare(self) -> Comparison:
-        """Compare both logs from start to end, and return the result."""
+        """Compare both logs from start to end, and return the result. Damaged batches and
+        unreadable files are skipped and listed in the sides. Raise OSError if a segment disappears
+        while it is read.
+        """
         low = _LOWEST
         while True:
             open_sides = [side for side in (self.a, self.b) if not side.done]
@@ -111,7 +116,10 @@ class _Comparer:
             self.b.drop(low)
 
     def _count_missing(self) -> None:
-        """Count the remaining records as cleaned or missing, after both logs were read."""
+        """Judge the records that each side lacks inside its log, after both logs were read, and add
+        them to its counts as cleaned (removed by compaction) or missing. Raise OSError if a segment
+        has disappeared.
+        """
         for name, counts in (("a", self.found.a), ("b", self.found.b)):
             settled = self.not_in[name].settle()
             counts.cleaned += settled.cleaned
@@ -121,12 +129,10 @@ class _Comparer:
     def _find_unequal_batches(
         self, low: int, high: int | None
     ) -> Iterator[tuple[Any, Any, int, int | None, Any]]:
-        """Yield the unequal batches of both sides from ``low`` to before ``high``, and count the
-        equal ones.
-
-        Yields:
-            Batches of A, batches of B, first offset, end offset (None: open), positions of equal
-                batches among those of A.
+        """Yield, for each range of offsets between runs of equal batches: batches of A, batches of
+        B, first offset, end offset (excluded; None: open), and positions of equal batches among
+        those of A. Count the records of the runs as equal. A run of at most SHORT bytes is yielded
+        with its neighbors, unless it begins or ends the batches of both sides.
         """
         a, b = self.a.headers, self.b.headers
         if high is not None:
@@ -156,7 +162,11 @@ class _Comparer:
             self.found.joins = True
 
     def _compare(self, a: Any, b: Any, low: int, high: int | None, equal: Any) -> None:
-        """Compare the records of unequal batches of both sides, and count the differences."""
+        """Compare the records of unequal batches with offsets from ``low`` (included) to ``high``
+        (excluded; None: no end), and add equal, different and lacking records to the counts.
+        ``equal`` are the positions in A of batches that B has byte for byte. Raise OSError if a
+        segment has disappeared.
+        """
         a = self._drop_outside(a, low, self.b, self.found.b) if not len(b) else a
         b = self._drop_outside(b, low, self.a, self.found.a) if not len(a) else b
         rows_a = read_records(self.a, a, low, high)
@@ -178,7 +188,11 @@ class _Comparer:
                 found.joins |= found.last is not None and one.last_same > found.last
 
     def _drop_outside(self, batches: Any, low: int, other: Side, counts: Counts) -> Any:
-        """Return the batches without those that lie before or after the whole other log, and count the records of those."""
+        """Return the batches without those that lie before the start of the other log, or after its
+        end once it was read to the end, and count the records of the dropped ones as trimmed or
+        behind. Return all of them if different records were found before or the other log is
+        damaged. A batch that begins before ``low`` is kept.
+        """
         if not len(batches) or self.found.first is not None or other.damage:
             return batches
         whole = batches["first"] >= low
@@ -189,7 +203,11 @@ class _Comparer:
         return batches[~(before | after)]
 
     def _count_lacking(self, rows: Any, other: Side, counts: Counts, name: str) -> None:
-        """Count records that ``other`` lacks by reason: diverged, damaged, trimmed or behind. Keep the rest to judge at the end."""
+        """Count the records ``rows``, which ``other`` lacks, by the first reason that applies:
+        parted (after the first different record), damaged, trimmed (before the start of ``other``)
+        or behind (after its end, once it was read to the end). Keep the rest to judge as cleaned or
+        missing at the end.
+        """
         if not rows.num_rows:
             return
         offsets = numbers(rows, "offset")
@@ -215,7 +233,10 @@ def _or_lowest(offset: int | None) -> int:
 
 
 def _find_equal(a: Any, b: Any, low: int, high: int | None) -> tuple[Any, Any]:
-    """Return the indexes of the equal batches in A and in B, from ``low`` to before ``high``."""
+    """Return the indexes in A and in B of the batches that have the same first offset and agree in
+    all fields of :data:`SAME`, with all offsets from ``low`` (included) to ``high`` (excluded;
+    None: no end).
+    """
     _, at_a, at_b = np.intersect1d(a["first"], b["first"], assume_unique=True, return_indices=True)
     same = a["first"][at_a] >= low
     if high is not None:
@@ -230,7 +251,10 @@ Run = tuple[int, int, int, int]
 
 
 def _find_runs(at_a: Any, at_b: Any) -> Iterator[Run]:
-    """Yield runs of equal batches that are consecutive on both sides."""
+    """Yield runs of equal batches that are consecutive on both sides: first and end index
+    (excluded) in A, then in B. ``at_a`` and ``at_b`` are the ascending indexes of equal batches; if
+    they are empty, yield nothing.
+    """
     if not len(at_a):
         return
     cuts = np.flatnonzero((np.diff(at_a) != 1) | (np.diff(at_b) != 1)) + 1
@@ -239,8 +263,8 @@ def _find_runs(at_a: Any, at_b: Any) -> Iterator[Run]:
 
 
 def _drop_short_runs(runs: Iterable[Run], a: Any, b: Any) -> list[Run]:
-    """Return the runs without short ones in the middle: their batches are decoded with the
-    neighbors.
+    """Return the runs of more than SHORT bytes, and those at the start of both sides or at the end
+    of both. The batches of the other runs are decoded with their neighbors.
     """
     return [
         run

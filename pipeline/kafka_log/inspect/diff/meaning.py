@@ -16,8 +16,9 @@ Explanation = tuple[str, str]
 
 
 def describe_findings(row: Row, comparison: Comparison) -> Explanation:
-    """Return the meaning of all findings of a row, and the remedy of the worst one that has a
-    remedy.
+    """Return the meanings of all findings of a row as one text, and the remedy of the first, which
+    is the worst, that has one. Without findings say that both sides have the same records; without
+    a remedy, that nothing is to be done.
     """
     found: list[Explanation] = [
         explanation
@@ -38,7 +39,11 @@ def _describe(finding: str, row: Row, comparison: Comparison) -> Iterator[Explan
 
 
 def _describe_parted(row: Row, comparison: Comparison, _: str, __: str) -> Explanation:
-    """Return the sentences about logs that diverge."""
+    """Return meaning and remedy for logs with different records: from which offset, in which
+    columns, how many, and which side follows a newer leader epoch. Remedy: keep a copy of the side
+    with the older epoch, which its broker truncates; if the epochs are equal or unknown, ask the
+    other replicas.
+    """
     first, a, b = row["first_offset"], row["epoch_a"], row["epoch_b"]
     if row["columns"] == ["leader_epoch"]:
         what = f"From offset {first} on, A and B have the same records with different leader epochs ({a} and {b})."
@@ -73,7 +78,9 @@ def _describe_parted(row: Row, comparison: Comparison, _: str, __: str) -> Expla
 
 
 def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
-    """Return the sentences about records that one side lacks although no cleaner removed them."""
+    """Return meaning and remedy for records inside its log that the side ``here`` lacks and no
+    compaction removes: their number and first offset. Remedy: copy the partition from ``other``.
+    """
     lacks = comparison.a if here == "A" else comparison.b
     return (
         f"{here} lacks {count_noun(lacks.missing, 'record')} of {other} inside its log, the first at offset {lacks.first_missing}:"
@@ -83,7 +90,10 @@ def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -
 
 
 def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
-    """Return the sentences about damaged bytes on one side."""
+    """Return meaning and remedy for damaged bytes on the side ``here``: the first damaged range
+    with its reason, how many more there are, and how many records ``other`` has there (left out if
+    0).
+    """
     side: Side = comparison.side_a if here == "A" else comparison.side_b
     first = side.damage[0]
     more = len(side.damage) - 1
@@ -98,7 +108,9 @@ def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -
 
 
 def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
-    """Return the sentences about a side whose log ends earlier."""
+    """Return meaning and remedy for the side ``here``, whose log ends before that of ``other``: the
+    number of records it lacks and both end offsets.
+    """
     ends = row[f"end_{here.lower()}"], row[f"end_{other.lower()}"]
     count = row[f"behind_{here.lower()}"]
     return (
@@ -108,7 +120,9 @@ def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) ->
 
 
 def _describe_trimmed(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
-    """Return the sentence about a side whose log begins later; its remedy is ``""``."""
+    """Return the sentence about the side ``here``, whose log begins later, with its start offset
+    and the number of records before it; the remedy is ``""``.
+    """
     start, count = row[f"start_{here.lower()}"], row[f"trimmed_{here.lower()}"]
     return (
         f"{here} begins at offset {start}: retention or DeleteRecords removed {count_noun(count, 'record')} of {other} before it.",
@@ -117,7 +131,10 @@ def _describe_trimmed(row: Row, comparison: Comparison, here: str, other: str) -
 
 
 def _describe_cleaned(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
-    """Return the sentence about a side that was compacted further; its remedy is ``""``."""
+    """Return the sentence about the side ``here``, from which compaction removed records of
+    ``other``, with their number; the remedy is ``""``. If both sides lost records to it, the
+    sentence for B continues the one for A.
+    """
     both = row["cleaned_a"] and row["cleaned_b"]
     if both and here == "B":
         return f"It removed {count_noun(row['cleaned_b'], 'record')} of A from B.", ""

@@ -67,7 +67,10 @@ class MissingRecords:
         self._markers: list[Any] = []
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Add records that the other side has and this side lacks, in offset order."""
+        """Add records that ``has`` has and ``lacks`` does not, in offset order. Records without a
+        key count as missing at once, those of aborted transactions as uncertain; markers and other
+        records wait for :meth:`settle`. Raise OSError if a segment of ``has`` has disappeared.
+        """
         offsets = numbers(rows, "offset")
         control = numbers(rows, "is_control")
         if control.any():
@@ -87,7 +90,8 @@ class MissingRecords:
 
     def settle(self) -> Settled:
         """Return how many of the added records are cleaned and how many are missing, by reading the
-        keys of the side that lacks them again. Raise OSError if a segment cannot be read.
+        side that lacks them again. Uncertain records count as missing if others are missing and no
+        record was cleaned for its key, else as cleaned. Raise OSError if a segment has disappeared.
         """
         self._merge()
         self._settle_keys()
@@ -118,7 +122,10 @@ class MissingRecords:
     # ------------------------------------------------------------ keys
 
     def _add_keys(self, rows: pa.RecordBatch) -> None:
-        """Add data records with keys, to be judged by later records of their keys."""
+        """Keep hash, offset and tombstone flag of data records with keys, to be judged by later
+        records of their keys. Merge them per key once MERGED of them, or half as many as there are
+        known keys, are pending.
+        """
         found = np.zeros(rows.num_rows, _KEY)
         codes, hashes = hashes_of(rows.column("key"))
         found["hash"] = hashes[codes]
@@ -131,7 +138,9 @@ class MissingRecords:
             self._merge()
 
     def _merge(self) -> None:
-        """Merge the pending records into one entry for each key."""
+        """Merge the pending records into ``_keys``, with one entry for each key: first and last
+        offset, number of records, and whether the last one is a tombstone.
+        """
         rows = np.concatenate([self._keys, *self._pending])
         self._pending, self._count = [], 0
         if not len(rows):
@@ -147,7 +156,11 @@ class MissingRecords:
         self._keys = merged
 
     def _settle_keys(self) -> None:
-        """Count the records of each key as cleaned or missing, by later records of the key."""
+        """Read the side that lacks the records again, and count all records of each key as cleaned
+        or missing. They are cleaned if that side has a later record of the key, or the last is a
+        tombstone before all tombstones there, and it keeps no older record that the cleaner would
+        have removed too. Raise OSError if a segment has disappeared.
+        """
         keys = self._keys
         if not len(keys):
             return
@@ -180,8 +193,9 @@ class MissingRecords:
             self._count_missing(int(lost["count"].sum()), int(lost["first"].min()))
 
     def _read_keys(self, values: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the records with keys of the side that lacks some, with values if ``values`` is
-        True.
+        """Yield the data records with a key of the side that lacks some, in batches that are not
+        empty, with the column ``value`` only if ``values``. Damaged batches and unreadable files
+        are skipped. Raise OSError if a segment disappears while it is read.
         """
         side = Side(self.lacks.partition, lambda _: None)
         columns = ("offset", "key", "producer_id", "is_transactional", *["value"] * values)
@@ -197,7 +211,8 @@ class MissingRecords:
     # ------------------------------------------------------------ markers
 
     def _settle_markers(self, markers: Any) -> None:
-        """Count a marker as missing if the batch before it of its producer is data, else as
+        """Count each marker (producer id, offset) as missing if the last transactional batch of its
+        producer before it, on the side that lacks it, has data; else (a marker, or no batch) as
         uncertain.
         """
         found = self._find_transactions(np.unique(markers[:, 0]))
@@ -210,8 +225,9 @@ class MissingRecords:
                 self._count_doubtful(1, offset)
 
     def _find_transactions(self, producers: Any) -> dict[int, tuple[Any, Any]]:
-        """Return, by producer, the first offsets of transactional batches and whether each has
-        data.
+        """Return, for each of ``producers``, the first offsets of its transactional batches with
+        records on the side that lacks the markers, and a mask that is True for data and False for
+        markers. Damage is skipped.
         """
         side = Side(self.lacks.partition, lambda _: None)
         parts = []
@@ -235,7 +251,9 @@ def _aborted(side: Side) -> Aborted:
 
 
 def _is_aborted(rows: pa.RecordBatch, *aborted: Aborted) -> Any:
-    """Return a mask of the rows that belong to an aborted transaction of any of ``aborted``."""
+    """Return a mask of the rows that belong to a transaction in any of ``aborted``, by producer id
+    and offset. Rows that are not transactional are False.
+    """
     found = np.zeros(rows.num_rows, bool)
     at = np.flatnonzero(numbers(rows, "is_transactional")) if any(aborted) else ()
     if len(at):
@@ -250,7 +268,9 @@ def _null_mask(rows: pa.RecordBatch, name: str) -> Any:
 
 
 def _find_hashes(known: Any, hashes: Any) -> Any:
-    """Return the index of each hash in ``known``, -1 if it is not there."""
+    """Return the index of each of ``hashes`` in ``known``, -1 if it is not there. ``known`` must be
+    sorted by the lower 64 bits.
+    """
     known_high, known_low = _halves(known)
     high, low = _halves(hashes)
     at = np.searchsorted(known_low, low)
@@ -290,7 +310,10 @@ class Repeats:
         self._least = _NEVER
 
     def add(self, offsets: Any, codes: Any, hashes: Any) -> None:
-        """Add records in offset order; ``codes`` are the indexes of their keys in ``hashes``."""
+        """Add records in offset order, and keep pairs of a record and the next one with the same
+        key. A pair is kept only if it begins before all kept ones; the first MOST keys are
+        remembered. ``codes`` are the indexes of the keys in ``hashes``.
+        """
         names = [one.tobytes() for one in hashes]
         for code, offset in zip(codes.tolist(), offsets.tolist(), strict=True):
             first = self._first.get(names[code])
@@ -301,8 +324,8 @@ class Repeats:
                 self._first[names[code]] = offset
 
     def earliest_second(self, before: Any) -> Any:
-        """Return, for each offset, the lowest offset of a second record whose first record is
-        before it.
+        """Return, for each offset in ``before``, the lowest offset of a second record whose first
+        record is before it (excluded); the largest 64-bit integer if there is none.
         """
         first, second = np.array([(-1, _NEVER), *self._pairs], np.int64).T[:, 1:]
         at = np.searchsorted(-first, -before, side="right")

@@ -43,8 +43,9 @@ COLUMNS = ("offset", *COMPARED, "position")
 def read_records(
     side: Side, batches: Any, low: int, high: int | None, columns: Sequence[str] = COLUMNS
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of batches with offsets from ``low`` to before ``high``; note unreadable
-    batches as damage.
+    """Yield the records of ``batches`` with offsets from ``low`` (included) to ``high`` (excluded;
+    None: no end), by ascending offset. A batch that cannot be read or decoded is added to
+    ``side.damage`` and skipped. Raise FileNotFoundError if a segment is gone.
     """
     for piece in adjacent_batches(batches):
         while len(piece):
@@ -59,7 +60,9 @@ def _decode_records(
     side: Side, piece: Any, low: int, high: int | None, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of adjacent batches with offsets from ``low`` (included) to ``high``
-    (excluded). Raise CodecError at damage.
+    (excluded; None: no end), in offset order; of several with one offset the first. Raise
+    CodecError at damage or unreadable bytes, after the records before it; FileNotFoundError if the
+    segment is gone.
     """
     start, stop = int(piece["position"][0]), int(piece["position"][-1] + piece["size"][-1])
     scanner = Scanner(
@@ -78,7 +81,9 @@ def _decode_records(
 
 
 def _skip_damaged(side: Side, piece: Any, error: CodecError) -> Any:
-    """Note the batch that cannot be read as damage, and return the batches after it."""
+    """Add the batch at which ``error`` occurred (the first one if it has no position) to
+    ``side.damage``, and return the batches of ``piece`` after it.
+    """
     at = error.where.position
     i = 0 if at is None else max(int(np.searchsorted(piece["position"], at, "right")) - 1, 0)
     bad = piece[i]
@@ -92,8 +97,8 @@ Pair = tuple[pa.RecordBatch, pa.RecordBatch]
 
 
 def align_records(a: Iterator[pa.RecordBatch], b: Iterator[pa.RecordBatch]) -> Iterator[Pair]:
-    """Yield the records of both sides over the same offset ranges, in order. Memory: a record batch
-    of each.
+    """Yield pairs of record batches of A and B over the same offset range, in offset order. If a
+    side has no records there, its batch is empty. Memory: a record batch of each.
     """
     of_a, of_b = next(a, None), next(b, None)
     while of_a is not None or of_b is not None:
@@ -179,7 +184,10 @@ def _drop(batch: pa.RecordBatch, rows: Any) -> pa.RecordBatch:
 
 
 def _find_unequal(a: pa.RecordBatch, b: pa.RecordBatch, name: str) -> Any:
-    """Return a mask of the rows that differ in a column; None if all are equal."""
+    """Return a mask of the rows that differ in the column ``name``; None if all are equal. Null
+    equals only null. In columns that legacy formats lack (timestamp type, leader epoch), -1 equals
+    every value.
+    """
     x, y = a.column(name), b.column(name)
     if x.equals(y):
         return None
@@ -198,8 +206,8 @@ def _find_unequal(a: pa.RecordBatch, b: pa.RecordBatch, name: str) -> Any:
 
 
 def find_batch(side: Side, offset: int) -> tuple[str, int, int, int] | None:
-    """Return file, byte, checksum and leader epoch of the valid batch at an offset; None if there
-    is none.
+    """Return file, byte position, checksum and leader epoch of the valid batch that contains
+    ``offset``; None if no readable segment has one.
     """
     for segment in reversed(side.segments):
         if segment.has_canonical_name and segment.base_offset > offset:

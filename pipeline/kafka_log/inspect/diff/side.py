@@ -91,8 +91,8 @@ class Side:
 
     @property
     def start(self) -> int | None:
-        """Return the first offset of the log, by the name of its first segment or its first batch;
-        None if empty.
+        """Return the first offset of the log: the base offset in the name of the first segment,
+        else the first offset that was read. None if there is neither.
         """
         named = (
             self.segments[0].base_offset
@@ -105,7 +105,9 @@ class Side:
 
     @property
     def end(self) -> int | None:
-        """Return the end offset (excluded) of what was read; None if unknown."""
+        """Return the end offset (excluded) of what was read so far; when all is read, at least the
+        base offset in the name of the last segment. None if nothing is known.
+        """
         last = self.segments[-1] if self.segments else None
         named = (
             last.base_offset if self.done and last is not None and last.has_offset_in_name else None
@@ -114,8 +116,8 @@ class Side:
         return max(known, default=None)
 
     def load(self) -> None:
-        """Read and append the next batches of the log, or record that there are none. Raise OSError
-        if a segment cannot be read.
+        """Append the headers of the next valid batches of the log to ``headers``; set ``done`` if
+        there are no more. A segment that cannot be read is damage and does not raise.
         """
         rows = next(self._parts, None)
         if rows is None:
@@ -132,7 +134,10 @@ class Side:
         return self.segments[int(header["segment"])].path
 
     def lost(self, offsets: Any) -> Any:
-        """Return a mask of the offsets that may be lost with damaged bytes."""
+        """Return a mask of the ``offsets`` that damage noted so far may have held: those between
+        the valid offsets around a damaged range (excluded). An unknown offset after a range means
+        no limit.
+        """
         out = np.zeros(len(offsets), bool)
         for found in self.damage:
             after = -1 if found.after is None else found.after
@@ -141,8 +146,9 @@ class Side:
         return out
 
     def _read(self, advance: Advance) -> Iterator[Any]:
-        """Yield arrays of the headers of valid batches, segment by segment. Append damaged ranges and misplaced
-        batches to ``damage``.
+        """Yield arrays of the headers of valid batches, none empty, segment by segment, and report
+        their bytes to ``advance``. Append damaged ranges, misplaced batches and segments that
+        cannot be read to ``damage``.
         """
         bounds = [s.base_offset if s.has_offset_in_name else None for s in self.segments[1:]]
         for number, segment in enumerate(self.segments):
@@ -172,7 +178,10 @@ class Side:
             self._note_end(segment, reader, known, at, bound)
 
     def _drop_misplaced(self, segment: Segment, rows: Any, at: int, bound: int | None) -> Any:
-        """Return the batches in ascending order without misplaced ones. Note those and gaps between batches as damage."""
+        """Return the batches whose offsets ascend, continue the log and end before ``bound`` (None:
+        no limit). Append the others, and gaps between batches from byte ``at`` on, to ``damage``.
+        Update the next offset and the leader epochs.
+        """
         ends = np.concatenate([[at], (rows["position"] + rows["size"])[:-1]])
         gaps = np.flatnonzero(rows["position"] > ends).tolist()
         good = _ascending_mask(rows, self.next_offset, bound)
@@ -207,7 +216,9 @@ class Side:
         self.damage.append(Damage(segment.path, start, end, low, high, why))
 
     def _note_epochs(self, rows: Any) -> None:
-        """Record the leader epochs that begin in the batches."""
+        """Append each leader epoch in the batches that is higher than all before to ``epochs``,
+        with the first offset of the batch where it begins.
+        """
         known = self.epochs[-1][0] if self.epochs else -1
         changes = np.flatnonzero(np.diff(rows["epoch"], prepend=np.int32(known)))
         for i in changes.tolist():
@@ -217,7 +228,10 @@ class Side:
     def _note_end(
         self, segment: Segment, reader: BlockReader, known: int, at: int, bound: int | None
     ) -> None:
-        """Note ranges lost at the end of a file as damage, and add the reasons to damage noted before."""
+        """Append the lost ranges from byte ``at`` to the end of a segment to ``damage``, except an
+        incomplete tail that a broker truncates. Add reasons to the damage of the segment (from
+        index ``known`` on) that has none.
+        """
         end = reader.end
         reasons = {lost.start: lost.reason for lost in end.lost} if end is not None else {}
         for i in range(known, len(self.damage)):
@@ -232,7 +246,10 @@ class Side:
 
 
 def _header_rows(part: Block | Batch, segment: int) -> Any:
-    """Return the headers of a decoded part of a file as an array of HEADER."""
+    """Return the headers of a block or a single batch as an array of HEADER, with ``segment`` as
+    the index of the file; an empty array for a batch without a base offset. A last offset that is
+    too large becomes MAX_OFFSET.
+    """
     if isinstance(part, Batch):
         if part.base_offset is None:
             return np.empty(0, HEADER)
@@ -251,7 +268,9 @@ def _header_rows(part: Block | Batch, segment: int) -> Any:
 
 
 def _array(values: list[Any]) -> Any:
-    """Return an array of HEADER with one batch."""
+    """Return an array of HEADER with one batch, whose ``values`` are segment, first, count and the
+    fields of ``_NAMES``, in this order.
+    """
     row = np.zeros(1, HEADER)
     for name, value in zip(("segment", "first", "count", *_NAMES), values, strict=True):
         row[name] = value
@@ -259,7 +278,10 @@ def _array(values: list[Any]) -> Any:
 
 
 def _ascending_mask(rows: Any, start: int | None, bound: int | None) -> Any:
-    """Return a mask of the batches whose offsets ascend from ``start`` and end before ``bound``."""
+    """Return a mask of the batches to keep so that offsets ascend, begin at ``start`` or above
+    (None: 0) and end before ``bound`` (None: no limit). Of two that overlap, drop the later one if
+    it also overlaps the kept one before both, else the earlier one.
+    """
     first, last = rows["first"], rows["last"]
     good = (last >= first) & (first >= (start or 0)) & (last < MAX_OFFSET)
     if bound is not None:
@@ -279,7 +301,9 @@ def _ascending_mask(rows: Any, start: int | None, bound: int | None) -> Any:
 
 
 def adjacent_batches(rows: Any) -> Iterator[Any]:
-    """Yield runs of batches that are adjacent in one file."""
+    """Yield slices of ``rows`` whose batches follow each other without a gap in one file; none is
+    empty.
+    """
     ends = rows["position"] + rows["size"]
     cuts = np.flatnonzero(
         (rows["position"][1:] != ends[:-1]) | (rows["segment"][1:] != rows["segment"][:-1])
@@ -290,7 +314,8 @@ def adjacent_batches(rows: Any) -> Iterator[Any]:
 
 
 def join_logs(partitions: Iterable[Partition]) -> list[Partition]:
-    """Return each partition once, with the segments of its log from all states and directories.
+    """Return one Partition for each topic and number, with the segments of its log from all states
+    and directories, lowest first, without metadata snapshots.
 
     Live segments count first. Segments of other states, in the order of STATES, only add offsets
     before these, so that no offset comes twice.
@@ -302,7 +327,10 @@ def join_logs(partitions: Iterable[Partition]) -> list[Partition]:
 
 
 def _join_log(those: list[Partition]) -> Partition:
-    """Return one partition with the segments of the log of all its copies."""
+    """Return the first of the copies ``those`` of a partition, with segments of all: the live ones
+    of the first directory, before them those of the next directories and states that have lower
+    base offsets.
+    """
     segments: tuple[Segment, ...] = ()
     for group in _groups(those):
         start = segments[0].base_offset if segments else None
@@ -314,7 +342,9 @@ def _join_log(those: list[Partition]) -> Partition:
 
 
 def _groups(those: list[Partition]) -> Iterator[list[Segment]]:
-    """Yield the segments of each state and directory, live ones first, without metadata snapshots."""
+    """Yield the segments of each state and directory as a list: states in the order of STATES (live
+    first), then directories by path. Metadata snapshots are left out.
+    """
 
     def sort_key(segment: Segment) -> tuple[int, Path]:
         """Return the index of the state, and the directory, of a segment."""

@@ -138,7 +138,9 @@ DIFFERENCES = pa.schema(
 
 
 def row_of_one_side(a: Partition | None, b: Partition | None) -> dict[str, Any]:
-    """Return the row of a partition that only one side has."""
+    """Return the row of a partition that only A or only B has; the other argument is None. The
+    verdict is ``only_in``, all counts are 0, and what would need both sides is null.
+    """
     there = a or b
     assert there is not None
     name = "a" if b is None else "b"
@@ -160,8 +162,9 @@ def row_of_one_side(a: Partition | None, b: Partition | None) -> dict[str, Any]:
 
 
 def compare_row(a: Partition, b: Partition, comparison: Comparison) -> dict[str, Any]:
-    """Return the row of a partition that both sides have. Raise OSError if a segment cannot be
-    read.
+    """Return the row of a partition that both sides have, in the columns of :data:`DIFFERENCES`.
+    Its verdict is the worst finding, or ``same`` without findings. Columns about a batch at the
+    first difference are null for a side that has none there.
     """
     findings = _findings(comparison)
     verdict = next(v for v in VERDICTS if v in {_strip_side(f) for f in findings} or v == "same")
@@ -199,7 +202,11 @@ def _strip_side(finding: str) -> str:
 
 
 def _findings(comparison: Comparison) -> list[str]:
-    """Return what was found, the worst first, with ``_a`` or ``_b`` for the side."""
+    """Return the names of what was found, the worst first: ``parted``; then ``missing``,
+    ``damaged``, ``behind``, ``trimmed`` and ``cleaned``, each with ``_a`` or ``_b`` for the side;
+    ``batches`` (unless records were cleaned) and ``segments``. Return ``[]`` if the logs are the
+    same.
+    """
     found = ["parted"] if comparison.first is not None else []
     sides: tuple[tuple[str, Side, Counts], ...] = (
         ("a", comparison.side_a, comparison.a),
@@ -219,7 +226,10 @@ def _findings(comparison: Comparison) -> list[str]:
 
 
 def _bounds(side: Side, other: Side) -> set[int]:
-    """Return the base offsets of the segments of a side within the offsets that both sides have."""
+    """Return the base offsets of the segments of ``side`` that lie inside the offsets of both
+    sides: above the higher start and below the lower end. Segments without an offset in their name
+    are left out.
+    """
     low = max(side.start or 0, other.start or 0)
     high = min(side.end or 0, other.end or 0)
     return {
@@ -228,7 +238,10 @@ def _bounds(side: Side, other: Side) -> set[int]:
 
 
 def _first_offset(comparison: Comparison, verdict: str) -> int | None:
-    """Return the offset that the verdict is about; None if it is about none."""
+    """Return the offset that the verdict is about: the first different record (``parted``), the
+    first missing one (``missing``), the first that damage may have lost (``damaged``), or the
+    lowest end of a side that is behind. Return None for other verdicts.
+    """
     sides = ((comparison.side_a, comparison.a), (comparison.side_b, comparison.b))
     if verdict == "parted":
         return comparison.first
@@ -245,8 +258,9 @@ def _first_offset(comparison: Comparison, verdict: str) -> int | None:
 
 
 def _find_common_epoch(a: Partition, b: Partition, comparison: Comparison) -> CommonEpoch | None:
-    """Return the last common leader epoch, by the checkpoint files of both sides or else by their
-    batches; None if no epoch is in both.
+    """Return the last leader epoch that both sides have, with the lower of its two end offsets;
+    None if they have none in common. Epochs come from leader-epoch-checkpoint if both files can be
+    read, else from the batches.
     """
     epochs_a, epochs_b = read_epochs(a.directory), read_epochs(b.directory)
     if epochs_a is None or epochs_b is None:
@@ -268,8 +282,9 @@ class CommonEpoch(NamedTuple):
 
 
 def read_epochs(directory: Path) -> Epochs | None:
-    """Return the epochs in leader-epoch-checkpoint; None if the file is missing, damaged or
-    unordered.
+    """Return the leader epochs in leader-epoch-checkpoint of a partition directory, each with its
+    start offset, ascending. Return None if the file is missing, cannot be read, or has no epoch or
+    unordered ones.
     """
     path = directory / NAME
     try:
@@ -284,8 +299,9 @@ def read_epochs(directory: Path) -> Epochs | None:
 
 
 def find_last_common(a: Epochs, end_a: int, b: Epochs, end_b: int) -> CommonEpoch | None:
-    """Return the offset to which a follower with one log would truncate it if the leader had the
-    other, with its epoch; None if no leader epoch is in both.
+    """Return the largest leader epoch in both ``a`` and ``b``, with the lower of its two end
+    offsets: a follower with one log truncates it there if the leader has the other. Return None if
+    they have no epoch in common. ``end_a`` and ``end_b`` are the end offsets of the logs.
 
     The follower asks for the end of its last epoch, the leader answers with the largest epoch that
     it knows up to that one, and so on. This ends at the largest epoch that both have, at the lower
@@ -310,7 +326,8 @@ Pair = tuple[Partition | None, Partition | None]
 
 def diff_table(pairs: Sequence[Pair], advance: Advance = lambda _: None) -> pa.Table:
     """Compare pairs of partitions and return a row for each, in the columns of :data:`DIFFERENCES`.
-    Raise OSError if a segment cannot be read.
+    A pair with None gets the verdict ``only_in``. Damage and unreadable files are findings. Raise
+    OSError if a segment disappears while it is read.
     """
     rows = []
     for a, b in pairs:
@@ -324,7 +341,9 @@ def diff_table(pairs: Sequence[Pair], advance: Advance = lambda _: None) -> pa.T
 def pair_partitions(
     a: Sequence[Partition], b: Sequence[Partition], *, whatever_their_names: bool
 ) -> list[Pair]:
-    """Return pairs of partitions with the same topic and number; None stands for a missing side.
+    """Return pairs of partitions with the same topic and number, sorted by them; None stands for a
+    side that lacks the partition. If ``whatever_their_names`` and each side has one partition,
+    return these two as a pair.
 
     Args:
         a: Partitions of the first directory.
@@ -337,7 +356,9 @@ def pair_partitions(
 
 
 def _pair_by_name(a: Sequence[Partition], b: Sequence[Partition]) -> Iterator[Pair]:
-    """Yield pairs by topic and number, in that order."""
+    """Yield the partitions of A and B with the same topic and number, sorted by topic and number;
+    None for a side that lacks it.
+    """
     epochs_a = {(p.topic, p.partition): p for p in a}
     epochs_b = {(p.topic, p.partition): p for p in b}
     for key in sorted(epochs_a.keys() | epochs_b.keys()):

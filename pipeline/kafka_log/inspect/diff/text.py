@@ -27,7 +27,10 @@ _SAME = ("batches", "segments", "same")
 
 
 def format_differences(table: pa.Table, width: int | None) -> str:
-    """Return the paragraphs and the last line, wrapped at ``width`` unless it is None."""
+    """Return a paragraph for each partition whose verdict is not ``same``, ``batches`` or
+    ``segments``, and a last line with the number of partitions by verdict. Wrap sentences at
+    ``width`` characters; None: do not wrap.
+    """
     rows = table.to_pylist()
     paragraphs = [_paragraph(row, width) for row in rows if row["verdict"] not in _SAME]
     counts = Counter(row["verdict"] for row in rows)
@@ -36,7 +39,9 @@ def format_differences(table: pa.Table, width: int | None) -> str:
 
 
 def _paragraph(row: dict[str, Any], width: int | None) -> str:
-    """Return the lines about one partition: verdict, both sides, meaning, remedy."""
+    """Return the lines about one partition: verdict, a line for each side that has it, meaning,
+    remedy, wrapped at ``width`` characters (None: not wrapped). Unprintable characters are escaped.
+    """
     lines = [f"{row['verdict']}: {row['topic']}-{row['partition']}"]
     for name in "ab":
         if row[f"directory_{name}"] is not None:
@@ -46,7 +51,10 @@ def _paragraph(row: dict[str, Any], width: int | None) -> str:
 
 
 def _side_line(row: dict[str, Any], name: str) -> str:
-    """Return the line about one side: directory, offsets, and the batch at the first difference."""
+    """Return the line about the side ``name`` (``a`` or ``b``): its directory and, if known, its
+    offsets. For the verdicts ``parted``, ``missing`` and ``damaged`` add the batch at the first
+    different offset, or that nothing is there.
+    """
     text = f"{name.upper()}: {row[f'directory_{name}']}"
     if row[f"end_{name}"] is not None:
         text += f", offsets {row[f'start_{name}']} to before {row[f'end_{name}']}"
@@ -61,7 +69,9 @@ def _side_line(row: dict[str, Any], name: str) -> str:
 
 
 def _wrap_sentence(sentence: str, width: int | None) -> list[str]:
-    """Return a sentence as indented lines of at most ``width`` characters; one line if it is None."""
+    """Return a sentence as lines of at most ``width`` characters, each indented by two spaces; as
+    one line if ``width`` is None.
+    """
     if width is None:
         return [_INDENT + sentence]
     return textwrap.wrap(

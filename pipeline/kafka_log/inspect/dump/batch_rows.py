@@ -30,7 +30,9 @@ SCHEMA = pa.schema(
 
 
 def block_rows(block: Block) -> pa.RecordBatch:
-    """Return the batches of a block of the kernels as rows of :data:`SCHEMA`. All of them are intact."""
+    """Return the batches of a block of the kernels as rows of :data:`SCHEMA`. The kernels accept
+    only intact batches: ``crc_ok`` is True and ``damage`` null in all rows.
+    """
     rows = block.batch_headers
     arrays = [rows.column(f.name) for f in _HEADER_FIELDS]
     good = pa.repeat(True, rows.num_rows)
@@ -40,7 +42,9 @@ def block_rows(block: Block) -> pa.RecordBatch:
 
 
 def batch_rows(batches: Sequence[Batch]) -> pa.RecordBatch:
-    """Return batches of the reference codecs as rows of :data:`SCHEMA`."""
+    """Return batches of the reference codecs as rows of :data:`SCHEMA`, one row each, with
+    ``crc_ok`` and ``damage`` as the batch has them.
+    """
     columns = [[OF_BATCHES[f.name](batch, None) for batch in batches] for f in _HEADER_FIELDS]
     columns += [[value_of(batch, None) for batch in batches] for value_of in (crc_ok, damage)]
     arrays = [pa.array(values, f.type) for values, f in zip(columns, SCHEMA, strict=True)]
@@ -68,7 +72,10 @@ class BatchTable:
         self.schema = pa.schema([fields[name] for name in names or known])
 
     def select_columns(self, rows: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
-        """Return rows of :data:`SCHEMA` in the output columns, with the topic and number of the partition."""
+        """Return rows of :data:`SCHEMA` in the output columns, with topic and number of the
+        partition. If ``sparse`` and no row is damaged, the columns ``crc_ok`` and ``damage`` are
+        left out.
+        """
         places = {"topic": utf8(partition.topic), "partition": partition.partition}
         is_short = self.sparse and not has_damage(rows)
         fields = [f for f in self.schema if not (is_short and f.name in DAMAGE_COLUMNS)]
@@ -92,7 +99,9 @@ def _int64_column(name: str) -> Callable[[pa.RecordBatch], Any]:
 
 
 def _label_column(name: str, word: Callable[[int], str]) -> Callable[[pa.RecordBatch], Any]:
-    """Return a function that replaces the numbers of a column by their labels."""
+    """Return a function that returns the column ``name`` of a record batch as a dictionary array,
+    with each number replaced by the text ``word(number)``.
+    """
 
     def build_labels(rows: pa.RecordBatch) -> Any:
         numbers = rows.column(name).dictionary_encode()
@@ -137,7 +146,9 @@ _COMMON_CELLS = (
 
 
 def batch_lines(rows: pa.RecordBatch) -> Iterator[bytes | memoryview]:
-    """Yield rows of :data:`SCHEMA` as encoded lines like those of :func:`kafka_log.inspect.dump.batch_text.batch_line`."""
+    """Yield rows of :data:`SCHEMA`, in order, as encoded lines like those of
+    :func:`kafka_log.inspect.dump.batch_text.batch_line`, many lines at a time.
+    """
     # Kafka prints v2 batches, which count their records, with other words than legacy messages.
     counted = np.asarray(rows.column("record_count").is_valid())
     borders = [0, *(np.flatnonzero(np.diff(counted)) + 1).tolist(), rows.num_rows]

@@ -6,7 +6,10 @@ from kafka_log.segment.model import Batch, timestamp_type_label
 
 
 def batch_line(batch: Batch) -> str:
-    """Return the line of one batch. :func:`kafka_log.inspect.dump.batch_rows.batch_lines` formats many."""
+    """Return the line of one batch in the words of Kafka's dump tool, without an end of line.
+    Legacy messages have no record count: their line has ``offset`` (the last one) instead of the
+    fields of record batches.
+    """
     timestamp = f"{timestamp_type(batch.timestamp_type)}: {batch.max_timestamp}"
     tail = (
         f"size: {batch.size} magic: {batch.magic} compresscodec: {batch.compression or 'unknown'} "

@@ -60,8 +60,10 @@ class _BatchWriter(Protocol):
 
 
 def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
-    """Print one row per batch. Return exit code 1 if damage was found, else 0. Raise ValueError for
-    an unknown column, or a filter that needs records.
+    """Print one row per selected batch, with damage between the rows of text or else on stderr.
+    Return 1 if damage was found or a file or directory cannot be read, else 0. Raise ValueError for
+    an unknown column or a filter that needs records, EngineError if ``--engine arrow`` is not
+    installed.
     """
     out = binary_stdout()
     is_text = options.format == "text"
@@ -113,8 +115,9 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
 def _with_engine(
     options: argparse.Namespace, partitions: Sequence[Partition], size: int
 ) -> argparse.Namespace:
-    """Return the options with the reference engine if it reads so few batches faster than the kernels load. The estimate takes
-    the first batch of the largest segment as typical.
+    """Return a copy of the options with the reference engine if ``--engine`` is ``auto`` and the
+    ``size`` bytes seem to be fewer than FEW_BATCHES batches, by the size of the first batch of the
+    largest segment. Else, or if that batch cannot be read, return ``options`` itself.
     """
     segments = [segment for p in partitions for segment in p.segments]
     if options.engine != "auto" or not segments:
@@ -190,12 +193,16 @@ class _TextBatchWriter:
     def start_segment(
         self, partition: Partition, segment: Segment, masks: HeaderMasks | None
     ) -> None:
-        """Write the heading of a segment. ``masks`` select the batches that follow; None selects all."""
+        """Write the heading of a segment, ``Dumping`` and its path. ``masks`` select the batches
+        that the next calls of :meth:`write` write; None selects all.
+        """
         self.masks = masks
         write_damage(self.out, f"Dumping {_printable_path(segment.path)}")
 
     def write(self, part: Any) -> bool:
-        """Write the selected batches as lines. Return whether a batch lies after the offset range."""
+        """Write the selected ones of a block or list of batches as lines. Return whether any of its
+        batches lies after the offset range; False without a filter.
+        """
         if isinstance(part, list):
             found = [_select_rows([b], self.masks) if self.masks else ((b,), False) for b in part]
             chosen = [batch for batch, (rows, _) in zip(part, found, strict=True) if len(rows)]
@@ -214,7 +221,9 @@ class _TextBatchWriter:
 
 
 def _select_rows(part: Any, masks: HeaderMasks | None) -> tuple[pa.RecordBatch, bool]:
-    """Return the selected rows of a block or list, and whether one of its batches lies after the offset range."""
+    """Return the selected rows of a block or list of batches, and whether one of its batches,
+    selected or not, lies after the offset range. Without ``masks`` return all rows and False.
+    """
     from kafka_log.inspect.dump.batch_rows import batch_rows, block_rows
 
     rows = batch_rows(part) if isinstance(part, list) else block_rows(part)
@@ -224,7 +233,10 @@ def _select_rows(part: Any, masks: HeaderMasks | None) -> tuple[pa.RecordBatch, 
 
 
 def _range_end(segment: Segment, masks: HeaderMasks | None, policy: str) -> Callable[[int], bool]:
-    """Return a predicate on positions: whether all batches from there on lie after the offset range, so that reading may end."""
+    """Return a predicate on byte positions: whether all batches from there on lie after the offset
+    range, so that reading may end. It is always False without an end of the range, and for policies
+    other than ``kafka``.
+    """
     high = None if masks is None else masks.selection.offsets[1]
     if high is None or policy != Policy.KAFKA:
         return lambda position: False
@@ -239,7 +251,10 @@ def _end_position(part: Any) -> int:
 
 
 def _open_row_writer(options: argparse.Namespace, out: BinaryIO) -> _BatchWriter:
-    """Return the writer for ``--format`` with the columns of ``--columns``. Raise ValueError for an unknown column."""
+    """Return the writer of batches as rows, for ``--format`` and the columns of ``--columns``
+    (default: all). JSON lines without ``--columns`` leave out the damage columns of undamaged rows.
+    Raise ValueError for an unknown column.
+    """
     from kafka_log.inspect.dump.batch_rows import BatchTable
     from kafka_log.text.output import ROW_WRITERS, JsonRowWriter, RowWriter
     from kafka_log.text.text_rows import TextRowWriter

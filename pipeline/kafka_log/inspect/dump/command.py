@@ -43,7 +43,9 @@ LINES_PER_WRITE = 500
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, options that select records and say how to read, and the output options of
+    ``kafka-log dump`` to its parser.
+    """
     add_paths(command)
     add_selection(command, *RECORDS)
     output = add_output(command, (*FORMATS, "vectors"))
@@ -80,8 +82,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Print records, batches or test vectors. Return the exit code: 1 for damage, 2 if an option or
-    filter is not possible.
+    """Print the records of the selected logs (``--batches``: batch headers, ``--format vectors``:
+    test vectors). Return 0, 1 for damage and unreadable files, or 2 after the message of a
+    ValueError: an option, column or filter is not possible. Raise NotFoundError or DirectoryError
+    if no log matches the paths and options, EngineError if ``--engine arrow`` is not installed.
     """
     try:
         if options.format == "vectors":
@@ -100,7 +104,10 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _reject_filters(options: argparse.Namespace) -> None:
-    """Raise ValueError for options that would leave out or add parts of a file, which vectors contain whole."""
+    """Raise ValueError if the options have filters other than ``--topic``, ``--partition``,
+    ``--include`` and ``--replicas``, or ``--columns``, ``--batches`` or ``--show-secrets``: vectors
+    contain whole files.
+    """
     filters = selection_of(options).to_keywords().keys() - {
         "policy",
         "topics",
@@ -119,7 +126,10 @@ def _reject_filters(options: argparse.Namespace) -> None:
 
 
 def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
-    """Print the objects of the reference vectors. Return exit code 1 if a problem was found, else 0."""
+    """Print the objects of the reference vectors, one JSON object per line, for each segment.
+    Return 1 if a partition cannot be read, a batch has a problem or a wrong checksum, or a file
+    does not end normally; else 0. Raise EngineError if ``--engine arrow`` is not installed.
+    """
     from kafka_log.inspect.dump import json_objects as json_dump
     from kafka_log.read.internal_topics import internal_topic
 

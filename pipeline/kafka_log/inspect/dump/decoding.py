@@ -28,7 +28,10 @@ def _decode_utf8(data: bytes) -> Any:
 
 
 def _decode_json(data: bytes) -> Any:
-    """Parse JSON strictly. Raise ValueError for duplicate names, NaN, infinities and numbers that overflow."""
+    """Return the JSON value of UTF-8 bytes, parsed strictly. Raise ValueError for other bytes or
+    text, duplicate names, NaN, infinities and numbers that overflow; RecursionError if it is nested
+    too deep.
+    """
     found = json.loads(
         data.decode("utf-8"), object_pairs_hook=_build_object, parse_constant=_reject_constant
     )
@@ -94,7 +97,10 @@ class KeyValueFormats:
 
     @staticmethod
     def parse(text: str) -> KeyValueFormats:
-        """Parse ``key=utf8,value=json``, or one name for both. Raise ValueError for unknown formats and other syntax."""
+        """Parse ``key=utf8,value=json`` (one that is not named is ``none``), or one name for both.
+        Raise ValueError for unknown formats, other syntax, and the name of an internal topic after
+        ``key=`` or ``value=``.
+        """
         parts = dict.fromkeys(("key", "value"), NONE if "=" in text else text)
         for part in text.split(",") if "=" in text else ():
             name, _, what = part.partition("=")
@@ -111,8 +117,9 @@ class KeyValueFormats:
         return KeyValueFormats(**parts)
 
     def internal_topic(self, named: str) -> InternalTopic | None:
-        """Return the internal topic whose layouts decode records of the topic ``named``; None if keys and values are decoded
-        separately or not at all.
+        """Return the internal topic whose layouts decode records of the topic ``named``: with
+        ``auto`` that topic itself, else the one that the format names. Return None if that is no
+        internal topic, or if keys and values have different formats.
         """
         if self.key != self.value:
             return None
@@ -139,7 +146,9 @@ class KeyValueDecoder:
     def decode_columns(
         self, topic: str, file: str, keys: Any, values: Any, controls: Any, positions: Any
     ) -> tuple[list[str | None], list[str | None]]:
-        """Return the keys and the values of rows as two lists of texts, with None for null.
+        """Return the keys and the values of rows as two lists of texts, with None for null. Control
+        records are decoded as such, unless the format of keys is ``none``. Bytes that cannot be
+        decoded are rendered (or redacted, if they may be secrets) and counted in ``failures``.
 
         Args:
             topic: Topic of all rows.
@@ -164,7 +173,10 @@ class KeyValueDecoder:
         return found
 
     def _decode_one(self, name: str, data: bytes | None) -> str | None:
-        """Return a key or value as text; None for null. Bytes that its format cannot decode are rendered, and counted."""
+        """Return a key or value (``name``) as text; None for null. Bytes that its format cannot
+        decode are rendered and counted as a failure; with ``auto`` or ``none`` bytes are only
+        rendered.
+        """
         if data is None:
             return None
         what = self.formats.key if name == "key" else self.formats.value
@@ -180,8 +192,9 @@ class KeyValueDecoder:
     def _decode_internal(
         self, own: InternalTopic, key: bytes | None, value: bytes | None, file: str, position: int
     ) -> tuple[str | None, str | None]:
-        """Return key and value of a record of an internal topic as texts. A value that cannot be decoded is redacted if the topic may
-        hold secrets.
+        """Return key and value of a record of an internal topic as texts, None for null. What
+        cannot be decoded is rendered as bytes and counted as a failure; an undecoded value is
+        redacted if the topic may hold secrets and ``show_secrets`` is False.
         """
         decoded = own.decode(
             key, value, file=file, position=position, show_secrets=self.show_secrets
@@ -218,13 +231,17 @@ class KeyValueDecoder:
     def _count_failure(
         self, noun: str, problem: str, reason: str, how: str = "shown as bytes"
     ) -> None:
-        """Count a failure, and keep the reason of the first one."""
+        """Count a failure of a noun with a problem, and keep the reason of the first one. ``how``
+        says how the bytes are shown; failures that differ in it are counted apart.
+        """
         kind = noun, f"{problem} ({how})"
         count, first = self.failures.get(kind, (0, reason))
         self.failures[kind] = count + 1, first
 
     def failure_messages(self) -> list[str]:
-        """Return one line per kind of failure, with its count and first reason."""
+        """Return one line per kind of failure, in the order of first occurrence, with its count and
+        first reason; ``[]`` without failures.
+        """
         return [
             f"{count_noun(count, noun, spec=',')} {problem}; the first: {first}"
             for (noun, problem), (count, first) in self.failures.items()

@@ -33,7 +33,9 @@ _NULL = _LENGTH(-1)
 def segment_objects(
     reader: Batches, *, records: bool = True, decode: InternalTopic | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the objects of one segment in order: file, then batches with their records, then end.
+    """Yield the JSON objects of one segment: one for the file, then one for each batch followed by
+    its records (unless ``records`` is False), then one for the end. A CodecError of the reader is
+    not raised: the end object has it, also that of a file that cannot be read.
 
     Args:
         reader: Reader of the segment.
@@ -45,7 +47,9 @@ def segment_objects(
 
 
 def _segment_items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | Record]:
-    """Yield the objects of :func:`segment_objects`, with records not yet converted."""
+    """Yield what :func:`segment_objects` yields, but with each record as it is, not yet converted
+    to an object.
+    """
     path = reader.path
     size, digest = size_and_digest(path, reader.listed_size)
     yield {
@@ -98,13 +102,15 @@ def _segment_items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | 
 def json_lines(
     reader: Batches, *, records: bool = True, decode: InternalTopic | None = None
 ) -> Iterator[str]:
-    """Yield the objects of :func:`segment_objects` as JSON texts, one per line."""
+    """Yield the objects of :func:`segment_objects` as JSON texts of one line each, without its end."""
     for item in _segment_items(reader, records):
         yield record_line(item, decode) if isinstance(item, Record) else _encode(item)
 
 
 def size_and_digest(path: Path, listed_size: int | None) -> tuple[int | None, str | None]:
-    """Return the size of a listed segment and its SHA-256 in hexadecimal. Each is None if it cannot be read."""
+    """Return the size of a listed segment and its SHA-256 in hexadecimal. If it cannot be opened,
+    both are None; if reading fails, only the digest is.
+    """
     digest = hashlib.sha256()
     view = memoryview(bytearray(DIGEST_BYTES))
     position, size = 0, None
@@ -120,7 +126,10 @@ def size_and_digest(path: Path, listed_size: int | None) -> tuple[int | None, st
 
 
 def batch_object(batch: Batch, file_digest: Any) -> dict[str, Any]:
-    """Return a batch as a JSON object, and add the canonical bytes of its records to ``file_digest``."""
+    """Return a batch as a JSON object without its records, but with their SHA-256, and add the
+    canonical bytes of the records to ``file_digest``. ``errors`` is there only if the batch has
+    problems, ``baseTimestamp`` only if it has one.
+    """
     digest = hashlib.sha256()
     for start in range(0, len(batch.records), DIGEST_RECORDS):
         data = b"".join(map(canonical_bytes, batch.records[start : start + DIGEST_RECORDS]))
@@ -164,8 +173,10 @@ def batch_object(batch: Batch, file_digest: Any) -> dict[str, Any]:
 
 
 def record_object(record: Record, decode: InternalTopic | None = None) -> dict[str, Any]:
-    """Return a record as a JSON object, with bytes as standard Base64. ``decode`` adds the decoded record of an internal topic,
-    with secrets redacted; the Base64 fields still contain them.
+    """Return a record as a JSON object, with bytes as standard Base64, and ``control`` for a
+    control record. ``decode`` adds the decoded record of an internal topic, with secrets redacted;
+    the Base64 fields still contain them. ``crcError`` is there if the record's own checksum is
+    wrong.
     """
     out: dict[str, Any] = {
         "type": "record",
@@ -192,7 +203,9 @@ def decoded_object(found: Decoded) -> dict[str, Any]:
 
 
 def record_line(record: Record, decode: InternalTopic | None = None) -> str:
-    """Return the JSON text of :func:`record_object`, which it builds four times as fast."""
+    """Return the JSON text of ``record_object(record, decode)``, on one line, and four times as
+    fast for a plain record.
+    """
     offset, timestamp, sequence, key, value, headers, control, crc_error, _ = record
     if control is not None or crc_error is not None or decode is not None:
         return _encode(record_object(record, decode))
@@ -209,7 +222,10 @@ def _quote_base64(data: bytes | None) -> str:
 
 
 def control_object(control: Control) -> dict[str, Any]:
-    """Return the type and value of a control record, with the error if it cannot be decoded."""
+    """Return a control record as a JSON object: type id and type if known, the coordinator epoch of
+    a transaction marker or else the value as ``data``, and the error if it cannot be decoded. What
+    is unknown is left out.
+    """
     out: dict[str, Any] = {}
     if control.type is not None:
         out |= {"typeId": control.type_id, "type": control.type}
@@ -224,7 +240,9 @@ def control_object(control: Control) -> dict[str, Any]:
 
 
 def error_object(error: CodecError) -> dict[str, Any]:
-    """Return the class, reason and place of an error."""
+    """Return the class and reason of an error, and where it occurred: path of the field, position,
+    stream position and schema, each left out if unknown.
+    """
     where = error.where
     out: dict[str, Any] = {"error": type(error).__name__, "message": error.reason}
     for name in ("path", "position", "stream_position", "schema"):
@@ -245,7 +263,10 @@ def encode_base64(data: bytes | None) -> str | None:
 
 
 def canonical_bytes(record: Record) -> bytes:
-    """Return the bytes of a record for digests: offset, timestamp, sequence, key, value, headers."""
+    """Return the bytes of a record for digests, big-endian: offset, timestamp, sequence, key,
+    value, number of headers, and name and value of each. A length precedes all keys, names and
+    values; it is -1 for None.
+    """
     offset, timestamp, sequence, key, value, headers, *_ = record
     parts = [_NUMBERS(offset, timestamp, sequence)]
     for data in (key, value):

@@ -38,8 +38,9 @@ _MAX_WIDTH = 1 << 30
 
 
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
-    """Print one row per record. Return exit code 1 if damage was found, else 0. Raise ValueError
-    for an unknown column or decoding format.
+    """Print one row per selected record in ``--format``, with damage between the rows of text or
+    else on stderr. Return 1 if damage was found or a file or directory cannot be read, else 0.
+    Raise ValueError for an unknown column or decoding format.
     """
     out = binary_stdout()
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)
@@ -129,7 +130,9 @@ def _empty_batch(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _min_widths(partitions: Sequence[Partition]) -> Mapping[str, int]:
-    """Return minimum column widths that fit most values, so that the first rows align with later ones."""
+    """Return minimum widths of the columns topic, partition, offset and timestamp that fit most
+    values, so that the first rows align with later ones.
+    """
     last = max((s.base_offset for p in partitions for s in p.segments), default=0)
     return {
         "topic": max((len(utf8(p.topic).encode()) for p in partitions), default=0),

@@ -60,7 +60,10 @@ class DumpRows:
         self.needed = tuple(dict.fromkeys((*self.names, *hidden)))
 
     def split_rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield the output rows of one batch of a scan of the columns ``needed``, split where the columns change."""
+        """Yield the output rows of one batch of a scan of the columns ``needed``. If ``sparse``,
+        split it where damaged rows begin or end, because only they have the damage columns; else
+        yield it whole.
+        """
         if not self.sparse:
             yield self.build_rows(batch)
             return
@@ -74,7 +77,10 @@ class DumpRows:
             yield self.build_rows(batch.slice(start, end - start))
 
     def build_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the output rows of a batch whose rows all get the same columns."""
+        """Return the output rows of a batch of a scan. Keys and values are decoded into text if
+        their format says so, and (unless ``text_columns`` is given) if a row is a control record.
+        If ``sparse`` and no row is damaged, the damage columns are left out.
+        """
         read = self.read
         controls = [False] * batch.num_rows
         if "is_control" in self.needed:
@@ -116,7 +122,9 @@ def _damage_mask(batch: pa.RecordBatch) -> Any:
 
 
 def null_missing_timestamps(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch with null instead of the timestamp -1, which means that a record has none."""
+    """Return the batch with null instead of the timestamp -1, which means that a record has none.
+    Return it unchanged if it has no column ``timestamp`` or no such value.
+    """
     at = batch.schema.get_field_index("timestamp")
     if at < 0:
         return batch

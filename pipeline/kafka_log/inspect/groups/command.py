@@ -41,7 +41,9 @@ _SHORT = {"committed_offset": "committed", "log_end_offset": "log_end"}
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, selection options, ``--format``, ``--group``, ``--as-of``, ``--states`` and
+    ``--policy`` to the parser of ``kafka-log groups``.
+    """
     helps = {
         "offsets": "committed offsets from A (included) to B (excluded); A: and :B are open",
         "time": f"commits made from time A (included) to B (excluded); each is {TIMES}",
@@ -68,7 +70,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 if a directory cannot be read or the log is damaged."""
+    """Print committed offsets (``--states``: groups). Return 1 if a directory cannot be read or
+    __consumer_offsets is damaged, else 0; after damage, only ``--policy salvage`` prints what is
+    readable. Raise NotFoundError if a group or topic of the options, or __consumer_offsets, does
+    not exist; DirectoryError if a path holds no log.
+    """
     damage: list[str] = []
 
     def table(log: LogDirectory, salvage: bool) -> pa.Table:
@@ -103,7 +109,10 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool) -> None:
-    """Raise NotFoundError for a group that does not exist at the end of the log, or a topic without commits and without a partition."""
+    """Raise NotFoundError for a group of ``--group`` that is not in ``found`` and does not exist at
+    the end of the log, and for a topic of ``--topic`` that is not in ``found`` and has neither
+    commits then nor a partition directory.
+    """
     from kafka_log.log_directory import LogDirectory
 
     everything = LogDirectory(options.paths)

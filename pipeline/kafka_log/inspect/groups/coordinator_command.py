@@ -24,7 +24,9 @@ EXAMPLES = """\
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add names, paths, ``--name``, ``--partitions`` and ``--format`` to the parser of ``kafka-log
+    coordinator``.
+    """
     command.add_argument("first_name", metavar="NAME", help="group or transactional id")
     command.add_argument(
         "paths",
@@ -50,7 +52,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 if the metadata log cannot be read."""
+    """Print the partition that coordinates each name. Return 1 if the metadata log cannot be read
+    (its error is printed), else 0. Raise NotFoundError if a name is not valid text, or a directory
+    exists whose partition number is not below the number of partitions.
+    """
     damage: list[str] = []
 
     def table(log: LogDirectory) -> pa.Table:

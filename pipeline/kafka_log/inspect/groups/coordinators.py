@@ -109,7 +109,10 @@ def _internal_topics(name: str) -> list[str]:
 
 
 def _live_names(partition: Partition) -> Iterator[str]:
-    """Yield the groups, transactional ids or share partitions with records in a partition that are not deleted. Damage is skipped."""
+    """Yield the names (groups, transactional ids or share partitions) in the keys of a partition of
+    an internal topic, of each key whose last record is not a tombstone. A name may come several
+    times. Damage and unreadable files are skipped.
+    """
     topic = internal_topic(partition.topic)
     assert topic is not None
     last: dict[bytes, bool] = {}

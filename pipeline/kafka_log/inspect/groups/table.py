@@ -126,9 +126,10 @@ def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
 
 
 def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """Return one row per committed offset, in the columns of :data:`COMMITS`, by group, topic and
-    partition. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; CodecError if
-    it is damaged, unless ``wanted.salvage``; OSError if a file cannot be read.
+    """Return one row per selected committed offset in force, in the columns of :data:`COMMITS`, by
+    group, topic and partition. ``lag`` is null if the partition is not there or the offset is
+    negative. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; CodecError if
+    it is damaged or a file of it cannot be read, unless ``wanted.salvage``.
     """
     rows = to_rows(newest_commits(offsets_partitions(partitions), wanted))
     ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows})
@@ -143,8 +144,9 @@ def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
 
 
 def newest_commits(found: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """Return the selected rows of the view ``offsets`` that are in force: the last one of each key,
-    unless it is a deletion. Raise CodecError for damage, unless ``wanted.salvage``.
+    """Return the rows of the view ``offsets`` that are in force: the last one of each group, topic
+    and partition, unless it is a deletion, if its committed offset and commit time are in the
+    selected ranges (end excluded). Raise CodecError for damage, unless ``wanted.salvage``.
     """
     columns = ("group", "topic", "partition", *_READ)
     newest = last_rows(found, "offsets", columns, KEYS, wanted)
@@ -167,8 +169,9 @@ def last_rows(
     wanted: Groups,
 ) -> pa.Table:
     """Return the last selected row of each key (``keys``) of a view, with ``record_offset`` and
-    ``record_partition``. Memory holds one row per key. Raise CodecError for damage, unless
-    ``wanted.salvage``.
+    ``record_partition``, in scan order. Rows after the time ``wanted.at`` do not count. Return an
+    empty table if no partition has segments. Memory: one row per key. Raise CodecError for damage,
+    unless ``wanted.salvage``.
     """
     names = [*columns, "record_offset", "record_partition"]
     parts: list[pa.Table] = []
@@ -194,7 +197,10 @@ def last_rows(
 def _scan(
     partition: Partition, view: str, names: list[str], wanted: Groups
 ) -> pa.RecordBatchReader:
-    """Scan the columns ``names`` of a view in one partition, up to the time ``wanted.at``."""
+    """Return a reader of the columns ``names`` of a view in one partition, of records with
+    timestamps up to ``wanted.at`` (included; None: all). At damage it raises CodecError, or with
+    ``wanted.salvage`` continues after it.
+    """
     return scan(
         [partition],
         names,
@@ -211,8 +217,9 @@ def _empty_table(view: str, names: list[str]) -> pa.Table:
 
 
 def _select_rows(batch: pa.RecordBatch, wanted: Groups, late: Any) -> pa.RecordBatch:
-    """Return the selected rows of a batch, without those whose record offset lies in one of the
-    ranges ``late`` (first, last; sorted; None for no ranges).
+    """Return the rows of a batch with selected group, topic and partition (as far as it has these
+    columns), without those whose record offset lies in one of the ranges ``late`` (first, last,
+    both included; sorted; None: no ranges).
     """
     for column, values in (
         ("group", wanted.names),
@@ -239,11 +246,9 @@ def _keep_last_rows(parts: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
 
 
 def _find_open_ranges(partition: Partition, at: int, salvage: bool) -> Any:
-    """Return the offset ranges (first, last) of batches whose transaction ended after ``at``,
-    sorted: it was still open then. Raise CodecError for damage; with ``salvage`` skip the rest of
-    the damaged segment.
-
-    ``at`` is in milliseconds.
+    """Return the offset ranges (first and last, both included) of batches whose transaction ended
+    after ``at`` (milliseconds since 1970), sorted: it was still open then. Raise CodecError for
+    damage or an unreadable file; with ``salvage`` skip the rest of that segment.
     """
     columns = ("last_offset", "base_offset", "producer_id", "is_control", "is_transactional", "max_timestamp")  # fmt: skip
     open_ranges: dict[int, list[tuple[int, int]]] = {}
@@ -263,8 +268,8 @@ def _find_open_ranges(partition: Partition, at: int, salvage: bool) -> Any:
 
 
 def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
-    """Return topic id and end offset of each replica of the topic-partitions ``places``; replicas
-    without an end are left out. Raise OSError if a file cannot be read.
+    """Return topic id (None if unknown) and end offset of each replica of the topic-partitions
+    ``places``; replicas whose end is unknown, also because a file cannot be read, are left out.
     """
     ends: dict[_Place, list[tuple[bytes | None, LogEnd]]] = {}
     for partition in partitions:
@@ -276,9 +281,9 @@ def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
 
 
 def _find_log_end(row: Mapping[str, Any], ends: Ends) -> int | None:
-    """Return the highest log end offset of the replicas of a commit's partition, None if there are none.
-
-    A topic that was deleted and created again has a new id: its log does not count for commits with the old id.
+    """Return the highest log end offset of the replicas of a commit's partition; None if there are
+    none. A replica with another topic id does not count, because the topic was deleted and created
+    again; an unknown id matches every id.
     """
     mine = None if row["topic_id"] in (None, bytes(16)) else row["topic_id"]
     found = ends.get((row["topic"], row["partition"]), ())
@@ -340,11 +345,10 @@ _Key = tuple[str, int]
 
 
 def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """Return one row per group that exists or has committed offsets, in the columns of
-    :data:`GROUPS`, by name. Raise NotFoundError if no partition of ``__consumer_offsets`` is there;
-    CodecError if it is damaged, unless ``wanted.salvage``.
-
-    ``lag`` is the sum over the partitions whose logs are there, null if there are none.
+    """Return one row per selected group that exists or has committed offsets, in the columns of
+    :data:`GROUPS`, by name. ``lag`` is the sum over the partitions whose logs are there, null if
+    none is. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; CodecError if
+    it is damaged or a file of it cannot be read, unless ``wanted.salvage``.
     """
     found = offsets_partitions(partitions)
     kinds = _read_group_types(found, wanted)
@@ -393,9 +397,10 @@ def _read_group_types(found: Sequence[Partition], wanted: Groups) -> dict[_Key, 
 def _count_members(
     found: Sequence[Partition], wanted: Groups, kinds: Mapping[_Key, Mapping[str, Any]]
 ) -> Counter[_Key]:
-    """Count the members of each group.
-
-    Members of a classic group come from its newest record (``kinds``), those of other groups are records that are not deleted.
+    """Return the number of members by group and partition of ``__consumer_offsets``, of groups in
+    ``kinds`` only. Members of a classic group come from its newest record, those of others are
+    member records of its type that are not deleted. Raise CodecError for damage, unless
+    ``wanted.salvage``.
     """
     columns = ("record_type", "group", "member_id", "is_deleted")
     keys = ("record_type", "group", "member_id", "record_partition")

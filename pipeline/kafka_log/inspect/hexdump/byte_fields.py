@@ -56,8 +56,9 @@ def read_streams(
     note: Note,
     first_element: int = 0,
 ) -> tuple[list[Stream], CodecError | None]:
-    """Return the bytes of one layout as a stream, a second stream if its last array is compressed, and the error that
-    ended the reading (None if all was read).
+    """Return the bytes of one layout as a stream, followed by a stream of the decompressed bytes if
+    its last array is compressed, and the CodecError that ended the reading (not raised; None if all
+    was read). Bytes that were not read are pieces without a field.
 
     Args:
         layout: Layout of the bytes; only its last field may be an array.
@@ -82,8 +83,9 @@ def read_streams(
 def read_elements(
     element: Codec, data: bytes, origin: int, first: int, path: str, note: Note
 ) -> tuple[Stream, CodecError | None]:
-    """Return consecutive elements as one stream, and the first error or tolerated problem (None if there is none).
-    An error ends the reading.
+    """Return consecutive elements as one stream, and the first CodecError or tolerated problem (not
+    raised; None if there is none). An error ends the reading; the bytes after it are a piece
+    without a field.
 
     ``first`` is the number of the first element, for paths such as ``entries[7].position``.
     """
@@ -111,7 +113,9 @@ def read_elements(
 
 
 def fill_gaps(pieces: Sequence[Piece], first: int, last: int, gap_value: str) -> tuple[Piece, ...]:
-    """Return the pieces from ``first`` to ``last``, with a piece of value ``gap_value`` for each range that no field has."""
+    """Return ``pieces``, which are sorted by start, with a piece of value ``gap_value`` and no path
+    for each range from ``first`` (included) to ``last`` (excluded) that none of them covers.
+    """
     out: list[Piece] = []
     at = first
     for piece in pieces:
@@ -152,7 +156,9 @@ class _LayoutReader:
         self.section: tuple[str, bytes] | None = None
 
     def read(self) -> CodecError | None:
-        """Read all fields into ``outer``, ``inner`` and ``section``. Return the error that ended the reading, or None."""
+        """Read the fields of the layout into ``outer``, ``inner`` and ``section``; absent fields
+        are None. Return the CodecError that ended the reading, None if all fields were read.
+        """
         try:
             for f in self.layout.fields:
                 if f.when is not None and not f.when(self.obj):
@@ -166,7 +172,9 @@ class _LayoutReader:
         return None
 
     def _read_field(self, f: Field) -> None:
-        """Read one field that is no array, and append its pieces to ``outer``."""
+        """Read one field that is no array, and append its pieces to ``outer``. Raise CodecError if
+        it cannot be read; then it has no piece.
+        """
         start = self.source.pos
         value = self.obj[f.name] = f.codec.read(self.source, self.obj)
         maker = _PieceMaker([], {}, self.data, self.note)
@@ -209,10 +217,10 @@ class _LayoutReader:
             raise error
 
     def _decompress(self, f: Field, codec: Array, start: int) -> bytes | None:
-        """Return the decompressed bytes of an array that begins at ``start``; None if it is empty
-        or not compressed. Raise CodecError if the bytes cannot be decompressed.
-
-        Sets ``section``.
+        """Return the decompressed bytes of an array that begins at ``start``, and set ``section``;
+        the compressed bytes become one piece of ``outer``. Return None if there are no bytes or the
+        codec is none. Raise CodecError if the bytes cannot be decompressed; their piece is appended
+        before.
         """
         compressed = codec.compressed
         assert compressed is not None
@@ -232,8 +240,9 @@ class _LayoutReader:
     def _read_elements(
         self, f: Field, codec: Array, at: int
     ) -> tuple[_ShownElements, int, int, CodecError | None]:
-        """Return the elements to show, the end of the last element read, the number of elements read, and the error that ended the
-        reading, or None.
+        """Return the elements to show (at most ``max_elements``, from ``first_element`` on), the
+        end of the last element read, the number of elements read, and the CodecError that ended the
+        reading (not raised; None if all were read).
         """
         kept, end, read = _ShownElements([], [], at, at), at, 0
         trace, begun = self.session.trace, self.session.begun
@@ -270,7 +279,9 @@ class _ShownElements:
 
 
 class _PieceMaker:
-    """Maker of pieces for values that were read with a trace of the ranges of their fields."""
+    """Splits values that were read from bytes into Piece objects, by a trace of the byte ranges of
+    their fields: a range, the path of its field, and the value as text.
+    """
 
     def __init__(
         self,
@@ -287,7 +298,10 @@ class _PieceMaker:
         self.outer_values = outer_values
 
     def layout_pieces(self, codec: Any, value: Any, path: str) -> Iterator[Piece]:
-        """Yield the pieces of one layout in the order of its bytes. Fields that were not read have none."""
+        """Yield the pieces of the fields of one layout, in order; of a choice, those of the case
+        that ``value`` selects. Fields that were not read have none; an unknown case has none at
+        all.
+        """
         if hasattr(codec, "cases"):
             codec = codec.case_of(value.get(codec.by))
         for f in () if codec is None else codec.fields:
@@ -299,7 +313,10 @@ class _PieceMaker:
     def field_pieces(
         self, f: Field, value: Any, obj: Any, path: str, start: int, end: int
     ) -> Iterator[Piece]:
-        """Yield the pieces of one field: its length or count prefix, then its value or its elements."""
+        """Yield the pieces of one field: its length or count prefix, if it has one, then its value,
+        or the fields of each element of an array. A null value has a piece for its prefix only, and
+        none if it has no bytes.
+        """
         codec = f.codec
         if isinstance(codec, Bytes) and isinstance(codec.length, Codec):
             after = _read_number(codec.length, self.data, start)[1]
@@ -335,7 +352,10 @@ TIME_BYTES = 8
 
 
 def format_field(field: Field, value: Any) -> str:
-    """Return the value of a scalar field as text: checksums in hexadecimal, set bits by name, times also as dates."""
+    """Return the value of a scalar field as text: checksums in hexadecimal, set bits by name, times
+    in milliseconds also as dates, and ``(none)`` after the number that means "no value". All others
+    are as :func:`format_value` returns them.
+    """
     if field.checksum is not None and isinstance(value, int):
         return f"0x{value:08x}"
     if isinstance(field.codec, Bits):
@@ -348,7 +368,9 @@ def format_field(field: Field, value: Any) -> str:
 
 
 def type_name(codec: Any) -> str:
-    """Return the name of the type that a codec reads: ``int64``, ``varint``, ``bytes``, ``uuid``, ..."""
+    """Return the name of the type that a codec reads, such as ``int64``, ``varint`` or ``uuid``:
+    its label, else that of its base type, else the name of its class in lower case.
+    """
     label = getattr(codec, "label", None)
     if isinstance(label, str):
         return label
@@ -357,7 +379,10 @@ def type_name(codec: Any) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Return a value as text: strings in quotes and shortened, enums with their label, ``N bytes`` for unprintable bytes."""
+    """Return a value as text: None as ``null``, strings and printable UTF-8 bytes in quotes and cut
+    at MAX_TEXT characters, other bytes as ``N bytes``, enums as number and label, all else by
+    ``str``.
+    """
     if value is None:
         return "null"
     if isinstance(value, bytes):
@@ -376,7 +401,9 @@ def format_value(value: Any) -> str:
 
 
 def _format_bits(bits: Bits, value: Any) -> str:
-    """Return the names of set flags and the values of other bit fields; ``0`` if all are unset."""
+    """Return the names of set flags, the values of other bit fields that are not 0, and all enum
+    fields with their label, lowest bit first, separated by commas; ``0`` if that is nothing.
+    """
     parts = []
     for bit in sorted(bits.bits, key=lambda bit: bit.low):
         part = value[bit.name]

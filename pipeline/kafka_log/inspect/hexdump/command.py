@@ -26,7 +26,9 @@ EXAMPLES = """\
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add FILE, ``--byte`` or ``--offset``, ``--batches``, ``--records``, ``--as`` and ``--format``
+    to the parser of ``kafka-log hexdump``.
+    """
     command.add_argument(
         "path",
         metavar="FILE",
@@ -69,7 +71,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Print the bytes of a file with their fields. Return the exit code: 1 if a part is damaged."""
+    """Print the bytes of a file with their fields. Return 1 if a printed part is damaged, else 0.
+    Raise NoSuchPlace (a NotFoundError) if the file does not exist, is of an unknown kind, or has no
+    such byte or offset; OSError if it cannot be read.
+    """
     if options.format != "text":
         return _print_table(options)
     from kafka_log.inspect.hexdump.text import format_part
@@ -85,7 +90,9 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _print_table(options: argparse.Namespace) -> int:
-    """Write the pieces as a table to stdout, and notes and damage to stderr. Return the exit code."""
+    """Write the pieces as a table in ``--format`` to stdout, and notes and damage to stderr. Return
+    1 if a part is damaged, else 0. Raise what :func:`_read_parts` raises.
+    """
     from kafka_log.inspect.hexdump.table import hexdump_table
     from kafka_log.text.output import write_table
 
@@ -102,7 +109,7 @@ def _print_table(options: argparse.Namespace) -> int:
 def _find_segment(directory: Path, offset: int | None) -> Path:
     """Return the segment of a partition directory whose name has the largest base offset not above
     ``offset``. Raise NoSuchPlace if ``offset`` is None, the directory has not exactly one
-    partition, or every segment begins later.
+    partition, or every segment begins later; DirectoryError if it holds no log.
     """
     from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace
     from kafka_log.logs.discovery import discover

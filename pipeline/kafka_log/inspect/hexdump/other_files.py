@@ -82,7 +82,11 @@ def hexdump_file(path: Path, kind: str, at: int | None, max_entries: int, limits
 
 
 def _dump_index(path: Path, name: str, entry: Any, at: int, max_entries: int) -> Part:
-    """Return the entries of an index from the one with byte ``at`` on. Raise NoSuchPlace if the file has no such byte."""
+    """Return the entries of an index, at most ``max_entries``, from the one that contains byte
+    ``at`` on; the number of later ones is a piece. An entry that cannot be read and an incomplete
+    one at the end are damage. Raise NoSuchPlace if the file has no such byte, OSError if it cannot
+    be read.
+    """
     codec = next(iter(entry.cases.values())) if hasattr(entry, "cases") else entry
     step = codec.size
     with open_regular(path, -1) as file:
@@ -125,7 +129,10 @@ def _omitted_piece(start: int, end: int, origin: int, path: str, value: str) -> 
 
 
 def _dump_snapshot(path: Path, data: bytes, max_entries: int, limits: Limits) -> Part:
-    """Return the fields of a producer snapshot, with what its parser reports."""
+    """Return the fields of a producer snapshot, with at most ``max_entries`` of its entries. What
+    its lenient parser tolerates are notes; errors and wrong checksums are damage, and are not
+    raised.
+    """
     layout = next(iter(kafka_codecs.PRODUCER_SNAPSHOT.cases.values()))
     found, error = read_streams(layout, data, 0, limits, max_entries, lambda *_: None)
     notes, damage = _find_problems(kafka_codecs.PRODUCER_SNAPSHOT, path, data, limits)
@@ -135,7 +142,9 @@ def _dump_snapshot(path: Path, data: bytes, max_entries: int, limits: Limits) ->
 
 
 def _dump_text(path: Path, text: Any, data: bytes, limits: Limits) -> Part:
-    """Return the fields of a checkpoint or properties file, with what its parser reports."""
+    """Return the fields of a checkpoint or properties file. What its lenient parser tolerates are
+    notes; errors and wrong checksums are damage, and are not raised.
+    """
     trace: list[tuple[str, int, int, bool]] = []
     notes, damage = _find_problems(text, path, data, limits, trace)
     pieces = [
@@ -149,7 +158,10 @@ def _dump_text(path: Path, text: Any, data: bytes, limits: Limits) -> Part:
 def _find_problems(
     codec: Any, path: Path, data: bytes, limits: Limits, trace: Any = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what a lenient parser tolerates (notes), and what Kafka rejects: errors and wrong checksums (damage)."""
+    """Return two tuples of messages: what a lenient parser tolerates (notes), and what Kafka
+    rejects (damage): wrong checksums and the CodecError that ended the parsing, which is not
+    raised. ``trace`` receives the byte range of each field.
+    """
     findings: list[Any] = []
     damage: list[str] = []
     try:

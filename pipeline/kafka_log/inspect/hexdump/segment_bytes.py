@@ -104,8 +104,9 @@ def hexdump_batches(
 
 
 def _find_entries(read: Any, size: int, file: str) -> Iterator[EntryRange]:
-    """Yield the byte range of each entry of a file, found by its length. Damage is yielded as a
-    range with its error, up to the next complete entry.
+    """Yield the byte range of each entry of a file, found by its length; checksums are not
+    verified. Damage is yielded as a range with its error, up to the next complete entry or the end
+    of the file.
     """
     position, last = 0, None
     columns = HeaderColumns(("last_offset",), file)
@@ -139,7 +140,9 @@ def _truncation_error(position: int, size: int, file: str, wanted: int | None = 
 
 
 def _skip_to_byte(places: Iterator[EntryRange], at: int) -> Iterator[EntryRange]:
-    """Yield the entries of ``places`` from the one that contains byte ``at`` on."""
+    """Yield the entries of ``places`` from the one that contains byte ``at`` on; nothing if all end
+    before it.
+    """
     for place in places:
         if place.end > at:
             yield place
@@ -149,7 +152,10 @@ def _skip_to_byte(places: Iterator[EntryRange], at: int) -> Iterator[EntryRange]
 def _skip_to_offset(
     read: Any, places: Iterator[EntryRange], offset: int, file: str
 ) -> Iterator[EntryRange]:
-    """Yield the entries from the batch with ``offset`` on. Raise NoSuchPlace if no batch spans it."""
+    """Yield the entries from the batch that spans ``offset`` on; damaged ranges before it are
+    skipped. Raise NoSuchPlace if no batch spans it: the next one begins later, or the file ends
+    before.
+    """
     columns = HeaderColumns(("base_offset", "last_offset"), file)
     around = ""
     for place in places:
@@ -179,8 +185,9 @@ def _skip_to_offset(
 def _dump_entry(
     path: Path, read: Any, place: EntryRange, records: int, limits: Limits, offset: int | None
 ) -> Part:
-    """Return one batch with its fields, and damage if it cannot be decoded; a damaged range if the
-    place has an error or the file became shorter.
+    """Return one batch with its fields; tolerated problems, and that it has no record with
+    ``offset``, are notes; wrong checksums and undecodable records are damage. Return a damaged
+    range if ``place`` has an error or the file became shorter.
     """
     size = place.end - place.start
     if place.error is not None:
@@ -237,7 +244,10 @@ def _summarize_offsets(batch: Batch) -> str:
 
 
 def _dump_damage(read: Any, place: EntryRange, records: int, limits: Limits) -> Part:
-    """Return bytes that are no batch with the header fields that they would have; a truncated batch also with its records."""
+    """Return a range of bytes that is no batch, with the header fields that it would have; a
+    truncated batch also with its records. The error of ``place`` is its damage. At most
+    MAX_DAMAGED_BYTES are read.
+    """
     size = place.end - place.start
     heading = f"no batch at byte {place.start}, {size} bytes"
     data = read(place.start, min(size, MAX_DAMAGED_BYTES))
@@ -254,7 +264,10 @@ def _dump_damage(read: Any, place: EntryRange, records: int, limits: Limits) -> 
 
 
 def _delta_note(layout: Layout) -> Note:
-    """Return the note that adds the absolute offset or time to the delta fields of records."""
+    """Return a function that returns the absolute offset (``offset N``) or time as text for the
+    fields ``offset_delta`` and ``timestamp_delta`` of records; None for other fields, and if the
+    batch header was not read.
+    """
 
     def note(name: str, values: Any, entry: Any) -> str | None:
         """Return ``offset N`` or a time for a delta field of a record; None for other fields."""

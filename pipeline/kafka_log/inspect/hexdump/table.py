@@ -53,7 +53,9 @@ def hexdump_table(parts: Iterable[Part]) -> pa.Table:
 
 
 def _piece_rows(part: Part, stream: Stream) -> Iterator[dict[str, Any]]:
-    """Yield one row for each piece of a stream."""
+    """Yield one row for each piece of a stream, in the columns of :data:`FIELDS`. ``bytes`` is
+    hexadecimal, None for an omitted piece; ``field`` is None for bytes without a field.
+    """
     for piece in stream.pieces:
         data = None if piece.omitted else stream.data[piece.start : piece.end].hex()
         yield {

@@ -45,7 +45,9 @@ def _fold_lines(text: str, width: int) -> list[str]:
 
 
 def _format_stream(stream: Stream, width: int | None) -> Iterator[str]:
-    """Yield the lines of all pieces in columns of equal widths: position, bytes, path and value."""
+    """Yield the lines of all pieces in columns of equal widths: position, bytes, path and value. A
+    line has 8 bytes, or 4 if ``width`` is below 80; None does not wrap.
+    """
     per_line = 8 if width is None or width >= _NARROW_WIDTH else 4
     last = max((piece.end for piece in stream.pieces), default=0)
     digits = max(4, len(str(stream.origin + last)))
@@ -62,7 +64,10 @@ def _format_stream(stream: Stream, width: int | None) -> Iterator[str]:
 def _format_piece(
     stream: Stream, piece: Piece, per_line: int, digits: int, paths: int, room: int | None
 ) -> Iterator[str]:
-    """Yield the lines of one piece: its bytes on the left, its path and its value on the right."""
+    """Yield the lines of one piece: its bytes on the left, its path and its value on the right.
+    After MAX_SHOWN_BYTES a line gives the number of the other bytes; an omitted piece has ``..``
+    and the number of its bytes instead.
+    """
     size = piece.end - piece.start
     end = piece.start if piece.omitted else min(piece.end, piece.start + MAX_SHOWN_BYTES)
     value = f"{piece.value}, {size} bytes" if piece.omitted else piece.value

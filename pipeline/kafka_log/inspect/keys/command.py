@@ -25,7 +25,9 @@ EXAMPLES = """\
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, options that select records, and ``--format`` to the parser of ``kafka-log keys``;
+    ``--key`` lists records instead of counting.
+    """
     lists = {
         "key": f"list the records with this key: {BYTES}; null: for records without a key; may be repeated to select several keys"
     }
@@ -33,8 +35,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Print the number of keys per partition, or the records of the given keys. Return the exit
-    code: 1 if a log is damaged.
+    """Print the number of keys per partition, or with ``--key`` the records of these keys. Return 1
+    if a log is damaged or a file or directory cannot be read (the errors are printed), else 0.
+    Raise NotFoundError if a topic or partition does not exist, DirectoryError if a path holds no
+    log.
     """
     problems: list[str] = []
     # LogDirectory applies the removed states (include) and replicas itself.

@@ -125,9 +125,8 @@ class NewestSizes:
         self._count = 0
 
     def add(self, keys: Any, sizes: Any) -> None:
-        """Add records that are newer than all before, oldest first.
-
-        ``keys`` is an Arrow array without nulls; ``sizes`` has the bytes of key and value of each record, -1 for a tombstone.
+        """Add records that are newer than all before, oldest first. ``keys`` is an Arrow array
+        without nulls; ``sizes`` has the bytes of key and value of each record, -1 for a tombstone.
         """
         codes, digests = hashes_of(keys)
         last = np.empty(len(digests), np.int64)
@@ -163,7 +162,9 @@ class _Sizes:
 
     @staticmethod
     def newest(parts: Sequence[_Sizes]) -> _Sizes:
-        """Concatenate ``parts``, sort them by hash, and keep the last size of each key."""
+        """Return ``parts`` as one, sorted by hash, with one size for each key: that of the last
+        part, and in it the last one.
+        """
         high = np.concatenate([part.high for part in parts])
         low = np.concatenate([part.low for part in parts])
         order = np.lexsort((low, high))  # stable: records of a key stay in order
@@ -180,7 +181,8 @@ def key_table(
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Return one row of key counts per partition, in the columns of :data:`KEYS`, for the selected
-    records. Raise OSError if a file cannot be read.
+    records. Records in damaged bytes and unreadable files are not counted; ``problem`` describes
+    the first damage, or why a file or the directory cannot be read, else it is null.
 
     Records in damaged bytes are not counted. The column ``problem`` describes the first damage, or why a directory cannot be read.
     """
@@ -192,8 +194,9 @@ def key_table(
 
 
 def _count_keys(partition: Partition, selection: Selection) -> dict[str, Any]:
-    """Return the row of key counts of one partition. After damage, count again from the start
-    without the damaged records. Raise OSError if a file cannot be read.
+    """Return the row of key counts of one partition, for the selected records. After damage or at
+    an unreadable file, count again from the start without these records, and describe the problem
+    in ``problem``.
     """
     problems: list[str] = []
     newest, counts = NewestSizes(), dict.fromkeys(("records", "no_key", "tombstones", "bytes"), 0)
@@ -238,8 +241,8 @@ def records_of_keys(
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Return one row per record with a key of the selection, in the columns of
-    :data:`RECORDS_OF_KEY`. Raise CodecError for damage, if ``note`` is None; OSError if a file
-    cannot be read.
+    :data:`RECORDS_OF_KEY`. Raise CodecError for damage or an unreadable file if ``note`` is None;
+    else call ``note`` and return the readable records.
 
     Args:
         partitions: The partitions to read.
@@ -256,7 +259,8 @@ def records_of_keys(
 
 def _list_records(partition: Partition, selection: Selection, note: Note | None) -> pa.Table:
     """Return a table of the records of one partition that have a selected key; the newest one of
-    each key is ``latest``. Raise CodecError for damage if ``note`` is None.
+    each key is ``latest``. Raise CodecError for damage or an unreadable file if ``note`` is None;
+    else call ``note`` and return the readable records.
     """
     rows: list[dict[str, Any]] = []
     columns = ["offset", "timestamp", "key", "value", "segment"]
@@ -292,12 +296,9 @@ def _list_records(partition: Partition, selection: Selection, note: Note | None)
 def _scan_again_on_damage(
     partition: Partition, columns: list[str], selection: Selection, note: Note | None
 ) -> Iterator[pa.RecordBatch | None]:
-    """Yield the selected data records of a partition. At damage call ``note``, yield None, and
-    yield all undamaged records again from the first one; raise CodecError instead if ``note`` is
-    None.
-
-    At damage, call ``note``, yield None, and then yield all records again from the first one,
-    without the damaged ones: the caller has to forget what came before.
+    """Yield the selected records of a partition, none if it has no segment. At damage or an
+    unreadable file call ``note``, yield None, and yield all readable records again from the first
+    one: the caller has to forget what came before. If ``note`` is None, raise CodecError instead.
     """
     if not partition.segments and partition.error is None:
         return

@@ -46,7 +46,10 @@ class Answer:
             raise self.reason
 
     def describe_gaps(self) -> list[str]:
-        """Return a line for each snapshot or range of records that was left out; [] if the answer is complete."""
+        """Return a line for each snapshot that was skipped, and one line if the answer ends before
+        the requested offset or (salvage) lacks unreadable records; ``[]`` if the answer is
+        complete.
+        """
         lines = []
         for path, why in self.log.passed:
             snapshot = self.log.snapshot
@@ -63,11 +66,9 @@ class Answer:
 
 
 def metadata_replicas(partitions: Sequence[Partition], on_damage: OnDamage | None) -> list[Partition]:  # fmt: skip
-    """Return the replicas of the metadata log, highest end offset first. Raise NotFoundError if
-    ``partitions`` has no replica; UnreadableError if no replica can be read, or one cannot and
-    ``on_damage`` is None.
-
-    ``on_damage`` is called with the error of each replica that cannot be read.
+    """Return the readable replicas of the metadata log, highest end offset first, and report the
+    error of each unreadable one to ``on_damage``. Raise NotFoundError if ``partitions`` has no
+    replica; UnreadableError if none can be read, or one cannot and ``on_damage`` is None.
     """
     found = [partition for partition in partitions if partition.topic == CLUSTER_METADATA]
     if not found:
@@ -91,10 +92,10 @@ def answer_metadata(
     *,
     salvage: bool,
 ) -> Answer:
-    """Return the state as of an offset, from the replica that can be read furthest. Raise
+    """Return the state as of an offset, from the replica that can be read furthest. At unreadable
+    records it ends before them, with the error as ``reason``, or with ``salvage`` skips them. Raise
     NotFoundError if ``as_of`` is below -1 or beyond the end of the log; CodecError or
-    DirectoryError if no replica has an answer (see
-    :func:`~kafka_log.inspect.metadata.metadata_log.plan_metadata_log`).
+    DirectoryError if no replica has an answer and ``salvage`` is False.
 
     Args:
         replicas: Replicas of the metadata log, not empty.
@@ -130,8 +131,9 @@ def answer_metadata(
 def _answer_from(
     replica: Partition, views: Sequence[str], rows: Rows, wanted: int, asked: int | None
 ) -> Answer:
-    """Return the answer of one replica; at an unreadable record or snapshot, leave it out and try
-    again. Raise CodecError or DirectoryError if the replica has no readable state.
+    """Return the answer of one replica; at an unreadable record or snapshot, plan again without it,
+    so that the answer may end at an earlier offset and have a ``reason``. Raise CodecError or
+    DirectoryError if the replica has no readable state.
     """
     unread = Unread()
     while True:
@@ -156,7 +158,9 @@ def _answer_with_salvage(
     found: Answer | None,
     error: Reason | None,
 ) -> Answer:
-    """Return the answer of a replica from all its readable records, with the reason of ``found`` or ``error``."""
+    """Return the answer of a replica as of ``wanted`` from all its readable records; unreadable
+    ones are skipped. Its reason is that of ``found``, or ``error`` if ``found`` is None.
+    """
     log = plan_salvage(replica, wanted, None if found is None else found.log)
     reason = error if found is None else found.reason
     return Answer(list(rows(log.events(views))), wanted, asked, reason, log)

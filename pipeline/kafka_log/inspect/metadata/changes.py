@@ -40,9 +40,10 @@ def change_table(
     show_secrets: bool = False,
 ) -> pa.Table:
     """Return one row for each object of a kind that was added, removed or changed between two
-    offsets. Raise ValueError if ``what`` is not a known kind; NotFoundError if there is no metadata
-    log; CodecError or DirectoryError for damage if ``on_damage`` is None, and if no two states are
-    readable.
+    offsets. If the state at one is unreadable, that before it is compared and reported. Raise
+    ValueError if ``what`` is not a known kind; NotFoundError without a metadata log or such an
+    offset; CodecError or DirectoryError for damage if ``on_damage`` is None and ``salvage`` False,
+    and if no two states are readable.
 
     The columns are :data:`DIFFERENCES` with the kind's key. If the state at an offset cannot be read, the last readable offset before
     it takes its place, and ``on_damage`` is called.
@@ -90,9 +91,8 @@ def change_table(
 
 
 def list_changed_columns(changes: pa.Table) -> pa.Table:
-    """Return a table of changes for text output: one row per changed column, and one per added or removed object.
-
-    Added and removed objects have values only if they have a single column.
+    """Return a table of changes for text output: one row per changed column, and one per added or
+    removed object, whose values are shown only if it has a single column.
     """
     rows = []
     for row in changes.to_pylist():
@@ -112,7 +112,9 @@ def list_changed_columns(changes: pa.Table) -> pa.Table:
 
 
 def _value_text(row: Row, name: str | None) -> str | None:
-    """Return the value of a column as text (JSON unless it is a string); None without a column or row."""
+    """Return the value of the column ``name`` as text: a string as it is, else JSON. Return None if
+    ``name`` is None or the row is empty.
+    """
     if name is None or not row:
         return None
     value = row[name]
@@ -120,7 +122,9 @@ def _value_text(row: Row, name: str | None) -> str | None:
 
 
 def _index_rows(kind: Kind, table: pa.Table) -> dict[str, tuple[Row, Row]]:
-    """Return the key columns and the JSON values of each row, by the key as JSON."""
+    """Return for each row, by its key as JSON text, the key columns as Python values and all
+    columns as JSON values.
+    """
     out = {}
     keys = table.select(list(kind.key)).to_pylist() if kind.key else [{}] * table.num_rows
     for identity, line in zip(keys, format_rows_as_json(table), strict=True):
@@ -132,7 +136,10 @@ def _index_rows(kind: Kind, table: pa.Table) -> dict[str, tuple[Row, Row]]:
 def _difference(
     kind: Kind, before: Row | None, after: Row | None, show_secrets: bool
 ) -> Row | None:
-    """Return the columns of :data:`DIFFERENCES` for an object; None if both rows are equal. A missing object is None."""
+    """Return the columns of :data:`DIFFERENCES` for an object: whether it was added (``before`` is
+    None), removed (``after`` is None) or changed, and the differing columns with their values as
+    JSON, secrets redacted unless ``show_secrets``. Return None if both rows are equal.
+    """
     if before == after:
         return None
     names = [

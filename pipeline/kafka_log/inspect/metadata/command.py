@@ -43,7 +43,9 @@ _IN_TEXT: Mapping[str, tuple[str, ...]] = {
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, ``--topic``, ``--partition``, ``--format``, ``--what``, ``--as-of`` or
+    ``--changes``, ``--policy`` and ``--show-secrets`` to the parser of ``kafka-log metadata``.
+    """
     output = add_table_arguments(command, CHOICE)
     command.add_argument(
         "--what",
@@ -72,7 +74,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 if records or snapshots were left out."""
+    """Print the state of a kind of metadata, or its changes. Return 1 if records, snapshots or
+    replicas were left out (the reasons are printed), 2 if a filter does not apply to the kind, else
+    0. Raise NotFoundError if there is no metadata log, or no such topic or offset; CodecError or
+    DirectoryError if no state is readable.
+    """
     if (reason := _find_useless_filter(options)) is not None:
         print_message(reason)
         return COULD_NOT_RUN
@@ -120,7 +126,9 @@ def _find_useless_filter(options: argparse.Namespace) -> str | None:
 
 
 def _refuse_unknown(options: argparse.Namespace, found: set[str]) -> None:
-    """Raise NotFoundError for a topic of ``--topic`` that does not exist as of the offset."""
+    """Raise NotFoundError for a topic of ``--topic`` that is not in ``found`` and does not exist as
+    of the offset; a topic that other filters dropped from ``found`` is no error.
+    """
     if missing := set(options.topic) - found:
         from kafka_log.log_directory import LogDirectory
 

@@ -28,7 +28,10 @@ class Topics:
 
 
 def build_topics(events: Iterable[Event]) -> Topics:
-    """Return topics and partitions after all events of the views ``topics``, ``partitions`` and ``metadata_events``."""
+    """Return the topics and partitions that exist after all events of the views ``topics``,
+    ``partitions`` and ``metadata_events``, which are applied in order. A deleted topic is gone with
+    its partitions.
+    """
     state = Topics()
     for view, row in events:
         if view == "topics":
@@ -41,7 +44,9 @@ def build_topics(events: Iterable[Event]) -> Topics:
 
 
 def _apply_topic(state: Topics, row: Row) -> None:
-    """Add a topic, or remove it with its partitions."""
+    """Add the topic of a row to ``state``. If the row is a deletion, remove it with its partitions
+    instead, or do nothing if it is unknown.
+    """
     if row["is_deleted"]:
         state.names.pop(row["topic_id"], None)
         state.partitions.pop(row["topic_id"], None)
@@ -50,7 +55,9 @@ def _apply_topic(state: Topics, row: Row) -> None:
 
 
 def _apply_partition(state: Topics, row: Row) -> None:
-    """Add or change a partition; a change of an unknown partition is ignored."""
+    """Set a partition in ``state`` to a row, with ``[]`` for lists that are null. If the row is a
+    change, apply it to the known partition, or do nothing if it is unknown.
+    """
     of_topic = state.partitions.setdefault(row["topic_id"], {})
     number = row["partition"]
     if not row["is_change"]:
@@ -61,7 +68,9 @@ def _apply_partition(state: Topics, row: Row) -> None:
 
 
 def apply_change(before: Row, change: Row) -> Row:
-    """Return a partition after a change: columns that are null in the change stay, and a leader in it starts a new leader epoch."""
+    """Return a partition after a change, as a new row: columns that are null in the change stay,
+    the partition epoch rises by 1, and a leader in the change starts a new leader epoch.
+    """
     given = {n: change[n] for n in (*_COPIED, *_ELR) if change.get(n) is not None}
     if change.get("leader") is not None:
         given |= {"leader": change["leader"], "leader_epoch": _increment(before["leader_epoch"])}
@@ -74,7 +83,9 @@ def _increment(number: int) -> int:
 
 
 def _clear_elr(state: Topics, name: str) -> None:
-    """Clear the eligible leader replicas of the topic ``name``, or of all topics if ``name`` is empty."""
+    """Clear both lists of eligible leader replicas of the topic ``name``, or of all topics if
+    ``name`` is ``""``. The partition epoch rises by 1 where a list was not empty.
+    """
     no_replicas: Row = {n: [] for n in _ELR}
     for topic_id, called in state.names.items():
         if name in ("", called):
@@ -85,7 +96,10 @@ def _clear_elr(state: Topics, name: str) -> None:
 
 
 def build_brokers(events: Iterable[Event]) -> Things:
-    """Return the registered brokers by id. Ignore changes for brokers that are not registered with the same epoch."""
+    """Return the registered brokers by id. A registration replaces an earlier one, a deletion
+    removes it, and a change of fencing or controlled shutdown counts only for a broker that is
+    registered with the same epoch.
+    """
     out: Things = {}
     for _, row in events:
         broker = row["broker_id"]
@@ -136,7 +150,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 
 def last_rows_by_key(view: str, events: Iterable[Event]) -> Things:
-    """Return the last row of each key of a view in :data:`KEYS`, without deleted keys and features at level 0."""
+    """Return the last row of each key of a view in :data:`KEYS`, by the key as a tuple, without
+    deleted keys and features at level 0.
+    """
     out: Things = {}
     for _, row in events:
         key = tuple(

@@ -72,11 +72,10 @@ class MetadataLog:
     salvage: bool = False
 
     def events(self, views: Sequence[str]) -> Iterator[Event]:
-        """Yield the rows of some views in the order of the log, rows of the snapshot first. Raise
-        CodecError for damage and for unknown record types; with ``salvage`` these are skipped;
-        OSError if a file cannot be read.
-
-        Records in an aborted or open transaction of the metadata log are left out.
+        """Yield the rows of some views in the order of the log, rows of the snapshot first, without
+        records in aborted or open transactions of the metadata log. Raise CodecError for damage,
+        unreadable bytes and unknown record types; with ``salvage`` these are skipped. Raise
+        FileNotFoundError if a file is gone.
         """
         wanted, salvage = (self.start, self.as_of + 1), self.salvage
         whole = [] if self.snapshot is None else [_snapshot_part(self.snapshot, self.partition)]
@@ -95,7 +94,7 @@ class MetadataLog:
 def find_last_offset(partition: Partition) -> int:
     """Return the last offset of a replica's segments and snapshots; ``MAX_OFFSET - 1`` if damage
     hides the end of the log. Raise DirectoryError if the directory has neither a segment nor a
-    snapshot; OSError if it cannot be read.
+    snapshot; OSError if it cannot be listed.
     """
     segments = _segments(partition)
     end = read_log_end(segments)
@@ -108,12 +107,13 @@ def find_last_offset(partition: Partition) -> int:
 
 
 def plan_metadata_log(partition: Partition, as_of: int, unread: Unread) -> MetadataLog:
-    """Choose the snapshot and the records of a replica from which the state as of an offset can be
-    built. Raise DirectoryError if the records before the first readable one are missing; CodecError
-    if they are damaged; OSError if a file cannot be read.
+    """Return the plan for the state as of an offset: the newest undamaged snapshot and the records
+    after it, up to ``as_of`` or, with a ``reason``, to the first one that is missing or unreadable.
+    Raise DirectoryError or CodecError if not even the first record is readable and no snapshot is;
+    OSError if the directory cannot be listed or a file is gone.
 
-    This is the newest undamaged snapshot with the records after it. If some of these records are missing or unreadable, it is the
-    snapshot from which the readable records reach furthest. ``unread`` has what earlier attempts could not read.
+    If some of the records after the newest undamaged snapshot are missing or unreadable, the plan has the snapshot from which
+    the readable records reach furthest. ``unread`` has what earlier attempts could not read.
     """
     segments = _segments(partition)
     end = read_log_end(segments)
@@ -139,10 +139,9 @@ def plan_metadata_log(partition: Partition, as_of: int, unread: Unread) -> Metad
 
 
 def plan_salvage(partition: Partition, as_of: int, found: MetadataLog | None) -> MetadataLog:
-    """Return the newest snapshot with all segments after it, to be read with unreadable records
-    skipped. Raise OSError if the directory cannot be listed.
-
-    The snapshot is that of ``found`` if its readable records reach the newest snapshot, and else the newest one.
+    """Return the plan that reads a snapshot and all segments after it and skips unreadable records.
+    The snapshot is that of ``found``, or the newest one if ``found`` is None or ends before it.
+    Raise OSError if the directory cannot be listed.
     """
     segments = _segments(partition)
     there = [s for s in _snapshots(partition, None) if s.end_offset <= as_of + 1]
@@ -177,10 +176,10 @@ def exclude_unreadable(log: MetadataLog, error: CodecError, unread: Unread) -> U
 
 
 def find_earliest_offset(partition: Partition) -> int:
-    """Return the earliest offset whose state is known. Raise OSError if a file cannot be read.
-
-    This is -1 (before the first record) if the log begins at offset 0, and else the last offset
-    of the oldest undamaged snapshot.
+    """Return the earliest offset whose state is known: -1 (before the first record) if the log
+    begins at offset 0, else the last offset of the oldest undamaged snapshot from which the log
+    continues (-1 if there is none). Raise OSError if the directory cannot be listed or a snapshot
+    is gone.
     """
     bases = [s.base_offset for s in _segments(partition)]
     if bases and min(bases) == 0:
@@ -195,7 +194,9 @@ def _segments(partition: Partition) -> tuple[Segment, ...]:
 
 
 def _snapshot_error(snapshot: MetadataSnapshot, unread: Unread) -> Reason | None:
-    """Return why a snapshot cannot be used; None if it is undamaged."""
+    """Return why a snapshot cannot be used: the error in ``unread``, or its damage. Return None if
+    it is undamaged.
+    """
     return next(
         (why for path, why in unread.snapshots if path == snapshot.path),
         find_snapshot_damage(snapshot),
@@ -203,9 +204,9 @@ def _snapshot_error(snapshot: MetadataSnapshot, unread: Unread) -> Reason | None
 
 
 def _snapshots(partition: Partition, end: int | None) -> list[MetadataSnapshot]:
-    """Return the snapshots of a partition directory, newest first.
-
-    If a snapshot was given as the path, return it alone. If a segment was given, return the snapshots up to ``end``, its end offset.
+    """Return the snapshots of a partition directory, newest first. If a snapshot was given as the
+    path, return it alone; if single segments were given, return the snapshots up to ``end``, their
+    end offset (included). Raise OSError if the directory cannot be listed.
     """
     given = [s for s in (parse_snapshot_path(segment.path) for segment in partition.segments) if s]
     if given:
@@ -231,7 +232,10 @@ def _plan_from_snapshot(
     unread: Unread,
     passed: tuple[tuple[Path, Reason], ...],
 ) -> MetadataLog:
-    """Return the snapshot (None: none) with the records after it, up to ``as_of`` or to the first unreadable record."""
+    """Return the plan that reads the snapshot (None: none) and the contiguous records after it, up
+    to ``as_of`` or to before the first missing or unreadable one, whose error is then its
+    ``reason``.
+    """
     start = 0 if snapshot is None else snapshot.end_offset
     bad = min((r for r in unread.records if r[1] >= start and r[0] <= as_of), default=None, key=lambda r: r[0])  # fmt: skip
     until = as_of if bad is None else max(bad[0], start) - 1
@@ -246,8 +250,9 @@ def _find_parts(
     partition: Partition, segments: Sequence[Segment], start: int, as_of: int, parts: list[Part]
 ) -> tuple[int, Reason | None]:
     """Append to ``parts`` the parts of segments with the records from ``start`` to ``as_of``, as
-    far as they are contiguous. Return the last contiguous offset, and the error that ends it; None
-    if that is ``as_of`` or the end of the log.
+    far as they are contiguous. Return the last contiguous offset, and the error that ends it (not
+    raised); None if that is ``as_of`` or the end of the log. Raise FileNotFoundError if a segment
+    is gone.
 
     Kafka never removes records from the middle of this log, so a gap is an error.
     """
@@ -270,10 +275,10 @@ def _find_parts(
 def _find_part(
     segment: Segment, expected: int, start: int, as_of: int, policy: Policy = Policy.KAFKA
 ) -> tuple[Part | None, int, Reason | None]:
-    """Find the part of a segment that has the records from ``expected`` to ``as_of``.
-
-    Returns:
-        The part (None: no such records), the offset after its last record, and the error that ends it, if any.
+    """Return the part of a segment with the records from ``expected`` to ``as_of`` (included; None:
+    it has none of them), the offset after its last record, and the CodecError or DirectoryError
+    (for a gap) that ends it early, else None; they are not raised. Raise FileNotFoundError if the
+    segment is gone.
     """
     columns = ("base_offset", "last_offset", "position")
     begin = stop = -1
@@ -326,7 +331,9 @@ def _gap_error(path: Path, first: int, last: int, start: int) -> DirectoryError:
 
 
 def find_ineffective_ranges(events: Iterator[tuple[int, dict[str, Any]]]) -> list[tuple[int, int]]:
-    """Return the offset ranges (first, last) of aborted and open transactions, in order. ``events`` are rows of the view ``metadata_events``."""
+    """Return the offset ranges (first and last, both included) of aborted and open transactions, in
+    order; an open one ends at MAX_OFFSET. ``events`` are rows of the view ``metadata_events``.
+    """
     begun: int | None = None
     out = []
     for offset, row in events:
@@ -363,7 +370,11 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 
 
 def read_rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool) -> Rows:
-    """Yield the rows of a view with their offsets. Raise CodecError for damage and unknown record types; with ``salvage`` skip them."""
+    """Yield the rows of a view with their offsets, from ``parts`` in order, for offsets in a
+    half-open range (None: all). Secrets are not redacted. Raise CodecError for damage, unreadable
+    bytes and unknown record types; with ``salvage`` skip them. Raise FileNotFoundError if a file is
+    gone.
+    """
     columns = [field.name for field in topic_view(name, None).schema]
     # Answers hide secrets. They are read here so that changes of them can be found.
     view = topic_view(name, [*columns, "record_offset"], show_secrets=True)
@@ -385,7 +396,9 @@ def read_rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool)
 
 
 def merge_by_offset(streams: Mapping[str, Rows]) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Merge the rows of several views by offset."""
+    """Yield offset, view name and row of several views by ascending offset; rows with the same
+    offset in the order of ``streams``.
+    """
 
     def add_view(view: str, found: Rows) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """Yield offset, view and row."""
@@ -398,7 +411,9 @@ def merge_by_offset(streams: Mapping[str, Rows]) -> Iterator[tuple[int, str, dic
 
 
 def _open_scanner(part: Part, columns: Sequence[str], offsets: Offsets, salvage: bool) -> Scanner:
-    """Open a scanner over the data records of a part."""
+    """Return a scanner over the data records of a part, for offsets in a half-open range (None:
+    all). At damage it raises CodecError, or with ``salvage`` continues after it.
+    """
     return Scanner(
         part.segment.path,
         columns,

@@ -34,7 +34,9 @@ class Kind:
     rows: Callable[[Iterable[Event]], Iterable[Row]]
 
     def without_secrets(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield rows with :data:`~codecgen.runtime.sensitive.REDACTED` in the place of each secret."""
+        """Yield copies of rows with :data:`~codecgen.runtime.sensitive.REDACTED` in the place of
+        each secret that is not null.
+        """
         secrets: dict[str, Sensitive] = {}
         for view in self.views:
             secrets |= topic_view(view, None).secrets
@@ -64,7 +66,7 @@ def state_table(
     """Return the state of a kind of metadata as of an offset: one row per object, by key. Raise
     ValueError if ``what`` is not a known kind; NotFoundError if there is no metadata log, or
     ``as_of`` is outside of it; CodecError or DirectoryError if no state is readable, or for damage
-    if ``on_damage`` is None.
+    if ``on_damage`` is None and ``salvage`` False.
 
     If records are unreadable, unknown or missing, the answer is as of the last offset before them. A damaged snapshot is only
     reported if the log has the same records.
@@ -97,7 +99,9 @@ def make_table(
     topics: Collection[str] | None,
     numbers: Collection[int] | None,
 ) -> pa.Table:
-    """Return rows of a kind as a table sorted by key; None for ``topics`` or ``numbers`` selects all."""
+    """Return the rows of the topics and partition numbers (None: all) as a table in the schema of
+    the kind, sorted by its key.
+    """
     chosen = [row for row in sort_by_key(kind, rows) if _is_wanted(row, topics, numbers)]
     return pa.Table.from_pylist(chosen, kind.schema)
 
@@ -123,7 +127,10 @@ def sort_by_key(kind: Kind, rows: Iterable[Row]) -> list[Row]:
 
 
 def _is_wanted(row: Row, topics: Collection[str] | None, numbers: Collection[int] | None) -> bool:
-    """Return whether a row is of a wanted topic and partition number; rows without a topic always are, except configs of other resources."""
+    """Return whether a row is of one of ``topics`` and ``numbers``; None means all. A config
+    belongs to its topic; configs of other resources are wanted only if ``topics`` is None. All
+    other rows without a topic are wanted, and rows without a partition have any number.
+    """
     topic = row.get("topic")
     if "resource_name" in row and "principal" not in row:
         topic = row["resource_name"] if row["resource_type"] == RESOURCES[2] else None
@@ -138,7 +145,9 @@ def _is_wanted(row: Row, topics: Collection[str] | None, numbers: Collection[int
 
 
 def _topics(events: Iterable[Event]) -> Iterable[Row]:
-    """Yield a row per topic, with counts of its partitions."""
+    """Yield a row per topic: name, id, number of partitions, largest number of replicas, and
+    numbers of partitions without a leader and with fewer in-sync replicas than replicas.
+    """
     found = state.build_topics(events)
     for topic_id, name in found.names.items():
         of_topic = found.partitions.get(topic_id, {}).values()
@@ -174,7 +183,9 @@ def _configs(events: Iterable[Event]) -> Iterable[Row]:
 
 
 def _last_rows_of(view: str) -> Callable[[Iterable[Event]], Iterable[Row]]:
-    """Return a function that yields the last row of each key of a view, with names for numbers."""
+    """Return a function that yields, from events of ``view``, the last row of each key that is not
+    deleted, with names in the place of numbers and end points as listeners.
+    """
 
     def rows(events: Iterable[Event]) -> Iterable[Row]:
         """Yield the last row of each key."""

@@ -131,7 +131,10 @@ class ProducerRun:
         timestamp: int,
         records: int,
     ) -> None:
-        """Count a data batch. ``sequences`` and ``offsets`` are its first and last ones; a negative timestamp means none."""
+        """Count a data batch. ``sequences`` and ``offsets`` are its first and last ones, negative
+        sequences mean none; ``timestamp`` is its largest, negative for none. A negative number of
+        ``records`` counts as 0.
+        """
         self._add_sequences(*sequences)
         if not self.batches:
             self.first_offset = offsets[0]
@@ -145,7 +148,10 @@ class ProducerRun:
             self.last_timestamp = timestamp if last is None else max(last, timestamp)
 
     def _add_sequences(self, first: int, last: int) -> None:
-        """Compare a batch's sequence numbers with the previous ones: count a gap or a duplicate, and keep the highest one."""
+        """Compare the sequence numbers of a batch with the highest before: add the missing ones to
+        ``gaps``, or count a duplicate if it begins at or before that one, and keep the highest.
+        Ignore a batch without sequence numbers; the first one is not compared.
+        """
         if first < 0:
             return  # a batch without sequence numbers
         if self.last_sequence < 0:
@@ -176,8 +182,10 @@ def producer_table(
     wanted: Selection,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Return one row per partition, producer id and epoch, in the columns of :data:`PRODUCERS`.
-    Raise OSError if a file cannot be read.
+    """Return one row per partition, producer id and epoch, in the columns of :data:`PRODUCERS`;
+    also for producers that only the newest producer snapshot has, unless ``wanted`` has a range.
+    Damage and unreadable files are skipped and reported to ``on_damage``. Raise OSError if a
+    partition directory cannot be listed.
 
     Rows are in the order of ``partitions``, then by id and epoch. Memory holds the rows.
 
@@ -221,7 +229,11 @@ def _count_producers(
     wanted: Selection,
     advance: Callable[[int], None],
 ) -> ProducerRuns:
-    """Count the wanted batches of a partition by producer id and epoch; sequence numbers of coordinators' topics are ignored."""
+    """Return the totals of the wanted batches of a partition by producer id and epoch, without
+    batches that have no producer. In topics of coordinators sequence numbers are ignored. Damage
+    and unreadable files are skipped and reported. Raise UnreadableError if retention deletes a
+    segment meanwhile.
+    """
     runs: ProducerRuns = {}
     has_sequences = partition.topic not in COORDINATOR_TOPICS
     wanted_rows = wanted.resolve_offsets(partition.segments).batches()
@@ -248,7 +260,10 @@ def _row(
     runs: Mapping[tuple[int, int], ProducerRun],
     known: Mapping[tuple[int, int], ProducerSnapshotEntry],
 ) -> dict[str, Any]:
-    """Build the row of a producer from its totals (``runs``) and its entry in the producer snapshot (``known``)."""
+    """Return the row of a producer from its totals (``runs``) and its entry in the producer
+    snapshot (``known``). If only the snapshot has it, counts are 0 and the other columns null; in
+    topics of coordinators the snapshot's sequence number is null.
+    """
     run = runs.get(key, ProducerRun())
     entry = None if partition.topic in COORDINATOR_TOPICS else known.get(key)
     return {

@@ -217,7 +217,10 @@ def key_fields(by: Sequence[By], deep: bool = False) -> list[pa.Field]:
 
 
 def stat_schema(by: Sequence[By] = ("partition",), deep: bool = False) -> pa.Schema:
-    """Return the schema of a table by the keys ``by``. ``deep``: records were decoded.
+    """Return the schema of a table by the keys ``by``: key columns, then columns of files if every
+    file belongs to one row, then sums. Offsets and epochs are there only by partition;
+    ``producers`` and ``codecs`` only if they are no keys. ``deep``: records were decoded, so hours
+    are those of records.
 
     ``bytes`` are the sizes of the files, ``lost_bytes`` the ranges that ``salvage`` could not read, ``trailing_bytes`` the incomplete
     tails of segments.

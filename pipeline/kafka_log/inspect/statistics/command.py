@@ -34,7 +34,9 @@ _MAX_ROWS = 10**18 - 1
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, options that select batches and say how to read, ``--format``, ``--by``,
+    ``--top``, ``--largest``, ``--deep`` and ``--now`` to the parser of ``kafka-log stat``.
+    """
     add_table_arguments(command, BATCHES)
     command.add_argument(
         "--by",
@@ -70,8 +72,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Print statistics of the selected records, or the largest records. Return the exit code: 1 if
-    a log is damaged or cannot be read, 2 if ``--top`` is given with ``--largest``.
+    """Print statistics of the selected batches, or with ``--largest`` the largest batches or
+    records. Return 1 if a log is damaged or cannot be read, 2 if ``--top`` is given with
+    ``--largest``, else 0. Raise NotFoundError for an unknown key of ``--by``, or if a topic or
+    partition does not exist.
     """
     if options.largest is not None and options.top is not None:
         reason = "--top does not go with --largest: --largest N lists N rows, and --largest N --by KEY lists N for each key"
@@ -130,7 +134,9 @@ def run_command(options: argparse.Namespace) -> int:
 def _make_options(
     options: argparse.Namespace, report: Callable[[str], None], advance: Callable[[int], None]
 ) -> Asked:
-    """Return the options of the command line as options of ``stat``."""
+    """Return the options of the command line as options of ``stat``. Without ``--now`` the present
+    is the time after which timestamps lie in the future.
+    """
     from kafka_log.inspect.statistics.options import Asked
 
     now = int(time.time() * 1000) if options.now is None else options.now

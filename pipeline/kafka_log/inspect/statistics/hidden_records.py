@@ -15,7 +15,10 @@ MAX_LISTED = 5
 
 
 def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection) -> None:
-    """Warn about batches below the log start offset, and about batches in both tiered storage and live segments."""
+    """Issue a Python warning if partitions have selected records below the log start offset, and
+    one if they have the same batches in tiered storage and in live segments. Each names up to
+    MAX_LISTED partitions.
+    """
     if places := list_before_log_start(partitions, selection):
         warnings.warn(
             f"kafka-log: records below the log start offset are counted too, although consumers do not get them: {places}",
@@ -33,7 +36,9 @@ def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection
 
 
 def list_before_log_start(partitions: Sequence[Partition], selection: Selection) -> str:
-    """Return a list, as text, of partitions with records below their log start offset, with these offsets; "" if there are none."""
+    """Return as text the first MAX_LISTED partitions that may have selected records below their log
+    start offset, with these offsets, and the number of the others; "" if there are none.
+    """
     starts = LogStarts()
     return _join_first(
         f"{utf8(p.topic)}-{p.partition} before {start}"

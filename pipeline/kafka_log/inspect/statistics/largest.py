@@ -93,10 +93,9 @@ def largest_table(
     partitions: Sequence[Partition], count: int, by: Sequence[By], asked: Asked
 ) -> pa.Table:
     """Return the ``count`` largest batches, or records if ``asked.deep``, largest first; equal
-    sizes in log order. Raise ValueError if ``count`` is negative; OSError if a file of records
-    cannot be read.
-
-    With ``by`` return ``count`` rows for each combination of these keys, in the order of the keys.
+    sizes in log order. With ``by`` return ``count`` rows for each combination of keys, sorted by
+    the keys first. Damage and unreadable files are reported to ``asked.on_problem``, not raised.
+    Raise ValueError if ``count`` is negative.
     """
     if count < 0:
         raise ValueError(f"{count} is not a number of rows")
@@ -132,7 +131,10 @@ class _Owner(NamedTuple):
 
 
 def _largest_rows(table: pa.Table, keys: Sequence[str], count: int) -> pa.Table:
-    """Return the ``count`` largest rows for each combination of ``keys``, sorted by the keys, null first."""
+    """Return the ``count`` largest rows for each combination of ``keys``, sorted by the keys (null
+    first) and then largest first. Without keys return the ``count`` largest of all. Rows of equal
+    size stay in their order.
+    """
     sizes = np.asarray(table.column("bytes"))
     if not keys and len(sizes) > count:  # sorting all rows takes as long as reading them
         smallest = np.partition(sizes, len(sizes) - count)[len(sizes) - count] if count else 0
@@ -154,7 +156,10 @@ def _largest_rows(table: pa.Table, keys: Sequence[str], count: int) -> pa.Table:
 
 
 def _scan_batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
-    """Yield tables of the selected batches, in the columns of :data:`LARGEST_BATCHES` and ``_HIDDEN``; report problems."""
+    """Yield tables of the selected batches, in the columns of :data:`LARGEST_BATCHES` and
+    ``_HIDDEN``. Damage and files that cannot be read are reported to ``asked.on_problem``, and not
+    raised.
+    """
     segments = [owner.segment for owner in owners]
     places = iter(owners)
     begins = True
@@ -186,7 +191,10 @@ def _scan_batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
 
 
 def _scan_records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
-    """Yield tables of the selected records, in the columns of :data:`LARGEST_RECORDS` and ``_HIDDEN``; report problems."""
+    """Yield tables of the selected records, in the columns of :data:`LARGEST_RECORDS` and
+    ``_HIDDEN``. Damage and files that cannot be read are skipped and reported to
+    ``asked.on_problem``, and not raised.
+    """
     for owner in owners:
         segment, wanted = owner.segment, owner.wanted
         rows = Selection(
@@ -226,7 +234,9 @@ def _scan_records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
 
 
 def _header_bytes(headers: Any) -> Any:
-    """Return the total bytes of names and values of each record's headers."""
+    """Return the total bytes of the names and values of each record's headers as a NumPy array; 0
+    for a record without headers, and for null values.
+    """
     total = np.zeros(len(headers), np.int64)
     inner = headers.flatten()
     if len(inner):

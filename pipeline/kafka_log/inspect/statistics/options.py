@@ -93,14 +93,20 @@ class Asked:
         return open_reader
 
     def header_pass(self, segments: Sequence[Segment], names: tuple[str, ...]) -> HeaderPass:
-        """Return the header pass for ``segments`` with the columns ``names`` and those of :meth:`select_batches`. Its notes are problems."""
+        """Return the header pass for ``segments`` with the columns ``names`` and those that
+        :meth:`select_batches` needs. The notes of its pieces are the lines about problems of a
+        batch.
+        """
         columns = tuple(dict.fromkeys((*names, *_CHOSEN_BY)))
         return HeaderPass(
             BatchColumns(columns, self.deep, self.now), self.make_opener(segments), _describe_batch
         )
 
     def select_batches(self, arrays: Arrays, wanted: Selection) -> Arrays:
-        """Return the batches that may have selected records, judged by their headers. ``wanted`` is the selection for their partition."""
+        """Return the columns of the batches that may have selected records, judged by their
+        headers; ``arrays`` itself without filters. A contradictory header excludes no offset or
+        timestamp. ``wanted`` is the selection for their partition.
+        """
         mask = None
         for (low, high), first, bound in (
             (wanted.offsets, *_OFFSETS),
@@ -135,7 +141,9 @@ def describe_end(end: End, file: str) -> Iterator[str]:
 
 
 def _describe_batch(batch: Batch) -> Iterator[str]:
-    """Yield a line for each problem of a batch, and for its checksum if it is wrong."""
+    """Yield a line for each problem of a batch, and for its own checksum if that is wrong; nothing
+    for a valid batch without problems.
+    """
     for problem in batch.problems:
         yield f"batch at byte {batch.position}: {problem.at}: {problem.error}"
     if not batch.is_valid:

@@ -57,7 +57,9 @@ class _Place:
         self.lines(line)
 
     def close(self, end: End, file: str) -> None:
-        """Add the lost and trailing bytes of a file, and report its problems."""
+        """Add the lost bytes and the bytes after the last batch of a file to the totals, and report
+        the lost ranges and the error or incomplete tail at its end.
+        """
         self.lost_bytes += sum(lost.end - lost.start for lost in end.lost)
         self.trailing_bytes += end.trailing_bytes
         for line in describe_end(end, file):
@@ -90,7 +92,9 @@ class Stat:
         warn_of_hidden_records(partitions, asked.selection)
 
     def _read(self) -> None:
-        """Read all segments and add up their batches."""
+        """Read all segments, add up their selected batches, and report damage and files that cannot
+        be read, which do not raise.
+        """
         segments = [segment for place in self.places for segment in place.segments]
         owners = chain.from_iterable([i] * len(p.segments) for i, p in enumerate(self.places))
         pieces = self.asked.header_pass(segments, NEEDED)
@@ -105,7 +109,10 @@ class Stat:
             self.asked.advance(piece.done)
 
     def _report_piece(self, place: _Place, piece: Piece) -> None:
-        """Report the problems of a piece and, at the end of a file, its totals."""
+        """Report the problems of the batches of a piece; for the last piece of a file also its lost
+        ranges, its end and the OSError that stopped reading, and add the lost and trailing bytes to
+        the totals.
+        """
         file = os.fspath(piece.segment.path)
         for line in piece.noted:
             place.report(f"{file}: {line}")
@@ -120,9 +127,9 @@ class Stat:
         return sum(place.problems for place in self.places)
 
     def table(self, top: int | None = None) -> pa.Table:
-        """Return one row per combination of keys, in the columns of :func:`~kafka_log.inspect.statistics.columns.stat_schema`.
-
-        ``top``: only this number of rows with the most bytes, largest first.
+        """Return one row per combination of keys, in the columns of
+        :func:`~kafka_log.inspect.statistics.columns.stat_schema`, sorted by the keys; with ``top``
+        only this number of rows with the most bytes, largest first.
         """
         found = self._make_table(self.sums.table(), self.by)
         if top is None:
@@ -132,7 +139,9 @@ class Stat:
         return found.take(pa.array(order))
 
     def total(self) -> pa.Table:
-        """Return one row for all batches, without the columns of keys, offsets and epochs."""
+        """Return one row for all batches, without the columns of keys, offsets and epochs; with the
+        columns of files if every file belongs to one row of :meth:`table`.
+        """
         return self._make_table(self.sums.table(()), ()).select(
             [n for n in stat_schema(self.by, self.asked.deep).names if n in stat_schema(()).names]
             + [f for f in _FILE_COLUMNS if has_files(self.by)]
@@ -141,7 +150,10 @@ class Stat:
     # ------------------------------------------------------------ from sums to rows
 
     def _make_table(self, sums: pa.Table, by: Sequence[By]) -> pa.Table:
-        """Build the table by ``by`` from sums: add columns of files and keys, means and ratios."""
+        """Return the table by ``by`` from sums, with columns of files and keys, means and ratios
+        added. By topic or partition, rows without batches are there too. Unless records were
+        decoded, their bytes and the ratio are null.
+        """
         columns = {name: sums.column(name) for name in sums.column_names}
         rows = len(sums)
         if has_files(by) or not by:
@@ -174,7 +186,9 @@ class Stat:
         return pa.table([_cast_column(columns[f.name], f) for f in schema], schema)
 
     def _files(self, numbers: Sequence[int], rows: int) -> dict[str, Any]:
-        """Return the columns about files; ``numbers`` has the row number of each place."""
+        """Return the columns about files, by name: numbers of problems, segments and bytes of each
+        row, and its first problem (null without any). ``numbers`` has the row number of each place.
+        """
         found: dict[str, Any] = {name: [0] * rows for name in _FILE_COLUMNS}
         first: list[str | None] = [None] * rows
         for i, place in zip(numbers, self.places, strict=True):
@@ -189,7 +203,10 @@ class Stat:
         return {name: pa.array(values) for name, values in found.items()}
 
     def _keys(self, columns: dict[str, Any], by: Sequence[By], rows: int) -> dict[str, Any]:
-        """Return the key columns that are computed from numbers."""
+        """Return the key columns ``topic``, ``partition``, ``state``, ``directory``, ``codec`` and
+        ``batch_hour`` as far as ``by`` has them; they are computed from numbers in ``columns``.
+        Other keys are in ``columns`` already.
+        """
         made: dict[str, Any] = {}
         places = None
         if "partition" in by:
@@ -231,7 +248,10 @@ def stat_table(
     top: int | None = None,
     asked: Asked | None = None,
 ) -> pa.Table:
-    """Return the totals of partitions by ``by``, the ``top`` rows only. Raise ValueError for an unknown key."""
+    """Return the totals of partitions by ``by``, one row per combination of keys; with ``top`` only
+    this number of rows with the most bytes. Damage and unreadable files do not raise. Raise
+    ValueError for an unknown key.
+    """
     wanted = parse_by(by)
     return Stat(partitions, wanted, asked=asked or Asked()).table(top)
 

@@ -36,7 +36,9 @@ _JOINED = (
 def stat_text(
     table: pa.Table, total: pa.Table | None, width: int | None, *, has_total: bool = True
 ) -> str:
-    """Return a table as text in columns, without columns that have nothing to show.
+    """Return a table as text in columns that fit ``width``, without columns that have nothing to
+    show; with ``total``, the first and last offsets and epochs and the batch sizes are joined into
+    one column each, and the total is the last row.
 
     Args:
         table: The table of ``stat``, or of the largest batches or records.
@@ -61,9 +63,9 @@ def stat_text(
 def _join_columns(
     columns: list[TextColumn], table: pa.Table, name: str, mark: str, parts: tuple[str, ...]
 ) -> list[TextColumn]:
-    """Return ``columns`` with the columns ``parts`` joined into one at the position of the first;
-    ``mark`` separates their numbers. Return ``columns`` unchanged if the column ``name`` is not
-    shown.
+    """Return ``columns`` with those named ``parts`` replaced by one column ``name`` at the position
+    of the first: their rounded numbers with ``mark`` between them, ``-`` if one is null. Return
+    ``columns`` unchanged if the first of ``parts`` is not among them.
     """
     names = [column.name for column in columns]
     if parts[0] not in names:
@@ -79,7 +81,10 @@ def _join_columns(
 
 
 def _append_total(table: pa.Table, total: pa.Table) -> pa.Table:
-    """Append the row ``total``; return the table unchanged if its first column cannot hold the word ``total``."""
+    """Return the table with the row ``total`` appended, with the word ``total`` in its first
+    column; numbers there become text. Return the table unchanged if its first column is neither
+    text nor integers.
+    """
     first = table.schema.field(0)
     if pa.types.is_integer(first.type):
         table = table.set_column(0, first.name, table.column(0).cast(pa.string()))
@@ -94,7 +99,10 @@ def _append_total(table: pa.Table, total: pa.Table) -> pa.Table:
 
 
 def _is_shown(table: pa.Table, name: str) -> bool:
-    """Return whether text output shows a column."""
+    """Return whether text output shows a column: keys, and columns with a value. Never
+    ``first_problem``; ``batch_bytes`` only without ``bytes``; ``state`` if one is not live;
+    ``directory`` if a partition occurs twice; rare columns (``_SELDOM``) if their sum is not 0.
+    """
     column = table.column(name)
     if name == "first_problem":
         return False

@@ -46,7 +46,9 @@ class Sums:
         self._producers: list[pa.Table] = []
 
     def add(self, place: int, arrays: Arrays) -> None:
-        """Add the batches of a place (index into ``topics``)."""
+        """Buffer the batches of a place (index into ``topics``), with one row per hour if hours are
+        those of records, and sum them up after ROWS rows.
+        """
         arrays = split_by_hour(arrays, splits=self.splits)
         rows = len(arrays["size"])
         if rows:
@@ -56,7 +58,9 @@ class Sums:
             self._flush()
 
     def _flush(self) -> None:
-        """Sum up the buffered batches, if any."""
+        """Sum up the buffered batches by key and forget them; do nothing if there are none. Compact
+        the sums if they have more than GROUPS rows.
+        """
         if not self._held:
             return
         names = self._held[0][1]
@@ -91,10 +95,10 @@ class Sums:
             self._producers = [_distinct(pa.concat_tables(self._producers), own)]
 
     def table(self, keys: Sequence[str] | None = None) -> pa.Table:
-        """Return one row per combination of keys, sorted by the keys.
-
-        Its columns are the keys, :data:`MEASURES`, the texts ``magics``, ``codecs`` and ``timestamp_types``, and the number of
-        ``producers``. ``keys`` is a subset of the keys of this object; empty returns one row for all batches, None uses all keys.
+        """Return one row per combination of ``keys``, sorted by them: the keys, :data:`MEASURES`,
+        the texts ``magics``, ``codecs`` and ``timestamp_types``, and the number of ``producers``.
+        ``keys`` is a subset of the keys of this object; empty returns one row for all batches (none
+        if there are none), None uses all keys.
         """
         self._flush()
         self._compact()
@@ -122,7 +126,9 @@ class Sums:
 
 
 def _add_up(table: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Add up the measures of rows with the same keys."""
+    """Return a table with one row for each combination of ``keys``, in which each measure is the
+    sum, minimum or maximum of its rows.
+    """
     made = table.group_by(list(keys), use_threads=False).aggregate(
         [(name, measure.how) for name, measure in MEASURES.items()]
     )
@@ -143,7 +149,10 @@ def _row_tuples(table: pa.Table, names: Sequence[str]) -> Any:
 def _list_facets(
     facets: pa.Table, keys: Sequence[str], places: dict[Any, int]
 ) -> dict[str, list[str]]:
-    """Return, for each facet, a text with its distinct values per row; ``places`` has the row number of each combination of keys."""
+    """Return the columns ``magics``, ``codecs`` and ``timestamp_types``: for each row a text with
+    its distinct values, sorted by number and separated by spaces. ``places`` has the row number of
+    each combination of ``keys``.
+    """
     found: list[tuple[set[int], ...]] = [tuple(set() for _ in FACETS) for _ in places]
     values = _row_tuples(facets, FACETS)
     for row, facet_values in zip(_row_tuples(facets, keys), values, strict=True):
@@ -166,7 +175,10 @@ def format_codec(number: int) -> str:
 
 
 def split_by_hour(arrays: Arrays, *, splits: bool) -> Arrays:
-    """Return batches with the column :data:`IS_REST`; if ``splits``, a batch with records of several hours has one row per hour, newest last."""
+    """Return batches with the column :data:`IS_REST` instead of ``hours``. If ``splits``, a batch
+    with records of several hours has one row per hour, newest last, and IS_REST is True in all but
+    that one; else it is False in all rows.
+    """
     made = {name: array for name, array in arrays.items() if name != "hours"}
     several = [i for i, one in enumerate(arrays["hours"]) if one is not None] if splits else []
     if not several:

@@ -45,7 +45,9 @@ _RANGES = {
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command to its parser."""
+    """Add paths, options that select batches, ``--format``, ``--wide``, ``--state``, ``--now`` and
+    ``--max-transaction-timeout`` to the parser of ``kafka-log txn``.
+    """
     add_wide(add_table_arguments(command, BATCHES, but=_RANGES))
     command.add_argument(
         "--state",
@@ -70,7 +72,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code: 1 if a transaction hangs or the log is damaged."""
+    """Print the transactions of the selected partitions. Return 1 if a printed transaction hangs,
+    the log is damaged or a file or directory cannot be read, else 0. Raise NotFoundError if a topic
+    or partition does not exist, DirectoryError if a path holds no log, UnreadableError if a segment
+    disappears.
+    """
     damage: list[str] = []
     notes: list[str] = []
     found: list[bool] = []

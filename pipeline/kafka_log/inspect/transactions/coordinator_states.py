@@ -91,11 +91,11 @@ class Coordinators:
 
 
 def read_coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coordinators:
-    """Read the latest state of each transactional id from the partitions of ``__transaction_state``
-    among ``partitions``. Raise OSError if a file cannot be read.
+    """Return the latest state of each transactional id in the partitions of ``__transaction_state``
+    among ``partitions``. For each that is damaged or unreadable, report a line to ``on_damage``,
+    use its readable batches, and set ``is_whole`` to False.
 
-    If a partition has several copies, the record with the highest offset counts. ``on_damage`` is called with a line for each
-    partition that is damaged or unreadable; its undamaged batches are still used.
+    If a partition has several copies, the record with the highest offset counts.
     """
     states: dict[str, IdState] = {}
     by_producer: dict[int, str] = {}
@@ -125,10 +125,12 @@ def read_coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coord
 
 
 def is_whole(homes: Mapping[int, set[str]]) -> bool:
-    """Return whether ``homes`` (transactional ids by partition number) has every partition of ``__transaction_state``.
+    """Return whether ``homes`` (transactional ids by partition number) has every partition of
+    ``__transaction_state``: the numbers have no gap, and all ids belong by their hash where they
+    are. Return False if the ids also fit a topic of 50 partitions of which the last ones are
+    missing.
 
-    The hash of an id determines its partition for a given number of partitions. The answer is False if the ids also fit a topic of
-    50 partitions (the default) of which only the first ones are here.
+    The hash of an id determines its partition for a given number of partitions.
     """
     count = len(homes)
     if set(homes) != set(range(count)) or not _matches_hashes(homes, count):
@@ -162,7 +164,10 @@ def _read(
     by_producer: dict[int, str],
     names: set[str],
 ) -> None:
-    """Update ``states``, ``by_producer`` and ``names`` from the records of one partition; an older record never replaces a newer one."""
+    """Update ``states``, ``by_producer`` and ``names`` from the records of one partition; an older
+    record never replaces a newer state. Raise CodecError at damage or an unreadable file, unless
+    the policy is ``salvage``, which skips both.
+    """
     on_damage: OnDamage | None = "keep" if policy is Policy.SALVAGE else None
     found = [replace(partition, error=None)]  # the caller has reported it
     # Coordinators write outside of transactions: no markers are needed.
@@ -196,7 +201,9 @@ def _to_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _state(row: Mapping[str, Any]) -> IdState:
-    """Build the state from a row of the view ``transactions``."""
+    """Return the state of a transactional id from a row of the view ``transactions``; null columns
+    become None, and null partitions an empty set.
+    """
     partitions = frozenset(
         (entry["topic"], number)
         for entry in row["partitions"] or ()

@@ -40,7 +40,10 @@ def judge_transaction(
     *,
     is_cut: bool,
 ) -> Verdict:
-    """Decide whether a transaction that is open in a partition hangs, and return the decision with its reason.
+    """Return whether a transaction that is open in a partition hangs, with the reason. It does not
+    if its marker may be in unread bytes. If the coordinator has no marker left to write here, it
+    hangs once its last batch is older than its timeout; if the coordinator has, or is unknown, age
+    counts only with a given clock.
 
     Args:
         one: The open transaction.
@@ -75,7 +78,9 @@ def _has_marker_to_write(state: IdState, one: ObservedTransaction, place: tuple[
 
 
 def _without_coordinator(known: Coordinators, clock: Clock, limit: int, *, is_old: bool) -> Verdict:
-    """Judge by age a transaction whose producer is not in ``__transaction_state``; without a given clock it does not hang."""
+    """Return the verdict about a transaction whose producer is not in ``__transaction_state``: it
+    hangs only if the clock is given and its last batch is too old (``is_old``).
+    """
     here = "the readable part of __transaction_state has no entry of the producer"
     reason = here if known.is_there else "__transaction_state was not read"
     if clock.is_given and is_old:
@@ -84,7 +89,9 @@ def _without_coordinator(known: Coordinators, clock: Clock, limit: int, *, is_ol
 
 
 def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
-    """Judge a transaction that its coordinator will end: it hangs if the clock is given and it is ongoing beyond ``limit`` ms."""
+    """Return the verdict about a transaction that its coordinator will end: it hangs only if the
+    clock is given and the coordinator has it as ongoing for more than ``limit`` ms.
+    """
     begun = state.start_time
     is_over = begun is not None and clock.now - begun > limit
     if clock.is_given and state.is_ongoing and is_over:
@@ -95,7 +102,10 @@ def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
 def _no_marker_reason(
     state: IdState | None, one: ObservedTransaction, place: tuple[str, int]
 ) -> str:
-    """Return the reason why the coordinator will not write a marker for the transaction."""
+    """Return the reason why the coordinator will not write a marker for the transaction: no or a
+    forgotten id (``state`` or its status is None), another producer, a transaction without this
+    partition, or none ongoing.
+    """
     if state is None:
         return "no transactional id uses the producer"
     if state.status is None:

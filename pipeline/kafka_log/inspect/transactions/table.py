@@ -110,10 +110,12 @@ def transaction_table(
     wanted: Selection,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Return one row per transaction and partition, in the columns of :data:`TRANSACTIONS`. Raise
-    OSError if a file cannot be read; ValueError if a state is not in :data:`WANTED`.
+    """Return one row per wanted transaction and partition, in the columns of :data:`TRANSACTIONS`:
+    open ones first, hanging ones of them before others, then ended ones by marker. Damage and
+    unreadable files are skipped and reported to ``on_damage``. Raise UnreadableError (an OSError)
+    if a marker cannot be read; ValueError if a state is not in :data:`WANTED`.
 
-    Open transactions come first, hanging ones before others; then ended ones in the order of their markers. Memory holds the rows.
+    Memory holds the rows.
 
     Args:
         partitions: The partitions to search.
@@ -179,9 +181,9 @@ def _is_wanted(row: tuple[Any, ...], wanted: Selection) -> bool:
 
 
 def _overlaps(first: int | None, last: int | None, bounds: Range) -> bool:
-    """Return whether the closed interval ``first`` to ``last`` overlaps the half-open range ``bounds``.
-
-    If one end is None, the other one stands for both. If both are None, the answer is False unless ``bounds`` is unlimited.
+    """Return whether the range ``first`` to ``last`` (both included) overlaps the half-open range
+    ``bounds``. If one is None, the other one stands for both. If both are None, return False unless
+    ``bounds`` is unlimited.
     """
     if bounds == EVERYTHING:
         return True
@@ -201,7 +203,11 @@ def _partition_rows(
     *,
     is_cut: bool,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield a row of :data:`TRANSACTIONS` for each transaction of one partition."""
+    """Yield a row of :data:`TRANSACTIONS` for each transaction of one partition: ended ones in the
+    order of their markers, then open ones. Damage and unreadable files are skipped and reported to
+    ``on_damage``. Raise UnreadableError if a marker cannot be read, or retention deletes a segment
+    meanwhile.
+    """
     headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance)
     begun = read_open_transactions(partition.segments[0]) if partition.segments else {}
     place = utf8(partition.topic), partition.partition
@@ -236,7 +242,10 @@ def _partition_rows(
 
 
 def _steps(headers: PartitionHeaders) -> Iterator[Step]:
-    """Yield each transactional batch of a partition, control batches paired with the kind of their marker."""
+    """Yield each transactional batch of a partition, control batches paired with the kind of their
+    marker. Raise UnreadableError if a marker cannot be read, or retention deletes a segment
+    meanwhile.
+    """
     known: MarkerCache = {}
     for segment, batches in groupby(headers, key=lambda pair: pair[0]):
         with MarkerReader(segment, known) as markers:
@@ -250,14 +259,19 @@ def _steps(headers: PartitionHeaders) -> Iterator[Step]:
 def _count_hidden_offsets(
     partition: Partition, headers: PartitionHeaders, one: ObservedTransaction
 ) -> int:
-    """Return the number of offsets from the start of the partition's earliest open transaction ``one`` to the log end: hidden from read_committed."""
+    """Return the number of offsets that read_committed hides: from the first offset of ``one``, the
+    earliest open transaction, or the start of the log if that is higher, to the end of the log; 0
+    if the log has no batch.
+    """
     first = partition.segments[0]
     start = first.base_offset if first.has_canonical_name else 0
     return max((headers.end_offset or 0) - max(one.first_offset or 0, start), 0)
 
 
 def _duration_ms(one: ObservedTransaction, clock: Clock) -> int | None:
-    """Return the milliseconds from the first record to the marker, or to now if open; None if a time is unknown."""
+    """Return the milliseconds from the first record to the marker, or to ``clock.now`` if the
+    transaction is open; None if its first or last timestamp is unknown.
+    """
     end = clock.now if one.state is TransactionState.OPEN else one.last_timestamp
     if end is None or one.first_timestamp is None:
         return None
