@@ -71,9 +71,7 @@ def test_many_places_are_counted() -> None:
     losses = Losses()
     for i in range(NAMED + 5):
         losses.add(Path("x.log"), Lost(i, i + 1, f"why {i}"))
-    with pytest.warns(
-        UserWarning, match=rf"^kafka-log: {NAMED + 5} bytes in .*; and 5 more$"
-    ):
+    with pytest.warns(UserWarning, match=rf"^kafka-log: {NAMED + 5} bytes in .*; and 5 more$"):
         losses.warn()
 
 

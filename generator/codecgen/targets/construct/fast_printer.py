@@ -309,7 +309,7 @@ class FunctionPrinter:
             self.emit(f"{target} = raw >> 1 ^ -(raw & 1)")
 
     def unsigned_varint(self, target: str, scalar: Scalar) -> None:
-        """Print the reading of a varint of at most 5 (32 bits) or 10 bytes into the variable
+        """Print the reading of a varint of at most ``scalar.max_size`` bytes into the variable
         ``target``, without zigzag decoding. Its first byte joins the pending run, which is printed.
         """
         read = self.module.use("read_varint")

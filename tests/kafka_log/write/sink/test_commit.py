@@ -369,7 +369,9 @@ def test_the_wait_ends(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as threads:
         job = threads.submit(hold)
         assert held.wait(60)
-        too_long = pytest.raises(DirectoryError, match=r"for 0\.2 s another job .* a broker is running")
+        too_long = pytest.raises(
+            DirectoryError, match=r"for 0\.2 s another job .* a broker is running"
+        )
         with too_long, moves.lock_target(tmp_path, 0.2):
             pass
         over.set()
