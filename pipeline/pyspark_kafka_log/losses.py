@@ -34,7 +34,10 @@ class Losses:
     """Number of records in these places that could be read."""
 
     def add(self, path: Path, lost: Lost) -> None:
-        """Count a lost range, once even if it is reported again, with its bytes and offsets."""
+        """Count a lost range of a file: its bytes, and its offsets if both neighboring offsets are
+        known, else as uncounted. Describe the first 10 ranges in ``first``. Ignore a range that was
+        reported before.
+        """
         at_record = lost.after_offset if lost.start == lost.end else None
         place = path, lost.start, lost.end, at_record
         if place in self._seen:
@@ -74,7 +77,9 @@ class Losses:
         }
 
     def warn(self) -> None:
-        """Emit one warning that describes the lost ranges; do nothing if there are none."""
+        """Emit one Python warning that gives the lost bytes and an upper limit of lost records, and
+        describes the first 10 ranges. Do nothing if nothing was lost.
+        """
         if self.places:
             more = f"; and {self.places - NAMED} places more" if self.places > NAMED else ""
             warnings.warn(
@@ -85,7 +90,9 @@ class Losses:
 
     @property
     def _describe_records(self) -> str:
-        """Return the number of lost records in words."""
+        """The number of lost records in words: an upper limit, "nobody knows" if no range has known
+        offsets, or both if only some have.
+        """
         if self.uncounted == self.places:
             return "nobody knows how many records"
         known = f"at most {self.record_count} records"
@@ -95,7 +102,9 @@ class Losses:
 
 
 def _count_covered(spans: list[tuple[int, int]]) -> int:
-    """Return how many numbers lie in half-open spans, each counted once."""
+    """Return how many non-negative integers lie in at least one of the half-open spans ``(first,
+    end)``, which may overlap and come in any order.
+    """
     total = reached = 0
     for first, end in sorted(spans):
         if end > max(first, reached):
