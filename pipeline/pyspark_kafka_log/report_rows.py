@@ -82,8 +82,8 @@ def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchRe
 
 
 def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Compute statistics, one row for each partition, and return them as a stream of all columns;
-    damage is described in the rows. Raise OSError if a file cannot be read.
+    """Compute statistics, one row for each partition, and return them as a stream of all columns.
+    Damage and unreadable files are described in the rows, and raise no error.
     """
     from kafka_log.inspect.statistics.options import Asked as AskedOfStat
     from kafka_log.inspect.statistics.table import stat_table
@@ -99,7 +99,9 @@ def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row for each segment file."""
+    """Return a stream with one row for each segment file, from file names and sizes. Raise
+    FileNotFoundError if a file is gone.
+    """
     from kafka_log.report.listing import segment_table
 
     return segment_table(asked.partitions).to_reader()
@@ -108,7 +110,7 @@ def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     """Compute the transactions of the request's partitions, one row each, and return them as a
     stream of all columns. Read the coordinators' states from the partitions of ``asked.beside``.
-    Raise OSError if a file cannot be read.
+    Raise CodecError for damage and unreadable files, or warn of them if the mode accepts damage.
     """
     from kafka_log.inspect.transactions.coordinator_states import read_coordinators
     from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
@@ -125,7 +127,8 @@ def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchRea
 
 def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     """Compute one row for each producer of each partition, and return them as a stream of all
-    columns. Raise OSError if a file cannot be read.
+    columns. Raise CodecError for damage and unreadable files, or warn of them if the mode accepts
+    damage.
     """
     from kafka_log.inspect.producers.table import producer_table
 
@@ -135,7 +138,7 @@ def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader
 
 def _keys(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     """Compute key statistics, one row for each partition, and return them as a stream of all
-    columns. Raise OSError if a file cannot be read.
+    columns. Damage and unreadable files are described in the rows, and raise no error.
     """
     from kafka_log.inspect.keys.table import key_table
 
@@ -221,9 +224,9 @@ def read_report(
     report: str, asked: ReportRequest, columns: tuple[str, ...], most: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a report with ``columns`` in that order, in batches of at most ``most``
-    rows. Timestamps that do not fit in microseconds become null. Raise OSError if a file cannot be
-    read; CodecError for damage, in the reports batches, log_transactions and producers, unless the
-    mode accepts it.
+    rows. Timestamps that do not fit in microseconds become null. In batches, log_transactions and
+    producers raise CodecError for damage and unreadable files unless the mode accepts it; other
+    reports describe it in rows.
     """
     every = report_schema(report)
     schema = pa.schema([every.field(name) for name in columns])

@@ -136,8 +136,9 @@ class ReportReader(DataSourceReader):
 
     def read_rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a task's report, and count lost ranges in ``losses``. Yield nothing for
-        a partition that is no Task. Raise OSError if a file cannot be read; CodecError for damage
-        that the report does not show in its rows, unless the mode accepts it.
+        a partition that is no Task. In the reports batches, log_transactions and producers raise
+        CodecError for damage and unreadable files unless the mode accepts it; other reports
+        describe it in rows.
         """
         pieces = partition.splits if isinstance(partition, Task) else ()
         asked = ReportRequest(

@@ -213,8 +213,7 @@ def is_selected(options: Options, key: tuple[str, int]) -> bool:
 def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None) -> list[Log]:
     """Return the logs that the options select, merged with remote segments, without segments that
     the file options exclude, and without logs that have none left. Named partitions may be missing.
-    Raise OptionError if two directories hold the same partition and ``replicas`` is ``error``;
-    OSError if a file cannot be read.
+    Raise OptionError if two directories hold the same partition and ``replicas`` is ``error``.
 
     ``ends`` caches the ends of remote segments.
     """
