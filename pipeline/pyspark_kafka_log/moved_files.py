@@ -20,7 +20,7 @@ from pyspark_kafka_log.task_reader import Located
 def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> tuple[Split, ...]:
     """Return splits with the present paths of their files: unchanged, renamed to ``.deleted``, or
     the copy in tiered storage if remote segments are included. If a file is found nowhere, drop its
-    split with a warning; if ``fails`` is set, keep it unchanged, so that its reader raises.
+    split with a warning; if ``fails`` is set, keep it unchanged, so that its reader reports it.
     """
     out = []
     for part in splits:

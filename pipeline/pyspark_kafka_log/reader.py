@@ -78,8 +78,8 @@ class KafkaLogReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a task, then warn of lost ranges, if any. Yield nothing if Spark passes
-        a partition of its own, as it does if there are no splits. Raise CodecError for damage
-        unless the mode accepts it, and for files that cannot be read.
+        a partition of its own, as it does if there are no splits. Raise CodecError for damage and
+        unreadable files unless the mode accepts damage.
         """
         losses = Losses()
         with freeze_loaded_objects():
@@ -88,9 +88,9 @@ class KafkaLogReader(DataSourceReader):
 
     def read_rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a task in the columns of the query, and count lost ranges in
-        ``losses``. Yield nothing for a partition that is no Task. Raise CodecError for damage
-        unless the mode accepts it, and for files that cannot be read; WorkerMemoryError if a memory
-        limit is too low.
+        ``losses``. Yield nothing for a partition that is no Task. Raise CodecError for damage and
+        unreadable files unless the mode accepts damage; WorkerMemoryError if a memory limit is too
+        low.
         """
         # Spark makes one partition of its own when there is nothing to read.
         splits = partition.splits if isinstance(partition, Task) else ()
@@ -107,8 +107,8 @@ class KafkaLogReader(DataSourceReader):
 
     def locate(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:
         """Return splits with the present paths of their files, which may have been renamed or moved
-        to tiered storage. If a file is found nowhere, drop its split if ``ignoreMissingFiles`` is
-        set, or else keep it unchanged, so that its reader raises.
+        to tiered storage. If a file is found nowhere, drop its split with a warning if
+        ``ignoreMissingFiles`` is set, or else keep it unchanged, so that its reader reports it.
         """
         if not splits:
             return splits

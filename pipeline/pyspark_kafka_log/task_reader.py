@@ -129,8 +129,8 @@ class TaskReader:
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split, and report lost ranges and dropped records to the callback.
-        Raise CodecError for damage unless the mode accepts it, and for a file that cannot be read.
-        Report bytes read and batches skipped at the end, also after an error.
+        Raise CodecError for damage and an unreadable file unless damage is kept or dropped. Report
+        bytes read and batches skipped at the end, also after an error.
         """
         from kafka_log.read.reader import (
             LostRange,
@@ -154,9 +154,9 @@ class TaskReader:
 
     def read_located(self, split: Split, located: Located) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split from the path that ``located`` finds for its file; nothing if
-        that returns None. Look again if the file is gone when it is opened. Raise UnreadableError
-        if it was gone after each of MAX_LOOKUPS lookups, or goes after the first rows; CodecError
-        for damage unless the mode accepts it.
+        that returns None. If damage is an error, look again if the file is gone when it is opened;
+        raise UnreadableError if it was gone after each of MAX_LOOKUPS lookups, or goes after the
+        first rows; CodecError for damage.
         """
         for left in reversed(range(MAX_LOOKUPS)):
             begun = False
@@ -212,7 +212,7 @@ def read_splits(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of splits in order. Small batches are joined until they have ``batch_rows /
     ENOUGH`` rows, within ``batch_rows`` and ``batch_bytes``, also across splits. Raise CodecError
-    for damage unless the mode accepts it, and for files that cannot be read.
+    for damage and unreadable files unless damage is kept or dropped.
 
     Args:
         splits: Read in this order. Their bytes together decide whether kernels read.

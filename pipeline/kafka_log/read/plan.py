@@ -63,9 +63,10 @@ class RowFormat(Protocol):
     def convert(
         self, item: pa.RecordBatch | Unread, segment: Segment
     ) -> Iterable[pa.RecordBatch | Lost]:
-        """Convert the next rows of a segment, or a place where no record could be read. Raise
-        CodecError if damage is raised and the format cannot hold a record, after the rows before
-        it.
+        """Yield record batches in the caller's form for the next decoded rows of a segment, or for
+        an Unread, a place where no record could be read. Yield a Lost for each record that is left
+        out because the format cannot hold it; raise CodecError in its place if damage is an error,
+        after the rows before it.
 
         Yields:
             Record batches, and a Lost for each record that is left out because the format cannot hold it.

@@ -119,9 +119,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return [Task(splits) for splits in self._stream.tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a task, then warn of lost ranges, if any. A split whose file is found
-        nowhere raises if ``failOnDataLoss`` is set, and is dropped with a warning otherwise. Raise
-        CodecError for damage unless the mode accepts it.
+        """Yield the rows of a task, then warn of lost ranges, if any. Drop a split whose file is
+        found nowhere, with a warning, unless ``failOnDataLoss`` is set. Raise CodecError for damage
+        and unreadable files unless the mode accepts damage.
         """
         losses = Losses()
         splits = partition.splits if isinstance(partition, Task) else ()
