@@ -66,7 +66,9 @@ class Losses:
 
     @property
     def metrics(self) -> dict[str, int]:
-        """Return the counters by the names of Spark's metrics."""
+        """The counters by the names of Spark's metrics: lost bytes, ranges and rows, ranges of
+        uncounted rows, bytes read, and batches skipped.
+        """
         return {
             "lostBytes": self.byte_count,
             "lostRanges": self.places,

@@ -51,8 +51,9 @@ def read_header_rows(
     start: int = 0,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the values of ``columns``, as a tuple, for each batch of a segment from byte ``start``
-    on whose column ``where`` is true. Timestamps are in milliseconds. Raise CodecError at a damaged
-    batch if ``damage`` is RAISE, otherwise skip it; UnreadableError if the file cannot be read.
+    on whose column ``where`` is true. Timestamps are in milliseconds. If ``damage`` is RAISE, raise
+    CodecError at a damaged batch and UnreadableError for an unreadable file; otherwise skip damaged
+    batches, and yield nothing of an unreadable file.
 
     Args:
         segment: The segment.
@@ -102,9 +103,9 @@ def _read_with_kernels(
     engine: Engine,
     start: int,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of :func:`read_header_rows` with the kernels. Raise CodecError at a damaged
-    batch if ``damage`` is RAISE; UnreadableError if the file cannot be read. VERIFY ignores
-    ``start``.
+    """Yield the rows of :func:`read_header_rows` with the kernels. VERIFY ignores ``start``. If
+    ``damage`` is RAISE, raise CodecError at a damaged batch and UnreadableError for an unreadable
+    file; otherwise skip what cannot be read.
     """
     if damage is not DamageHandling.VERIFY:  # VERIFY never starts in the middle of a segment
         from kafka_log.segment.scanner import header_scanner

@@ -54,7 +54,7 @@ class LogStarts:
     def get(self, partition: Log) -> int | None:
         """Return the log start offset that the checkpoint beside a partition directory states.
         Return None if no file states it, it is not above the first base offset, or the partition
-        has no live segments or is a directory in tiered storage.
+        has no live or remote segments or is a directory in tiered storage.
 
         Segments in tiered storage are part of the log if the partition has them.
         """

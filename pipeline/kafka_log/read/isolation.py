@@ -67,9 +67,10 @@ class PartitionFilters:
         self._rows = self._in_log = RowSelection()
 
     def filter_for(self, partition: Log, state: State = "live") -> RowSelection:
-        """Return the row filter for the segments of a partition in the state ``state``. In live and
-        remote segments it excludes records below the log start offset, unless they are selected.
-        Raise CodecError for damage in transactions unless the selection accepts it.
+        """Return the row filter for the segments of a partition in the state ``state``; with
+        read_committed it excludes aborted and undecided records. In live and remote segments it
+        also excludes records below the log start offset, unless they are selected. Raise CodecError
+        for damage in transactions unless the selection accepts it.
         """
         if partition is not self._partition:
             self._count(partition)

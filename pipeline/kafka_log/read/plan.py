@@ -40,9 +40,10 @@ class Split:
 
     @property
     def reaches(self) -> int | None:
-        """The offset before which the file must not end. If it ends earlier and is shorter than when it was listed, rows are missing.
-
-        None if ``stop`` is None: then the end of the file is not fixed.
+        """The offset before which the file must not end: the lowest known one of the selected rows'
+        end, the segment's end and the next base offset; MAX_OFFSET + 1 if none is known. If the
+        file ends earlier and is shorter than when it was listed, rows are missing. None if ``stop``
+        is None: then its end is not fixed.
         """
         ends = self.rows.offsets[1], self.segment.offsets[1], self.next_offset
         known = (end for end in ends if end is not None)

@@ -161,8 +161,9 @@ class _Batches:
         return self._have_offsets(entries, entries["timestamp"], np.maximum.accumulate(self._time))
 
     def _have_offsets(self, entries: Any, values: Any, column: Any) -> Any:
-        """Return a mask of the entries whose value is in ``column``, which ascends over the
-        batches, and whose offset is the last one of the first such batch.
+        """Return a mask of the index entries whose value is in ``column``, which ascends over the
+        batches, and whose offset is the last one of the first such batch. All False if the segment
+        has no batches.
         """
         if not len(column):
             return np.zeros(len(entries), bool)

@@ -70,8 +70,9 @@ def read_records(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
 ) -> Scanner:
     """Return a scanner of the records of a file between two byte positions (``stop`` excluded,
-    None: the end), with ``columns``, their offsets and the positions of their batches. Iterating it
-    raises CodecError for damage.
+    None: the end), with ``columns``, their offsets and the positions of their batches. Raise
+    OSError if ``stop`` is None and the file is missing. Iterating the scanner raises CodecError for
+    damage.
     """
     wanted = list(dict.fromkeys((*columns, _POSITION, "offset")))
     engine = _engine(path, start, stop)
@@ -82,8 +83,8 @@ def read_headers(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
 ) -> Scanner:
     """Return a scanner of the batch headers of a file between two byte positions (``stop``
-    excluded, None: the end), with ``columns``, their offsets and positions. Iterating it raises
-    CodecError for damage.
+    excluded, None: the end), with ``columns``, their offsets and positions. Raise OSError if
+    ``stop`` is None and the file is missing. Iterating the scanner raises CodecError for damage.
     """
     wanted = list(dict.fromkeys((*columns, _POSITION, "base_offset", "last_offset")))
     engine = _engine(path, start, stop)
@@ -282,8 +283,8 @@ def _other_bytes(
 def records_written(
     written: Iterable[Written], columns: Sequence[str]
 ) -> Iterator[tuple[Path, pa.RecordBatch]]:
-    """Yield the records in the written byte ranges, each batch of rows with its file. Ranges of one
-    file are adjacent and ascend. Raise CodecError if a record cannot be read.
+    """Yield the records in the written byte ranges, each batch of rows with its file. The ranges of
+    one file must be consecutive and ascend. Raise CodecError if a record cannot be read.
     """
     for path, group in groupby(written, key=lambda one: one.path):
         places = list(group)

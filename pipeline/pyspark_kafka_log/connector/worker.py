@@ -433,7 +433,10 @@ class Aggregates:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the rows: the groups, then the values."""
+        """The Arrow schema of the result: the columns of GROUP BY, then one column for each
+        function, named like ``max(offset)``. Minimum and maximum of the timestamp are timestamps,
+        all others int64.
+        """
         fields = [pa.field(name, GROUPS[name]) for name in self.groups]
         for name, column in self.functions:
             is_time = name != "count" and column == TIMESTAMP

@@ -219,8 +219,8 @@ def _files(of: Given, session: Session) -> Files:
 
 def _parse_time(of: Given, option: Option[Moment | None], session: Session) -> int | None:
     """Return the time of an option in nanoseconds since 1970; None if it is not given. Its own time
-    zone counts, else that of the option ``timeZone``, else the session's. Raise OptionError for an
-    unknown time zone, or a time too far away.
+    zone counts, else that of the option ``timeZone``, else the session's, else this machine's.
+    Raise OptionError for an unknown time zone, or a time too far away.
     """
     given = of[option]
     if given is None:

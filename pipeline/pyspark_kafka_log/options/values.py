@@ -264,8 +264,8 @@ def milliseconds(name: str, value: str) -> int:
 
 
 def duration(name: str, value: str) -> int:
-    """Return the milliseconds of a duration such as ``15m``, of an integer and one of the units ms
-    (the default), s, m, min, h, d in any case. Raise OptionError for any other value.
+    """Return the milliseconds of a duration such as ``15m``: an integer and one of the units ms
+    (the default), s, m, min, h and d, in any case. Raise OptionError for any other value.
     """
     found = re.fullmatch(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", value.lower(), re.ASCII)
     unit = None if found is None else UNITS_MS.get(found[2] or "ms")

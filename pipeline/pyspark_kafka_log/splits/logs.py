@@ -46,10 +46,11 @@ def find_logs(options: Options) -> list[Log]:
 
 def find_survey(options: Options) -> Survey:
     """Return all partitions and log directories below the paths, also partitions without segments.
-    Raise OptionError if a path matches nothing; DirectoryError for a path without logs.
+    Warn of skipped paths, and if all segments are excluded. Raise OptionError if a path matches
+    nothing; DirectoryError for a path without logs; OSError for a partition that cannot be read,
+    which has an ``error`` instead if the mode accepts damage.
 
-    Warns of files that are named like segments but are none, and of segments outside of partitions.
-    If damage does not fail the query, partitions that cannot be read have an ``error``.
+    Skipped paths are files that are named like segments but are none, and segments outside of partitions.
     """
     selection = options.selection
     places = find_paths(options)
@@ -82,7 +83,7 @@ def find_paths(options: Options) -> list[Path]:
 
 
 def _find_segment_directories(place: Path) -> list[Path]:
-    """Return ``place`` and the directories below it that directly contain ``.log`` files, sorted;
+    """Return the directories, ``place`` or below it, that directly contain ``.log`` files, sorted;
     ``[place]`` if there are none or it is no directory. Skip symbolic links and hidden directories,
     where unfinished output lies.
     """
