@@ -30,7 +30,8 @@ _OF_SEGMENTS = (
 
 @dataclass(slots=True)
 class RemoteStates:
-    """States of remote segments.
+    """States of remote segments (copies in tiered storage), as the topic ``__remote_log_metadata``
+    records them.
 
     Attributes:
         segments: State number of each copy by segment id. It only increases.

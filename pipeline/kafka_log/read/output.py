@@ -34,7 +34,7 @@ _BY_DEFAULT = ("topic", "partition")
 
 @dataclass(frozen=True)
 class _PlaceColumn:
-    """A column with one value for each segment. All batches share one dictionary."""
+    """A column such as topic, with one value for each segment. All batches share one dictionary."""
 
     type: Any
     get: Callable[[Segment], Any]

@@ -127,6 +127,7 @@ def scan(
 
     Raises:
         DirectoryError: If there is no log.
+        NotFoundError: For a missing topic or partition.
         ValueError: For unknown columns, views and values of options.
     """
     view, on_lost = options.pop("view", None), options.pop("on_lost", None)
@@ -248,6 +249,7 @@ def scan_batches(
 
     Raises:
         DirectoryError: If there is no log.
+        NotFoundError: For a missing topic or partition.
         ValueError: For unknown columns and options, and for filters that headers cannot answer.
     """
     on_lost = options.pop("on_lost", None)

@@ -14,7 +14,8 @@ _NAME = "name"
 
 
 class Manifest:
-    """The items in a manifest file, by name.
+    """A manifest file of JSON lines. Each line is an item with a name; the last one of a name
+    counts.
 
     Of several lines with one name the last counts. Lines that are incomplete, or lack one of the `fields`, are ignored. Raises OSError.
     """

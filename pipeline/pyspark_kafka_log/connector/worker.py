@@ -51,7 +51,9 @@ PACKAGES = ("codecgen", "kafka_codecs", "kafka_log", "pyspark_kafka_log")
 
 
 class AnswerStream:
-    """The file of one answer, which also reads the bytes after its question."""
+    """Connection to the JVM as a file: writes the bytes of one answer, and reads the bytes that
+    follow its request.
+    """
 
     closed = False
 
@@ -234,8 +236,8 @@ def _send_tasks(tasks: Iterable[tuple[Any, ...]], out: AnswerStream) -> None:
 def _read(request: Mapping[str, Any], task: bytes, out: AnswerStream) -> None:
     """Send the rows of a task (its pickled splits), or its partial aggregates, as an Arrow stream;
     then its metrics. If no columns are requested, send only the number of rows of each batch. Stop
-    after the request's limit of rows, if any. Raise CodecError for damage unless the mode accepts
-    it.
+    after the request's limit of rows, if any. Raise OptionError for an invalid option; CodecError
+    for damage unless the mode accepts it.
     """
     reader = _reader(request)
     losses = Losses()

@@ -40,7 +40,7 @@ def share_offsets(most: int, start: Mapping[Key, int], end: Mapping[Key, int]) -
 
 
 class Pace:
-    """A clock that decides when a micro-batch with a least number of offsets is due."""
+    """A clock that decides when a micro-batch with a minimum number of offsets is due."""
 
     def __init__(self, limits: Limits) -> None:
         """Start without a previous micro-batch."""
