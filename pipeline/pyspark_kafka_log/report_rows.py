@@ -225,8 +225,8 @@ def read_report(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a report with ``columns`` in that order, in batches of at most ``most``
     rows. Timestamps that do not fit in microseconds become null. In batches, log_transactions and
-    producers raise CodecError for damage and unreadable files unless the mode accepts it; other
-    reports describe it in rows.
+    producers raise CodecError for damage and unreadable files unless the mode accepts it; in
+    segments FileNotFoundError if a file is gone. Others describe damage in rows.
     """
     every = report_schema(report)
     schema = pa.schema([every.field(name) for name in columns])

@@ -137,8 +137,8 @@ class ReportReader(DataSourceReader):
     def read_rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a task's report, and count lost ranges in ``losses``. Yield nothing for
         a partition that is no Task. In the reports batches, log_transactions and producers raise
-        CodecError for damage and unreadable files unless the mode accepts it; other reports
-        describe it in rows.
+        CodecError for damage and unreadable files unless the mode accepts it; in segments
+        FileNotFoundError if a file is gone. Others describe damage in rows.
         """
         pieces = partition.splits if isinstance(partition, Task) else ()
         asked = ReportRequest(

@@ -85,9 +85,9 @@ def discover(
     paths: Paths, include: Include = (), *, unreadable_raises: bool = True
 ) -> list[Partition]:
     """Return the partitions below log directories, partition directories and single segments, by
-    topic and number, with live segments and those in the states ``include``. Raise DirectoryError
-    if a path does not exist or holds no log; OSError if a directory cannot be listed; ValueError
-    for an unknown state.
+    topic and number, with live segments, those in the states ``include``, and those of a path that
+    is given itself. Raise DirectoryError if a path does not exist or holds no log; OSError if a
+    directory cannot be listed; ValueError for an unknown state.
 
     A directory may be empty, like a new disk of a broker, if another path holds a log.
 

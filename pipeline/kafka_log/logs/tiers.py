@@ -18,13 +18,13 @@ Ends = MutableMapping[Segment, int]
 def merge_tiered_segments(
     partitions: Iterable[Partition], known: Ends | None = None
 ) -> list[Partition]:
-    """Return the partitions with remote segments merged into the first live partition of the same
-    topic and number, before its live segments. Remote partitions that have been merged are left
-    out; without a live partition they become one. Others are unchanged. A file that cannot be read
-    raises no error.
+    """Return the partitions with the remote segments of each topic and number added to the first of
+    its live and remote partitions, before the live segments and without overlap. Its other remote
+    partitions are left out, its other live ones unchanged, as are partitions in other states. A
+    file that cannot be read raises no error.
 
     Each offset is read once: :attr:`Segment.offsets` limits overlapping remote segments. Of copies with the same base offset the longest is
-    read. Remote partitions without a live partition stay, other partitions are returned unchanged.
+    read.
 
     Args:
         partitions: Live and remote partitions, and any others.

@@ -68,9 +68,6 @@ class RowFormat(Protocol):
         an Unread, a place where no record could be read. Yield a Lost for each record that is left
         out because the format cannot hold it; raise CodecError in its place if damage is an error,
         after the rows before it.
-
-        Yields:
-            Record batches, and a Lost for each record that is left out because the format cannot hold it.
         """
 
 

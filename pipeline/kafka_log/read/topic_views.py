@@ -183,9 +183,9 @@ class ViewRows:
 
 def use_payload_kernels(view: PayloadView, parts: Mapping[str, pa.Array], size: int) -> bool:
     """Return whether compiled kernels read ``size`` bytes of payloads faster than the reference
-    codecs, with the time to load or compile them. False if the view has no kernels, numba is
-    missing, or the payloads are too few. ``parts`` are some payloads, whose mean size tells the
-    number.
+    codecs, including the time to load or compile them. Return False if the view has no kernels,
+    numba is missing, or the payloads are too few. ``parts`` are some payloads, whose mean size
+    tells the number.
 
     Args:
         view: The view. False if it has no kernels, or numba is missing.

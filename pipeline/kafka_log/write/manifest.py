@@ -17,7 +17,7 @@ class Manifest:
     """A manifest file of JSON lines. Each line is an item with a name; the last one of a name
     counts.
 
-    Of several lines with one name the last counts. Lines that are incomplete, or lack one of the `fields`, are ignored. Raises OSError.
+    Lines that are incomplete, or lack one of the `fields`, are ignored. Raises OSError.
     """
 
     def __init__(self, path: Path, fields: Collection[str]) -> None:

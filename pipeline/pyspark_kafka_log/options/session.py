@@ -49,7 +49,7 @@ class Session:
 def parse_time_zone(name: str, value: str) -> tzinfo:
     """Return a time zone in one of Spark's forms: ``Europe/Paris``, ``UTC``, ``Z``, ``+01:00``,
     ``GMT+1``. Raise OptionError, which names the option ``name``, for an unknown name, and for an
-    offset of more than 18 hours.
+    offset that is invalid or more than 18 hours.
     """
     if value in ("Z", "UTC", "GMT", "UT"):
         return UTC

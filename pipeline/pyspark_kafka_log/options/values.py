@@ -301,9 +301,9 @@ TIMES_EXAMPLE = '{"topicA":{"0":1700000000000,"1":1700000000000}}'
 
 
 def parse_by_partition(name: str, value: str, least: int, example: str) -> Offsets:
-    """Return the numbers in JSON such as ``{"topic":{"0":23}}`` by (topic, partition). Raise
-    OptionError, which shows the valid ``example``, for any other value, and for a number that is no
-    integer, below ``least``, or above 64 bits.
+    """Return the numbers in JSON such as ``{"topic":{"0":23}}`` by (topic, partition); ``{}`` for
+    an empty object. Raise OptionError, which shows the valid ``example``, for any other value, a
+    partition that is not 1 to 9 digits, and a number that is no integer from ``least`` to 2^63 - 1.
     """
     wrong = OptionError(name, f"expected e.g. {example}, got {value!r}")
     found = read_json(name, value, example)

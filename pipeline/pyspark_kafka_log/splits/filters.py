@@ -91,8 +91,8 @@ def _intersect_values(before: frozenset[Any] | None, values: Iterable[Any]) -> f
 
 def _operator_range(operator: str, values: list[int]) -> Range:
     """Return the half-open range of 64-bit numbers that an operator admits; for ``in`` the range
-    from the smallest to the largest value. An unknown operator admits all, (None, None). A
-    condition beyond 64 bits gives an empty range with equal ends.
+    from the smallest to the largest value. An unknown operator admits all, (None, None). A lower
+    limit beyond 64 bits gives an empty range with equal ends; an upper one becomes None.
     """
     low, high = {
         "=": (min(values), max(values) + 1),

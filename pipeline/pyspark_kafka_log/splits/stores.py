@@ -183,8 +183,8 @@ def _read_key_file(name: str, path: str) -> Any:
 
 
 def _setting_reader(given: Mapping[str, str], names: Any) -> Callable[[str], str]:
-    """Return a function from a setting's name to the first non-empty value among the keys
-    ``names(name)``; ``""`` if there is none.
+    """Return a function from a setting's name to the first value in ``given``, among the keys
+    ``names(name)``, that is not blank, without surrounding spaces; ``""`` if there is none.
     """
 
     def setting(name: str) -> str:

@@ -88,7 +88,8 @@ class LogStream:
         """Return the offsets at which a new query begins, as a JSON object, from one listing: by
         starting time, else starting offsets, else the end. Raise OptionError if the options name
         other partitions than there are, or no record has the time and the strategy does not allow
-        it; CodecError for damage unless the mode accepts it.
+        it; DirectoryError for a path without logs; CodecError for damage unless the mode accepts
+        it.
         """
         self._starts = LogStarts()
         logs = {log.key: log for log in select_logs(self._find_logs(), self._reading)}
@@ -260,7 +261,8 @@ class LogStream:
     def _matching_logs(self, known: Positions) -> dict[Key, Log]:
         """Return the selected logs by topic and partition. If no path has logs, return ``{}`` if
         ``known`` has partitions, and raise OptionError or DirectoryError if it is empty. Raise
-        DirectoryError if directories keep disappearing while they are listed.
+        OptionError if two directories hold the same partition; DirectoryError if directories keep
+        disappearing while they are listed.
         """
         self._starts = LogStarts()
         for _ in range(TRIES):

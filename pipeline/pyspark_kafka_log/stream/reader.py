@@ -60,7 +60,8 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """Return the offsets at which a new query begins, as JSON. If an option does not fit the
-        partitions, return ``{}``, and keep the OptionError, which later methods raise.
+        partitions, return ``{}``, and keep the OptionError, which later methods raise. Raise
+        CodecError for damage unless the mode accepts it.
 
         Spark also calls this when it repeats the first micro-batch. Then the logged end of that micro-batch contains the start offsets, and
         options that no longer fit do not matter.
@@ -78,7 +79,8 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         """Return the end of the micro-batch after ``start`` (None: the start noted last); ``start``
         itself if there is nothing to read. The end of the query's first micro-batch also contains
         its start. Raise OptionError if an option does not fit the partitions; DataLossError if
-        records are gone and ``failOnDataLoss`` is set.
+        records are gone and ``failOnDataLoss`` is set; CodecError for damage unless the mode
+        accepts it.
         """
         if self._refusal is not None:
             raise self._refusal
@@ -110,7 +112,8 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the tasks of the micro-batch from ``start`` to ``end``. Raise the OptionError that
         :meth:`initialOffset` kept, unless ``end`` contains the start of the query; DataLossError if
-        records of the micro-batch are gone and ``failOnDataLoss`` is set.
+        records of the micro-batch are gone and ``failOnDataLoss`` is set; CodecError for damage
+        unless the mode accepts it.
         """
         self._start = end
         if self._refusal is not None and initial_offsets(end) is None:
