@@ -19,7 +19,10 @@ TRANSACTION_COLUMNS = (
 
 
 def transactions(records: DataFrame) -> DataFrame:
-    """Return the transactions in a log, one row for each producer, partition and marker.
+    """Return one row for each producer, topic partition and transaction marker with at least one
+    record before it: the transactions in ``records``. The outcome is COMMIT, ABORT, or OPEN if no
+    marker follows. Ignore records outside of transactions, and markers of transactions without
+    records.
 
     Args:
         records: Rows read with ``includeControlRecords``, with :data:`TRANSACTION_COLUMNS`.

@@ -107,7 +107,9 @@ METADATA_COLUMNS = tuple(COLUMNS)[8:]
 
 
 def schema(columns: Iterable[str] = DEFAULT_COLUMNS, *, timestamp_unit: Unit = "us") -> pa.Schema:
-    """Return the Arrow schema of columns, all nullable. Raise ValueError for an unknown column."""
+    """Return the Arrow schema of columns in the given order, all nullable. ``timestamp_unit`` is
+    the unit of the column ``timestamp`` only. Raise ValueError for an unknown column.
+    """
     fields = []
     for name in columns:
         if name not in COLUMNS:
@@ -118,8 +120,9 @@ def schema(columns: Iterable[str] = DEFAULT_COLUMNS, *, timestamp_unit: Unit = "
 
 
 def unread_row(place: Unread, wanted: pa.Schema, segment: Segment) -> pa.RecordBatch:
-    """Return a batch with one row for a position without a readable record: the values that the
-    batch header states, null in other columns.
+    """Return a batch with one row that stands for a position where no record could be read: topic,
+    partition and other values of the segment, the position, the problem, and what a readable batch
+    header states. Other columns are null.
 
     ``wanted`` is a schema of :func:`schema`.
     """
@@ -128,8 +131,9 @@ def unread_row(place: Unread, wanted: pa.Schema, segment: Segment) -> pa.RecordB
 
 
 def _of_place(column: Column, place: Unread, segment: Segment) -> Any:
-    """Return the value of a column for a position without a readable record; None if the batch
-    header does not state it, or the header is unreadable.
+    """Return the value of one column for a position where no record could be read: the segment's
+    value, the problem, the position, or the batch header's value. Return None if the header is
+    unreadable or does not state it, as for key, value or offset.
     """
     if column.once is not None:
         return column.once(segment)
@@ -157,8 +161,9 @@ def view_schema(view: TopicView, unit: Unit) -> pa.Schema:
 
 
 def _spark_type(kind: pa.DataType, unit: Unit) -> pa.DataType:
-    """Return the Arrow type that Spark uses for a type of a view: timestamps in ``unit`` and UTC,
-    signed integers for unsigned ones, others unchanged; also inside lists and structs.
+    """Return the Arrow type that Spark uses for a type of a view, also inside lists and structs:
+    timestamps get ``unit`` and UTC, unsigned integers up to 32 bits the next larger signed type, 16
+    fixed bytes become binary. Return other types unchanged.
     """
     if pa.types.is_list(kind):
         return pa.list_(pa.field("element", _spark_type(kind.value_type, unit)))

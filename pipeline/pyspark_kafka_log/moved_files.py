@@ -18,11 +18,9 @@ from pyspark_kafka_log.task_reader import Located
 
 
 def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> tuple[Split, ...]:
-    """Return splits with the present paths of their files: renamed to ``.deleted``, or copied to
-    tiered storage. A split of a missing file is dropped with a warning, or stays if ``fails``, so
-    that its reader raises.
-
-    A missing file is dropped with a warning. If it ``fails`` the query, its split stays, and its reader raises.
+    """Return splits with the present paths of their files: unchanged, renamed to ``.deleted``, or
+    the copy in tiered storage if remote segments are included. If a file is found nowhere, drop its
+    split with a warning; if ``fails`` is set, keep it unchanged, so that its reader reports it.
     """
     out = []
     for part in splits:
@@ -64,7 +62,9 @@ def make_locator(options: Options) -> Located:
 
 
 def _is_gone(path: Path) -> bool:
-    """Return whether a file does not exist. False for other errors: the reader of the file reports them."""
+    """Return whether a file does not exist. Return False for any other error of the file system:
+    the reader of the file reports it.
+    """
     try:
         path.stat()
     except FileNotFoundError:
@@ -75,7 +75,10 @@ def _is_gone(path: Path) -> bool:
 
 
 def _find_remote_copy(segment: Segment, options: Options) -> Path | None:
-    """Return the path of the copy of a live segment in tiered storage; None if there is none, or remote segments are not included."""
+    """Return the path of a copy in tiered storage of a live segment: same partition and base
+    offset, and at least as large. Return None if there is none, the segment is not live, the option
+    ``include`` does not name remote segments, or the search fails.
+    """
     if segment.state != "live" or "remote" not in parse_include(options.selection.include):
         return None
     try:

@@ -77,8 +77,9 @@ class KafkaLogReader(DataSourceReader):
         return [Task(splits) for splits in planned]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a task, then warn of lost ranges. Raise CodecError for damage that is
-        an error.
+        """Yield the rows of a task, then warn of lost ranges, if any. Yield nothing if Spark passes
+        a partition of its own, as it does if there are no splits. Raise CodecError for damage and
+        unreadable files unless the mode accepts damage.
         """
         losses = Losses()
         with freeze_loaded_objects():
@@ -86,8 +87,10 @@ class KafkaLogReader(DataSourceReader):
         losses.warn()
 
     def read_rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a task, and count lost ranges in ``losses``. Raise CodecError for
-        damage that is an error, and for files that cannot be read.
+        """Yield the rows of a task in the columns of the query, and count lost ranges in
+        ``losses``. Yield nothing for a partition that is no Task. Raise CodecError for damage and
+        unreadable files unless the mode accepts damage; WorkerMemoryError if a memory limit is too
+        low.
         """
         # Spark makes one partition of its own when there is nothing to read.
         splits = partition.splits if isinstance(partition, Task) else ()
@@ -103,8 +106,9 @@ class KafkaLogReader(DataSourceReader):
             )
 
     def locate(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:
-        """Return splits with the present paths of their files, which may have been renamed. Missing
-        files are dropped with ``ignoreMissingFiles``, otherwise their readers raise.
+        """Return splits with the present paths of their files, which may have been renamed or moved
+        to tiered storage. If a file is found nowhere, drop its split with a warning if
+        ``ignoreMissingFiles`` is set, or else keep it unchanged, so that its reader reports it.
         """
         if not splits:
             return splits
@@ -114,7 +118,9 @@ class KafkaLogReader(DataSourceReader):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the rows."""
+        """The Arrow schema of the rows: the columns of the query in order, under the names that the
+        query uses.
+        """
         import pyarrow as pa
 
         return pa.schema(
@@ -132,8 +138,8 @@ class KafkaLogReader(DataSourceReader):
         return PROBLEM if is_other else name
 
     def _rename_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch with its columns under the names that the query uses, in the order of the
-        schema.
+        """Return a batch with the columns of the query, in order and under the query's names: the
+        option columnNameOfCorruptRecord gives ``problem`` another one.
         """
         import pyarrow as pa
 

@@ -61,8 +61,8 @@ Tables = Callable[[ReportRequest, tuple[str, ...]], pa.RecordBatchReader]
 
 
 def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row for each batch, as a stream. Reading it raises CodecError for damage that is an
-    error.
+    """Return a stream with one row for each record batch of the request's partitions, with the
+    given columns. Reading the stream raises CodecError for damage unless the mode accepts it.
     """
     from kafka_log.read.scanning import scan_batches
 
@@ -82,8 +82,8 @@ def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchRe
 
 
 def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Compute a row of statistics for each partition, and return a reader of these rows. Raise
-    OSError if a file cannot be read.
+    """Compute statistics, one row for each partition, and return them as a stream of all columns.
+    Damage and unreadable files are described in the rows, and raise no error.
     """
     from kafka_log.inspect.statistics.options import Asked as AskedOfStat
     from kafka_log.inspect.statistics.table import stat_table
@@ -99,14 +99,19 @@ def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row for each segment file."""
+    """Return a stream with one row for each segment file, from file names and sizes. Raise
+    FileNotFoundError if a file is gone.
+    """
     from kafka_log.report.listing import segment_table
 
     return segment_table(asked.partitions).to_reader()
 
 
 def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row for each transaction, as a stream. Raise OSError if a file cannot be read."""
+    """Compute the transactions of the request's partitions, one row each, and return them as a
+    stream of all columns. Read the coordinators' states from the partitions of ``asked.beside``.
+    Raise CodecError for damage and unreadable files, or warn of them if the mode accepts damage.
+    """
     from kafka_log.inspect.transactions.coordinator_states import read_coordinators
     from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
     from kafka_log.inspect.transactions.table import transaction_table
@@ -121,8 +126,9 @@ def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchRea
 
 
 def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row for each producer of a partition, as a stream. Raise OSError if a file cannot be
-    read.
+    """Compute one row for each producer of each partition, and return them as a stream of all
+    columns. Raise CodecError for damage and unreadable files, or warn of them if the mode accepts
+    damage.
     """
     from kafka_log.inspect.producers.table import producer_table
 
@@ -131,8 +137,8 @@ def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader
 
 
 def _keys(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row of key statistics for each partition, as a stream. Raise OSError if a file
-    cannot be read.
+    """Compute key statistics, one row for each partition, and return them as a stream of all
+    columns. Damage and unreadable files are described in the rows, and raise no error.
     """
     from kafka_log.inspect.keys.table import key_table
 
@@ -179,7 +185,9 @@ _TABLES: Mapping[str, Tables] = {
 
 
 def _arrow_schema(report: str) -> pa.Schema:
-    """Return the schema of a report before the conversion to Spark's types."""
+    """Return the schema of a report, with all columns, before the conversion to Spark's types. Any
+    name that is not another report's is taken as ``findings``.
+    """
     if report == "batches":
         return Output(BATCHES, [], BATCH_COLUMNS, False).schema
     if report == "stat":
@@ -215,9 +223,10 @@ def report_schema(report: str) -> pa.Schema:
 def read_report(
     report: str, asked: ReportRequest, columns: tuple[str, ...], most: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a report with ``columns``, in batches of at most ``most`` rows. Timestamps
-    that do not fit in microseconds become null. Raise OSError if a file cannot be read; CodecError
-    for damage that is an error.
+    """Yield the rows of a report with ``columns`` in that order, in batches of at most ``most``
+    rows. Timestamps that do not fit in microseconds become null. In batches, log_transactions and
+    producers raise CodecError for damage and unreadable files unless the mode accepts it; in
+    segments FileNotFoundError if a file is gone. Others describe damage in rows.
     """
     every = report_schema(report)
     schema = pa.schema([every.field(name) for name in columns])
@@ -235,8 +244,9 @@ _PLAIN = {
 
 
 def _spark_type(kind: pa.DataType) -> pa.DataType:
-    """Return the Arrow type that Spark uses for a type of a report: timestamps in microseconds, the
-    values of dictionaries, signed integers for unsigned ones; other types unchanged.
+    """Return the Arrow type that Spark uses for a column of a report: timestamps in microseconds
+    and UTC, the value type of dictionaries, int32 for integers of 8 and 16 bits, int64 for unsigned
+    32 bits. Return other types unchanged.
     """
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC")
@@ -246,8 +256,8 @@ def _spark_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _cast_array(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return an array cast to another type. Timestamps in milliseconds that do not fit in
-    microseconds become null.
+    """Return an array cast to another type; the array itself if it has that type. Timestamps in
+    milliseconds that do not fit in microseconds become null.
     """
     if pa.types.is_timestamp(kind) and values.type.unit == "ms":
         numbers = values.cast(pa.int64())

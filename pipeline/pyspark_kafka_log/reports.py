@@ -79,9 +79,10 @@ class ReportReader(DataSourceReader):
         self.report = options.report or ""
 
     def partitions(self) -> list[InputPartition]:
-        """Return the tasks, each with some partitions; a first one for log directories if the
-        report is ``findings``. Raise OptionError if a selected partition is missing;
-        UnreadableError if one cannot be read and the report is ``keys``.
+        """Return the tasks, each with some of the selected partitions that may have rows of the
+        query. The report ``findings`` gets a first task for log directories, unless topics are
+        chosen. Raise OptionError if a selected partition is missing; UnreadableError if a
+        partition's directory cannot be read and the report is ``keys``.
         """
         there = find_survey(self.options)
         found = there.partitions
@@ -101,8 +102,9 @@ class ReportReader(DataSourceReader):
         return [Task(task) for task in tasks]
 
     def _check_readable(self, partition: Partition) -> None:
-        """Raise UnreadableError for a partition that cannot be read if the report is ``keys``; warn
-        of it for reports without rows about it.
+        """Raise UnreadableError for a partition whose directory cannot be read if the report is
+        ``keys``. Warn of it for segments, log_transactions and producers, which have no rows about
+        it. Do nothing for a readable partition, and for other reports.
         """
         if partition.error is None:
             return
@@ -118,7 +120,9 @@ class ReportReader(DataSourceReader):
         )
 
     def _log_directories(self, found: Survey) -> tuple[Path, ...]:
-        """Return the log directories among and below the paths; none if topics are chosen."""
+        """Return the log directories that are the paths or lie below them; ``()`` if subscribe,
+        subscribePattern or assign chooses topics.
+        """
         options = self.options
         if (options.subscribe, options.subscribe_pattern, options.assign) != (None, None, None):
             return ()
@@ -131,7 +135,11 @@ class ReportReader(DataSourceReader):
         losses.warn()
 
     def read_rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a task, and count lost ranges in ``losses``."""
+        """Yield the rows of a task's report, and count lost ranges in ``losses``. Yield nothing for
+        a partition that is no Task. In the reports batches, log_transactions and producers raise
+        CodecError for damage and unreadable files unless the mode accepts it; in segments
+        FileNotFoundError if a file is gone. Others describe damage in rows.
+        """
         pieces = partition.splits if isinstance(partition, Task) else ()
         asked = ReportRequest(
             (),
@@ -157,7 +165,7 @@ class ReportReader(DataSourceReader):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the rows."""
+        """The Arrow schema of the rows: the columns of the query in order."""
         import pyarrow as pa
 
         every = report_schema(self.report)

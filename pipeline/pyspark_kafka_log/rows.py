@@ -47,12 +47,10 @@ class SparkRows:
     def convert(
         self, item: pa.RecordBatch | Unread, segment: Segment
     ) -> Iterator[pa.RecordBatch | Lost]:
-        """Yield the next rows of a segment, in batches of at most ``batch_rows`` rows and about
-        ``batch_bytes`` bytes. Raise ValueRefused, after the rows before it, for a timestamp that
-        the column cannot hold, if damage is an error.
-
-        A place without a readable record is a row if damage is kept and the column ``problem`` is read. A timestamp that its column cannot
-        hold becomes null if damage is kept; its record is yielded as Lost if damage is dropped.
+        """Yield decoded records in Spark's columns, in batches of at most ``batch_rows`` rows and
+        about ``batch_bytes`` bytes. For an Unread position yield a row if damage is kept and shown,
+        else nothing. For a timestamp out of the column's range raise ValueRefused after the rows
+        before it; yield Lost if damage is dropped, null if kept.
         """
         if segment is not self._segment:
             self._segment, self._constant = segment, {}
@@ -73,8 +71,8 @@ class SparkRows:
             raise _time_error(item.slice(first, 1), segment)
 
     def _split_rows(self, batch: pa.RecordBatch, segment: Segment) -> Iterator[pa.RecordBatch]:
-        """Yield rows in Spark's columns, in batches of at most ``batch_rows`` rows and about
-        ``batch_bytes`` bytes.
+        """Yield rows in Spark's columns, in batches of at most ``batch_rows`` rows and
+        ``batch_bytes`` bytes, unless a single row is larger. Timestamps out of range become null.
         """
         scan = self.scan
         arrays = [self._array(field, batch, segment) for field in scan.schema]
@@ -83,7 +81,10 @@ class SparkRows:
             yield from _halve(rows.slice(start, scan.batch_rows), scan.batch_bytes)
 
     def _array(self, field: pa.Field, batch: pa.RecordBatch, segment: Segment) -> Any:
-        """Return the column ``field`` of decoded rows."""
+        """Return the column ``field`` of decoded rows: a constant of the segment, a description of
+        damage (null without), a control record's type, or the decoded values converted to Spark's
+        type. Timestamps out of range become null.
+        """
         column = COLUMNS[field.name]
         if column.once is not None:
             return self._repeat(field, batch.num_rows, segment)
@@ -102,7 +103,9 @@ class SparkRows:
         return values if values.type == field.type else values.cast(field.type)
 
     def _repeat(self, field: pa.Field, rows: int, segment: Segment) -> Any:
-        """Return a column of ``rows`` rows with the one value that all rows of a segment have."""
+        """Return a column of ``rows`` rows that all have the segment's value of ``field``, such as
+        its topic. The array is cached for the segment.
+        """
         cached = self._constant.get(field.name)
         if cached is None or len(cached) < rows:
             once = COLUMNS[field.name].once
@@ -127,7 +130,9 @@ def _lost_record(row: pa.RecordBatch, segment: Segment) -> Lost:
 
 
 def _time_error(row: pa.RecordBatch, segment: Segment) -> ValueRefused:
-    """Return the error that the timestamp in the only row of ``row`` is out of range."""
+    """Return the ValueRefused that says that the timestamp in the only row of ``row`` does not fit
+    into microseconds, with its file and position.
+    """
     time, offset, position = (
         int(numbers(row, name)[0]) for name in ("timestamp", "offset", "position")
     )
@@ -137,7 +142,9 @@ def _time_error(row: pa.RecordBatch, segment: Segment) -> ValueRefused:
 
 
 def _halve(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
-    """Yield rows in halves of halves until each has at most ``most`` bytes or a single row."""
+    """Yield rows in order, cut in halves and these again until each batch has at most ``most``
+    bytes or a single row. Yield one empty batch for no rows.
+    """
     if rows.num_rows <= 1 or rows_bytes(rows) <= most:
         yield rows
         return
@@ -147,8 +154,8 @@ def _halve(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
 
 
 def _timestamps(values: Any, kind: Any) -> Any:
-    """Return timestamps in the unit of the column; a timestamp that does not fit into microseconds
-    becomes null.
+    """Return an array of millisecond timestamps as the type ``kind``. A timestamp that does not fit
+    into 64-bit microseconds becomes null. Return the array itself if it has that type.
     """
     if values.type == kind:
         return values
@@ -160,7 +167,9 @@ def _timestamps(values: Any, kind: Any) -> Any:
 
 
 def _control_types(batch: pa.RecordBatch, kind: Any) -> Any:
-    """Return the type name of each control record, null for data."""
+    """Return an array with the type name of each control record, such as COMMIT, and null for data
+    records. An unreadable control record has null too.
+    """
     types: list[str | None] = [None] * batch.num_rows
     keys = batch.column("key")
     for i in np.flatnonzero(numbers(batch, "is_control")).tolist():
@@ -170,7 +179,9 @@ def _control_types(batch: pa.RecordBatch, kind: Any) -> Any:
 
 
 def _headers(values: Any) -> Any:
-    """Return lists of record headers with null for an empty list, and with all nested fields nullable."""
+    """Return an array of lists of record headers in Spark's type, whose nested fields are nullable.
+    An empty list becomes null.
+    """
     if values.offset:
         values = pa.concat_arrays([values])  # without the rows in front
     inner = values.values
@@ -191,8 +202,8 @@ def rows_bytes(rows: pa.RecordBatch) -> int:
 
 
 def _count_bytes(column: Any) -> int:
-    """Return the number of bytes that the values of an Arrow array take, which may be a slice of
-    another one.
+    """Return the number of bytes that the values of an Arrow array take, with validity bitmap and
+    offsets. For a slice only its own values count.
     """
     kind, count = column.type, len(column)
     validity = 0 if column.buffers()[0] is None else (count + 7) // 8
@@ -209,8 +220,8 @@ def _count_bytes(column: Any) -> int:
 
 
 def _value_bounds(column: Any) -> tuple[int, int]:
-    """Return two offsets into the value buffer of an array of lists, bytes or text: where the
-    values of the first element begin, and where those of the last one end.
+    """Return the first and the end position, in the child array or data buffer, of the values of an
+    array of lists, bytes or text. Return (0, 0) for an empty array.
     """
     buffer = column.buffers()[1]
     if buffer is None or not len(column):

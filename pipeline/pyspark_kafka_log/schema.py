@@ -51,7 +51,10 @@ Types = Mapping[str, DataType]
 
 
 def column_types(view: str | None, corrupt_record: str | None = None) -> Types:
-    """Return the Spark types of all columns of records, or of a view. ``corrupt_record`` adds another name for ``problem``."""
+    """Return the Spark types by name of all columns that can be asked for: those of records, or of
+    the view ``view`` with the columns of its records. ``corrupt_record`` adds another name for the
+    column ``problem``, and has no effect with a view.
+    """
     if view is None:
         return TYPES if corrupt_record is None else {**TYPES, corrupt_record: StringType()}
     from pyspark.sql.pandas.types import from_arrow_schema
@@ -64,7 +67,9 @@ def column_types(view: str | None, corrupt_record: str | None = None) -> Types:
 
 
 def spark_schema(columns: Iterable[str], types: Types = TYPES) -> StructType:
-    """Return the Spark schema of ``columns``. Raise :class:`OptionError` for an unknown column."""
+    """Return the Spark schema of ``columns`` in order, all nullable. Raise :class:`OptionError` for
+    a column that is not in ``types``.
+    """
     fields = []
     for name in columns:
         if name not in types:
@@ -74,8 +79,9 @@ def spark_schema(columns: Iterable[str], types: Types = TYPES) -> StructType:
 
 
 def projected_columns(schema: StructType, types: Types = TYPES) -> tuple[str, ...]:
-    """Return the columns of a schema in its order. Raise :class:`SchemaError` if it is empty, names a column twice, or has an unknown column, another type or
-    NOT NULL.
+    """Return the column names of a schema in its order. Raise :class:`SchemaError` if the schema is
+    empty, names a column twice, or has a column that is not in ``types``, has another type there,
+    or is NOT NULL.
     """
     names = schema.fieldNames()
     if not names:
@@ -106,7 +112,9 @@ def _has_same_text(wanted: DataType, there: DataType) -> bool:
 
 
 def _describe_unknown(name: str, types: Types) -> str:
-    """Return a message for an unknown column, with the most similar name and all known ones."""
+    """Return a message for an unknown column: the most similar name as a hint, if one is similar,
+    and all known names.
+    """
     near = [n for n in types if n.lower() == name.lower()]
     near = near or difflib.get_close_matches(name, types, n=1)
     hint = f"did you mean {near[0]}? " if near else ""

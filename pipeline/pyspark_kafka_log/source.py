@@ -36,8 +36,9 @@ class DefaultSource(DataSource):
         return "kafka-log"
 
     def schema(self) -> StructType:
-        """Return the default schema for the options, and warn of options without effect. Raise
-        OptionError for an invalid option.
+        """Return the schema that is used if the query gives none, and warn of options without
+        effect except limits of micro-batches. Raise OptionError for an invalid option, or an
+        unknown name in the option columns.
         """
         options = self._row_options()
         # Whether this is a stream nobody knows yet.
@@ -47,8 +48,10 @@ class DefaultSource(DataSource):
         return spark_schema(default_columns(options), _column_types(options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader of a batch query for the columns of ``schema``, and warn of options
-        without effect. Raise OptionError for an invalid option; SchemaError for an unknown column.
+        """Return a reader of a batch query for the columns of ``schema``: a ReportReader if the
+        option view names a report, else a KafkaLogReader. Warn of limits of micro-batches, and of
+        times without a time zone. Raise OptionError for an invalid option; SchemaError for an
+        unknown column or another type.
         """
         options = parse(self.options)
         _warn_of_ignored(
@@ -61,8 +64,9 @@ class DefaultSource(DataSource):
         return KafkaLogReader(options, self.projected_columns(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Return a reader of micro-batches for the columns of ``schema``. Raise OptionError for an
-        invalid option; SchemaError for an unknown column.
+        """Return a reader of micro-batches for the columns of ``schema``, and warn of times without
+        a time zone. Raise OptionError for an option that is invalid for streams; SchemaError for an
+        unknown column or another type.
         """
         from pyspark_kafka_log.stream.reader import KafkaLogStreamReader
 
@@ -89,7 +93,9 @@ class DefaultSource(DataSource):
 
 
 def _column_types(options: Options) -> Types:
-    """Return the Spark types of all columns that the options offer."""
+    """Return the Spark types by name of all columns that a query with these options may ask for:
+    those of the report, of the view, or of records with the corrupt-record column.
+    """
     if options.report is None:
         return column_types(options.view, options.corrupt_record)
     from pyspark_kafka_log.reports import report_types
@@ -103,7 +109,10 @@ def make_reader(
     query: RowRanges = EVERY_ROW,
     parallelism: int | None = None,
 ) -> KafkaLogReader | ReportReader:
-    """Return a reader of records, or of a report if the options name one."""
+    """Return a reader of records or a view; a ReportReader if the options name a report. ``query``
+    are ranges that filters leave; ``parallelism`` is the number of tasks to aim at, None for one
+    for each processor.
+    """
     if options.report is None:
         return KafkaLogReader(options, columns, query, parallelism)
     from pyspark_kafka_log.reports import ReportReader
@@ -119,7 +128,9 @@ def _warn_of_ignored(ignored: Sequence[str], why: str) -> None:
 
 
 def _warn_of_local_zone(options: Options) -> None:
-    """Warn if a time option has no time zone, so that the driver's is used."""
+    """Warn if the options modifiedAfter or modifiedBefore have no time zone, so that this machine's
+    is used. Do nothing otherwise.
+    """
     if options.without_zone:
         warnings.warn(
             f"kafka-log: {', '.join(options.without_zone)} has no time zone and is taken in that of this machine: a Python source is not told"

@@ -88,7 +88,9 @@ class Scan:
 
     @cached_property
     def topic_view(self) -> TopicView:
-        """The view of an internal topic that is read in place of records."""
+        """The view of an internal topic that is read in place of records, with this scan's columns.
+        Only for a scan with a view.
+        """
         from kafka_log.read.topic_views import topic_view  # codecs of all that it has
 
         assert self.view is not None
@@ -128,8 +130,9 @@ class TaskReader:
         self._on_read = on_read
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split. Raise CodecError for damage that is an error, and for a file
-        that cannot be read.
+        """Yield the rows of a split, and report lost ranges and dropped records to the callback.
+        Raise CodecError for damage and an unreadable file unless damage is kept or dropped. Report
+        bytes read and batches skipped at the end, also after an error.
         """
         from kafka_log.read.reader import (
             LostRange,
@@ -152,9 +155,10 @@ class TaskReader:
                 self._on_read(reader.bytes_read, reader.batches_skipped)
 
     def read_located(self, split: Split, located: Located) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split wherever its file is when it is opened. The file may move
-        between the lookup and the opening. Raise UnreadableError if the file was gone after each of
-        MAX_LOOKUPS lookups, or is gone after its first rows.
+        """Yield the rows of a split from the path that ``located`` finds for its file; nothing if
+        that returns None. If damage is an error, look again if the file is gone when it is opened;
+        raise UnreadableError if it was gone after each of MAX_LOOKUPS lookups, or goes after the
+        first rows; CodecError for damage.
         """
         for left in reversed(range(MAX_LOOKUPS)):
             begun = False
@@ -174,7 +178,9 @@ class TaskReader:
             self._on_lost(split.segment.path, within_split(lost, split))
 
     def _row_format(self, size: int) -> RowFormat:
-        """Return the format of the rows of ``size`` bytes of segments: records in Spark's columns, or rows of the view."""
+        """Return the converter of decoded rows: SparkRows for records, ViewRows if the scan reads a
+        view. ``size``, the bytes of segments to read, decides whether kernels are used for a view.
+        """
         scan = self.scan
         if scan.view is None:
             from pyspark_kafka_log.rows import SparkRows  # numpy is needed from here on
@@ -206,9 +212,9 @@ def read_splits(
     on_read: OnRead | None = None,
     located: Located | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of splits, with the rows of small files joined to record batches of at least
-    ``batch_rows / ENOUGH`` rows. Raise CodecError for damage that is an error, and for files that
-    cannot be read.
+    """Yield the rows of splits in order. Small batches are joined until they have ``batch_rows /
+    ENOUGH`` rows, within ``batch_rows`` and ``batch_bytes``, also across splits. Raise CodecError
+    for damage and unreadable files unless damage is kept or dropped.
 
     Args:
         splits: Read in this order. Their bytes together decide whether kernels read.
@@ -255,8 +261,9 @@ def read_split(
 
 
 def within_split(lost: Lost, split: Split) -> Lost:
-    """Return a lost range with offsets around it that the names of segments complete, None where the
-    names contradict them, limited to the selected offsets of its split.
+    """Return a lost range with the offsets before and after it completed from the names of its
+    segment and the next one, and limited to the selected offsets of its split. An offset becomes
+    None if these names contradict it.
 
     Where no batch of the split lies before or after the range, the names of the segment and of the next one say the offset. ``read`` becomes 0
     if the offsets were limited: no one knows which of the records that could be read are selected.

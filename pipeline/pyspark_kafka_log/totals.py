@@ -72,9 +72,10 @@ def can_total(scan: Scan) -> bool:
 def totals_of(
     parts: Iterable[Split], scan: Scan, columns: Iterable[str], on_read: OnRead | None = None
 ) -> dict[tuple[str, int], Totals]:
-    """Return the totals of splits by topic and partition, with minimum and maximum of ``columns``
-    (of :data:`EXTREMES`). Raise CodecError for damage that is an error. Errors inside batches with
-    a valid checksum are found only if the batch is read.
+    """Return the number of rows of splits by (topic, partition), with minimum and maximum of
+    ``columns``, any of offset and timestamp. Read batch headers only where they suffice. Raise
+    CodecError for damage. Errors inside batches with a valid checksum are found only if the batch
+    is read.
 
     Args:
         parts: Splits to count.
@@ -99,8 +100,8 @@ def totals_of(
 def _by_rows(
     part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
-    """Yield the totals of each batch of rows of a split. Raise CodecError for damage that is an
-    error.
+    """Yield the totals of each batch of rows of a split, with extremes only of the columns in
+    ``wanted``; nothing without rows. Raise CodecError for damage.
     """
     for batch in read_split(part, scan, on_read=on_read):
         if batch.num_rows:
@@ -122,8 +123,8 @@ def _extremes(values: Any) -> tuple[int, int] | None:
 def _by_headers(
     part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
-    """Yield totals of a split from batch headers, and from rows for batches whose headers do not
-    suffice. Raise CodecError for damage that is an error.
+    """Yield totals of a split from batch headers; read the rows of batches whose headers do not
+    suffice. Stop at a damaged batch after the selected offsets. Raise CodecError for other damage.
     """
     from kafka_log.segment.block_reader import BlockScanner
     from kafka_log.segment.blocks import COUNTED, Block
@@ -161,7 +162,9 @@ def _by_headers(
 
 @contextmanager
 def _report_totals(scanner: BlockScanner, on_read: OnRead | None) -> Iterator[None]:
-    """Call ``on_read`` with what a scanner has read when the block ends, also by an error."""
+    """Run the block, then call ``on_read`` with the bytes that the scanner has read and 0 skipped
+    batches, also if the block raises. Do nothing if ``on_read`` is None.
+    """
     try:
         yield
     finally:
@@ -172,8 +175,8 @@ def _report_totals(scanner: BlockScanner, on_read: OnRead | None) -> Iterator[No
 def _of_block(
     block: Any, part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
-    """Yield the totals of a block of valid batches, reading the rows of those whose headers do not
-    suffice. Raise CodecError for damage that is an error.
+    """Yield one Totals for all valid batches of a block whose headers suffice, then totals from the
+    rows of the others. Raise CodecError for damage in these rows.
     """
     headers = block.batch_headers
     said = _has_needed_values(headers, part.rows, scan, wanted)
@@ -199,8 +202,9 @@ def _of_block(
 def _has_needed_values(
     headers: pa.RecordBatch, rows: RowSelection, scan: Scan, wanted: frozenset[str]
 ) -> Any:
-    """Return a NumPy mask: True for each header whose batch can be counted without its records. Such a batch lies
-    wholly in the selected offsets, holds no aborted data, and states the values of ``wanted``.
+    """Return a NumPy mask: True for each header whose batch can be counted without its records.
+    Such a batch lies wholly in the selected offsets, holds no data that may be aborted, and its
+    header states the extremes of the columns in ``wanted``.
     """
     count = numbers_of(headers.column("record_count").fill_null(-1))
     first = numbers_of(headers.column("base_offset").fill_null(-1))
@@ -230,7 +234,9 @@ def _has_needed_values(
 
 
 def _has_rows(headers: pa.RecordBatch, rows: RowSelection) -> Any:
-    """Return the mask of batches with rows: they are not empty, and no unselected control batches."""
+    """Return a NumPy mask: True for each batch that has records to count. False for empty batches,
+    and for control batches unless control records are selected.
+    """
     counted = numbers_of(headers.column("record_count").fill_null(0)) > 0
     if not rows.control_records:
         counted &= ~numbers(headers, "is_control").astype(bool)

@@ -29,7 +29,9 @@ def kernel_modules() -> list[str]:
 
 
 def warm() -> Iterator[tuple[str, int]]:
-    """Yield the name of each kernel module and how many of its functions are ready, compiled or loaded; nothing without numba."""
+    """Compile the functions of each kernel module, or load them from the cache; yield the module's
+    name and how many are ready. Yield nothing without numba.
+    """
     from codecgen.runtime.arrow.primitives.compiling import JIT, compile_ahead
 
     for name in kernel_modules() if JIT else ():
@@ -37,7 +39,9 @@ def warm() -> Iterator[tuple[str, int]]:
 
 
 def main() -> int:
-    """Compile kernels and the connector, and print the result. Return 1 if the connector cannot be compiled, else 0."""
+    """Compile kernels and the Spark connector, and print the result. Return 1 if the connector
+    cannot be compiled, else 0, also without numba. Raise PySparkException if Java does not start.
+    """
     from pyspark_kafka_log.connector import ConnectorError, jar_path
 
     count = 0

@@ -35,11 +35,10 @@ class WorkerMemoryError(MemoryError):
 
 
 def apply_memory_limit(environment: Mapping[str, str] = os.environ) -> None:
-    """Limit the address space of this process to the MiB that ``environment`` sets, and keep
-    allocators and threads from reserving addresses; do nothing without a limit. Raise
-    :class:`WorkerMemoryError` if the limit is too low.
-
-    Without a limit, or on systems without such limits, nothing happens.
+    """Limit the address space of this process to the MiB that ``environment`` sets for Spark's
+    Python workers, and keep allocators and threads from reserving addresses. Never raise an
+    existing lower limit. Do nothing without a setting, or on Windows. Raise
+    :class:`WorkerMemoryError` if the setting is too low.
     """
     told = memory_limit_mib(environment)
     if told is None:
@@ -74,7 +73,9 @@ def memory_limit_mib(environment: Mapping[str, str] = os.environ) -> int | None:
 
 @contextmanager
 def explain_memory_errors() -> Iterator[None]:
-    """Turn memory errors under a limit into a :class:`WorkerMemoryError` that says which setting to raise. Other errors pass unchanged."""
+    """Turn a MemoryError, or a failure to start a thread, into a :class:`WorkerMemoryError` that
+    names the setting to raise, if a memory limit is set. Let all other errors pass unchanged.
+    """
     try:
         yield
     except WorkerMemoryError:
@@ -95,7 +96,8 @@ MIN_OBJECTS = 50_000
 
 @contextmanager
 def freeze_loaded_objects() -> Iterator[None]:
-    """Collect garbage after a task, and exclude all remaining objects from later collections, if there are many of them.
+    """Run the block; then, also after an error, collect garbage and exclude all remaining objects
+    from later collections, if more than MIN_OBJECTS exist.
 
     Spark's daemon collects garbage before a worker's next task. With PySpark, Arrow and the kernels loaded this takes 60 ms, as long as decoding 30 MiB.
     """

@@ -36,9 +36,10 @@ BATCH_ID = "streaming.sql.batchId"
 def make_job(
     options: Mapping[str, str], schema: StructType, overwrite: bool, query: str | None = None
 ) -> WriteJob:
-    """Return the job that writes rows of ``schema``, and warn of options without effect. Raise
-    OptionError for an invalid option; SinkError for a column that is missing, unknown or has
-    another type; DirectoryError if the log directory cannot be used.
+    """Return the job that writes rows of ``schema``, and warn of options without effect. ``query``
+    becomes the id of the job. Raise OptionError for an invalid option; SinkError for a column that
+    is missing, unknown or of another type, such as a timestamp without time zone; DirectoryError if
+    the log directory cannot be used.
 
     Args:
         options: The options of the write.
@@ -65,9 +66,9 @@ def make_job(
 
 
 def write_rows(job: WriteJob, task: int, batch: int | None, rows: Iterable[pa.RecordBatch]) -> str:
-    """Write the rows of a task, of micro-batch ``batch`` unless it is None. Return the JSON that
-    the driver needs to commit them. Raise SinkError for a row that cannot be written; OSError if
-    writing fails.
+    """Write the rows of the task number ``task`` into staged files, of micro-batch ``batch`` unless
+    it is None. Return the JSON that the driver needs to commit them. Raise SinkError for a row that
+    cannot be written; OSError if writing fails; WorkerMemoryError if a memory limit is too low.
     """
     if batch is not None:
         job = replace(make_batch_job(job, batch), created_ms=now_ms())
@@ -128,8 +129,9 @@ class KafkaLogStreamWriter(DataSourceStreamArrowWriter):
         self.job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
-        """Stage the rows of a task of the current micro-batch. Return what the driver needs to
-        commit them. Raise SinkError for a row that cannot be written.
+        """Write the rows of a task of the current micro-batch into staged files, and return the
+        TaskResult that the driver needs to commit them. Raise SinkError for a row that cannot be
+        written; OSError if writing fails.
         """
         context = _task_context()
         query = context.getLocalProperty(QUERY_ID)
@@ -149,7 +151,9 @@ class KafkaLogStreamWriter(DataSourceStreamArrowWriter):
 
 
 def _require_results(messages: list[WriterCommitMessage | None]) -> list[TaskResult]:
-    """Return the results of all tasks. Raise RuntimeError if one is missing: its rows would be lost silently."""
+    """Return the results of all tasks. Raise RuntimeError if a message is None or no TaskResult:
+    its rows would be lost silently.
+    """
     found = [one for one in messages if isinstance(one, TaskResult)]
     if len(found) < len(messages):
         raise RuntimeError("the result of a task is missing: nothing is committed")
@@ -157,7 +161,9 @@ def _require_results(messages: list[WriterCommitMessage | None]) -> list[TaskRes
 
 
 def _group_by_query(messages: list[TaskResult]) -> dict[str, list[str]]:
-    """Return the staged files of the results, by the ids of their streaming queries. Results without a query are dropped."""
+    """Return the JSON of the tasks' staged files, as a list for each streaming query's id. Results
+    without a query are dropped.
+    """
     found: dict[str, list[str]] = {}
     for one in messages:
         if one.query is not None:

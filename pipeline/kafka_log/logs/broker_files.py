@@ -50,7 +50,9 @@ class TooLargeError(OSError):
 
 
 def read_small_file(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
-    """Return the bytes of a file. Raise TooLargeError if there are more than ``max_bytes``, OSError if it cannot be read."""
+    """Return the bytes of a regular file. Raise TooLargeError if it has more than ``max_bytes``;
+    OSError if it cannot be read, or is a directory, FIFO, socket or device.
+    """
     data = bytearray()
     with open_regular(path, -1) as file:
         # Python allocates as many bytes as are requested, which may exceed the memory limit.
@@ -67,7 +69,8 @@ PartitionOffsets = Mapping[tuple[str, int], int]
 
 @dataclass(frozen=True, slots=True)
 class BrokerFiles:
-    """The checkpoints of a log directory.
+    """The checkpoint files of a log directory, their errors, and whether the broker was shut down
+    cleanly.
 
     Attributes:
         directory: The log directory.
@@ -87,7 +90,10 @@ class BrokerFiles:
 
 
 def read_broker_files(directory: Path) -> BrokerFiles:
-    """Read the checkpoints of a log directory. Errors are returned in ``errors``, never raised."""
+    """Return the offsets in the checkpoint files of a log directory, and whether the file of a
+    clean shutdown exists. Missing files are left out. A file that is invalid or cannot be read is
+    described in ``errors``, never raised.
+    """
     found: dict[str, PartitionOffsets] = {}
     errors: dict[str, str | CodecError] = {}
     for name in CHECKPOINTS:
@@ -109,7 +115,9 @@ def read_checkpoint(path: Path) -> PartitionOffsets:
 
 
 def read_meta_properties(directory: Path) -> MetaProperties | None:
-    """Return the ``meta.properties`` of a log directory, None if the file does not exist or cannot be read."""
+    """Return the parsed ``meta.properties`` of a log directory. Return None if the file does not
+    exist, is invalid or cannot be read.
+    """
     path = directory / META
     try:
         return META_PROPERTIES.parse(read_small_file(path), file=os.fspath(path), strict=False)
@@ -126,7 +134,9 @@ _MAX_BYTES = 4096
 
 
 def read_topic_id(directory: Path) -> bytes | None:
-    """Return the topic id in ``partition.metadata`` as 16 bytes, None if the file does not exist (before Kafka 2.8) or cannot be read."""
+    """Return the topic id in ``partition.metadata`` of a partition directory, as 16 bytes. Return
+    None if the file does not exist (before Kafka 2.8), is invalid or cannot be read.
+    """
     path = directory / "partition.metadata"
     try:
         with open_regular(path, -1) as file:
@@ -140,7 +150,9 @@ _NAME = re.compile(r"\d{20}\.snapshot\Z", re.ASCII)
 
 
 def read_producer_snapshot(path: Path) -> list[ProducerSnapshotEntry] | None:
-    """Return the entries of a producer snapshot, None if it does not exist or is invalid. Brokers ignore such a file too."""
+    """Return the entries of a producer snapshot, one for each producer. Return None if the file
+    does not exist, is invalid, too large or cannot be read: brokers ignore such a file too.
+    """
     try:
         return list(PRODUCER_SNAPSHOT.parse(read_small_file(path), file=os.fspath(path)).entries)
     except (OSError, CodecError):
@@ -172,7 +184,10 @@ _FLOCK = "hhqqi"
 
 
 def is_broker_running(directory: Path) -> bool | None:
-    """Return whether a process on this machine holds the lock of a log directory, None if that is unknown. The lock is not taken."""
+    """Return whether another process on this machine locks the ``.lock`` file of a log directory.
+    Return None if that is unknown: not on Linux, or without a lock file that can be opened. The
+    lock is not taken.
+    """
     if sys.platform != "linux":
         return None
     import fcntl

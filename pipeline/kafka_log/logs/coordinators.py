@@ -23,8 +23,9 @@ def java_hash(text: str) -> int:
 
 
 def coordinator_partition(key: str, partitions: int = DEFAULT_PARTITIONS) -> int:
-    """Return the partition that coordinates a key in a topic with ``partitions`` partitions. Raise
-    NotFoundError if the key is not valid UTF-8, or ``partitions`` is below 1.
+    """Return the partition of ``__consumer_offsets`` or ``__transaction_state``, with
+    ``partitions`` partitions, that coordinates a group or transactional id. Raise NotFoundError if
+    the key is not valid UTF-8, or ``partitions`` is below 1.
 
     The smallest hash has no absolute value in 32 bits; Kafka uses 0 for it.
     """

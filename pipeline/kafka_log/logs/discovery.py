@@ -64,7 +64,8 @@ class AllSegmentsExcluded(UserWarning):
 
 
 class Survey(NamedTuple):
-    """Everything that lies below some paths.
+    """Everything that lies below some paths: partitions, excluded segments, skipped paths and log
+    directories.
 
     Attributes:
         partitions: Partitions to read, by topic and number.
@@ -84,8 +85,9 @@ def discover(
     paths: Paths, include: Include = (), *, unreadable_raises: bool = True
 ) -> list[Partition]:
     """Return the partitions below log directories, partition directories and single segments, by
-    topic and number. Raise DirectoryError if a path does not exist or holds no log; OSError if a
-    directory cannot be listed; ValueError if a state does not exist.
+    topic and number, with live segments, those in the states ``include``, and those of a path that
+    is given itself. Raise DirectoryError if a path does not exist or holds no log; OSError if a
+    directory cannot be listed; ValueError for an unknown state.
 
     A directory may be empty, like a new disk of a broker, if another path holds a log.
 
@@ -107,9 +109,10 @@ def discover(
 
 
 def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = True) -> Survey:
-    """Return the partitions below paths, and what is skipped there. Raise DirectoryError if a path
-    does not exist or holds no log; OSError if a directory cannot be listed; ValueError if a state
-    does not exist.
+    """Return the partitions below paths, the segments in states that ``include`` does not name, the
+    paths that are skipped, and the log directories. A path that is given itself is read in any
+    state. Raise DirectoryError if a path does not exist or holds no log; OSError if a directory
+    cannot be listed; ValueError for an unknown state.
     """
     included = {"live", *parse_include(include)}
     given = list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
@@ -139,7 +142,9 @@ def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = Tru
 def warn_if_all_excluded(
     partitions: Iterable[Partition], excluded: Iterable[Segment], stacklevel: int
 ) -> None:
-    """Warn with AllSegmentsExcluded if ``excluded`` has segments and ``partitions`` has none. An empty answer would be misleading."""
+    """Warn with AllSegmentsExcluded, which names the states to include, if no partition has
+    segments and ``excluded`` has some. Do nothing otherwise.
+    """
     states = {segment.state for segment in excluded}
     if states and not any(partition.segments for partition in partitions):
         names = ",".join(state for state in STATES if state in states)
@@ -153,9 +158,9 @@ def warn_if_all_excluded(
 def _find_partitions(
     paths: Sequence[Path], unreadable_raises: bool
 ) -> tuple[list[Partition], Layout]:
-    """Return the partitions below paths in every state, sorted, and the layout of all paths
-    together. Raise DirectoryError if no path holds a log, or one does not exist; OSError if a
-    directory cannot be listed (a partition directory only if ``unreadable_raises``).
+    """Return the partitions below paths in every state, sorted, each directory once, and the layout
+    of all paths together. Raise DirectoryError if a path does not exist or no path holds a log;
+    OSError if a directory cannot be listed (a partition directory only if ``unreadable_raises``).
     """
     found: dict[tuple[Path, str], Partition] = {}
     parents: dict[Path, Path] = {}
@@ -185,7 +190,9 @@ def _find_partitions(
 
 
 def _resolve(directory: Path, parents: dict[Path, Path]) -> Path:
-    """Return a directory without symbolic links. ``parents`` caches resolved parents, which may have thousands of children."""
+    """Return the absolute path of a directory without symbolic links. ``parents`` caches resolved
+    parents, which may have thousands of children.
+    """
     if directory.name in ("", "..") or directory.is_symlink():
         return directory.resolve()
     parent = directory.parent
@@ -201,8 +208,9 @@ def _sort_key(partition: Partition) -> tuple[str, int, int, str]:
 
 
 def _find_layout(path: Path, read: _ReadPartition) -> Layout:
-    """Return the partitions and log directories in and below a path. Raise DirectoryError if it
-    does not exist or holds no log; OSError if it cannot be listed.
+    """Return the partitions and log directories in and below a path: a segment file, a partition
+    directory, a log directory (perhaps empty) or a directory above some. Raise DirectoryError if it
+    does not exist, is no file or directory, or holds no log; OSError if it cannot be listed.
     """
     if path.is_file():
         return Layout(partitions=[_read_file(path)])
@@ -230,7 +238,10 @@ def _find_layout(path: Path, read: _ReadPartition) -> Layout:
 
 
 def _is_empty_log_directory(path: Path) -> bool:
-    """Return whether a directory holds only files and partition directories of a broker or a tier. Raise OSError if it cannot be listed."""
+    """Return whether all children of a directory are files that a broker writes there, the
+    directory of tiered storage, or partition directories; True if it has no children. Raise OSError
+    if it cannot be listed.
+    """
     return all(
         child.name in BROKER_FILE_NAMES
         or child.name == TIERED_STORAGE_DIRECTORY
@@ -242,7 +253,10 @@ def _is_empty_log_directory(path: Path) -> bool:
 def _read_or_report(
     directory: Path, name: PartitionName | None, unreadable_raises: bool
 ) -> Partition:
-    """Return the partition in a directory. If it cannot be read, return a partition with an error, or raise OSError if ``unreadable_raises``."""
+    """Return the partition in a directory. If it cannot be listed, or a file name has an impossible
+    offset, return a partition with that ``error``; or raise it if ``unreadable_raises``, OSError or
+    UnreadableError.
+    """
     try:
         partition = _read_partition(directory, name)
     except OSError as error:
@@ -257,7 +271,9 @@ def _read_or_report(
 
 
 def _order_segments(segments: Iterable[Segment]) -> tuple[Segment, ...]:
-    """Return the segments of a partition by base offset, with ``rolled`` set. A segment whose name has no offset is not rolled."""
+    """Return the segments of a partition by base offset, then state, with ``rolled`` set if no
+    broker writes to the segment any more.
+    """
     ordered = sorted(segments, key=lambda s: (s.base_offset, STATES.index(s.state)))
     are_named = [s.has_offset_in_name for s in ordered]
     last = {s.state: s.base_offset for s, is_named in zip(ordered, are_named, strict=True) if is_named}  # fmt: skip
@@ -269,7 +285,9 @@ def _order_segments(segments: Iterable[Segment]) -> tuple[Segment, ...]:
 
 
 def _is_rolled(segment: Segment, is_named: bool, last: Mapping[State, int]) -> bool:
-    """Return whether a broker no longer writes to a segment.
+    """Return whether a broker no longer writes to a segment: it is deleted, a swap file or in
+    tiered storage, or another segment in the same state has a higher base offset. A segment whose
+    name has no offset is never rolled in other states.
 
     Segments that are deleted, replace others or were copied are complete. A cleaner still writes to its own.
 
@@ -284,8 +302,9 @@ def _is_rolled(segment: Segment, is_named: bool, last: Mapping[State, int]) -> b
 
 
 def _name_without_links(directory: Path, name: PartitionName | None) -> PartitionName:
-    """Return ``name``; for a link the name of the directory that it leads to. A directory with any
-    other name is partition 0 of a topic of that name.
+    """Return ``name``, the parsed name of a directory. If the directory is a link or ``name`` is
+    None, parse the name of the directory that the path leads to. A directory whose name does not
+    name a partition is partition 0 of a topic of that name.
     """
     if name is not None and not directory.is_symlink():
         return name
@@ -294,7 +313,10 @@ def _name_without_links(directory: Path, name: PartitionName | None) -> Partitio
 
 
 def _read_partition(directory: Path, name: PartitionName | None) -> Partition:
-    """Return the partition in a directory. It has an error if a file name has an impossible offset. Raise OSError if it cannot be listed."""
+    """Return the partition in a directory with all its segments and skipped paths, perhaps none.
+    Its ``error`` is an UnreadableError if a file name has an impossible offset. Raise OSError if
+    the directory cannot be listed.
+    """
     topic, number, state = _name_without_links(directory, name)
     listing = list_directory(directory)
     segments = _order_segments(
@@ -311,7 +333,10 @@ def _read_partition(directory: Path, name: PartitionName | None) -> Partition:
 
 
 def _skip_nested_segments(directories: Iterable[Path]) -> Iterator[SkippedPath]:
-    """Yield the directories inside a partition directory that have segments or cannot be listed."""
+    """Yield a SkippedPath with the reason for each of ``directories``, which lie inside a partition
+    directory, that has segments or cannot be listed. Ignore directories without segments, and those
+    that are gone.
+    """
     for directory in directories:
         try:
             if list_segment_files(directory):
@@ -324,9 +349,10 @@ def _skip_nested_segments(directories: Iterable[Path]) -> Iterator[SkippedPath]:
 
 
 def _read_file(path: Path) -> Partition:
-    """Return the partition that consists of a single segment file; topic and number come from the
-    name of its directory, else the topic is the name of the file. Raise DirectoryError if the name
-    of the file, its first bytes or a too large base offset show that it is not a segment.
+    """Return the partition that consists of a single segment file. Topic and number come from the
+    name of its directory; otherwise the topic is the name of the file, the number 0. Raise
+    DirectoryError if the file's name or first bytes show another kind of file, or its base offset
+    is too large.
     """
     name = parse_segment_name(path.name)
     if name is None:
@@ -351,7 +377,8 @@ _CONTENT_BYTES = 16
 
 
 def _recognize_content(path: Path) -> str | None:
-    """Return what a file is if its first bytes are text or another format, None if it may be a segment or cannot be read.
+    """Return what a file is (``text`` or the name of a format) if its first bytes show that it is
+    no segment. Return None if it may be a segment, or cannot be read.
 
     As the base offset of a segment, such bytes would be above 2^60.
     """
@@ -371,7 +398,8 @@ def _recognize_content(path: Path) -> str | None:
 
 @dataclass
 class Layout:
-    """What lies below a path.
+    """What lies below a path: partitions, directories in tiered storage, log directories and
+    skipped paths.
 
     Attributes:
         partitions: Partitions outside of tiered storage.
@@ -395,7 +423,9 @@ class Layout:
         return [path for path, _ in self.tiers]
 
     def add(self, other: Layout) -> None:
-        """Add the partitions, tiers and skipped paths of another directory."""
+        """Add the contents of another layout: partitions, tiers, log directories and skipped paths.
+        ``is_log`` becomes true if either is a log.
+        """
         self.partitions += other.partitions
         self.tiers += other.tiers
         self.directories += other.directories
@@ -404,7 +434,9 @@ class Layout:
         self.is_log |= other.is_log
 
     def skip_below(self, other: Layout) -> None:
-        """Skip the log directories of ``other``, and add its skipped paths."""
+        """Add the log directories of ``other`` to the skipped paths, as log directories inside
+        another one, if ``other`` is a log; and add its skipped paths. Its partitions are not added.
+        """
         for directory in other.directories if other.is_log else ():
             self.skip(directory, "it is a log directory inside another one", has_segments=True)
         self.skipped_paths += other.skipped_paths
@@ -418,9 +450,9 @@ class Layout:
 
 
 def search_directory(path: Path, name: PartitionName | None, read: _ReadPartition) -> Layout:
-    """Return the partitions and log directories in and below a directory. Raise DirectoryError if
-    segments lie below ``path`` and none of them is read, or if there are too many directories;
-    OSError if ``path`` cannot be listed.
+    """Return the partitions and log directories in and below a directory, an empty layout if there
+    are none. Raise DirectoryError if segments lie below ``path`` and none of them is read, or if
+    there are too many directories; OSError if ``path`` cannot be listed.
 
     A directory with partitions that have segments, or with ``meta.properties``, is a log directory. A directory without these is
     one above log directories if any lie at most :data:`MAX_LEVELS` levels below it: all of them are read.
@@ -457,8 +489,9 @@ class _Search:
 
     def search(self, directory: Path, name: PartitionName | None, level: int) -> Layout:
         """Return the partitions and log directories in and below ``directory``, which is ``level``
-        levels below the path. Raise OSError if it cannot be listed; DirectoryError if there are too
-        many directories.
+        levels below the searched path. Below a log directory nothing more is read; other logs there
+        become skipped paths. Raise OSError if ``directory`` cannot be listed; DirectoryError after
+        MAX_DIRECTORIES directories.
         """
         out = Layout()
         is_marked, others = False, []
@@ -498,7 +531,9 @@ class _Search:
         return out
 
     def _count_directory(self) -> None:
-        """Count a directory. Raise DirectoryError if there are more than MAX_DIRECTORIES."""
+        """Count one more directory. Raise DirectoryError if there are now more than
+        MAX_DIRECTORIES.
+        """
         self.count += 1
         if self.count > MAX_DIRECTORIES:
             reason = f"more than {MAX_DIRECTORIES:,} directories lie below it: pass the log directories themselves"
@@ -507,8 +542,10 @@ class _Search:
     def _skip_inner_logs(
         self, out: Layout, empty: Sequence[Partition], others: Sequence[Path], level: int
     ) -> None:
-        """Add the empty partitions of a log directory to ``out``, and the logs inside the
-        directories ``others``, which a broker would not read, to its skipped paths.
+        """Add the partitions without segments of a log directory to ``out``. Add to its skipped
+        paths the directories of ``others`` that have segments or partitions or cannot be listed,
+        and logs below a partition: a broker would not read them. Raise DirectoryError if there are
+        too many directories.
 
         Args:
             out: Layout of the log directory, which is extended.
@@ -541,8 +578,10 @@ class _Search:
     def _search_below(
         self, out: Layout, empty: Sequence[Partition], others: Sequence[Path], level: int
     ) -> None:
-        """Add to ``out`` the log directories below a directory that is not one itself; its empty
-        partitions if there are none.
+        """Add to ``out`` the log directories below a directory that is not one itself; its
+        partitions without segments if there are none. Skip, with a reason, directories that have
+        segments and no partition name, cannot be listed, or lie too deep. Raise DirectoryError if
+        there are too many directories.
 
         Args:
             out: Layout of the directory, which is extended.
@@ -581,8 +620,9 @@ class _Search:
     def _search_empty_partition(
         self, partition: Partition, out: Layout, level: int
     ) -> Layout | None:
-        """Return what lies below a partition without segments if that is a log; None otherwise,
-        after adding its skipped paths to ``out``.
+        """Return what lies below a partition without segments if that is a log. Return None
+        otherwise, after adding its skipped paths to ``out``; also if the partition has an error,
+        lies MAX_LEVELS levels deep, or is gone.
         """
         if partition.error is not None or level == MAX_LEVELS:
             return None
@@ -598,8 +638,9 @@ class _Search:
 
 
 def _skip_dated_copies(name: PartitionName | None, out: Layout, empty: list[Partition]) -> None:
-    """Remove from ``out`` and ``empty`` the partitions whose directories are copies, named like a
-    partition and a date. Copies with segments or an error become skipped paths of ``out``.
+    """Remove from ``out`` and ``empty`` the partitions whose directory is a dated copy of another
+    partition's, such as ``orders-0-2026-11-22`` beside ``orders-0``. Copies with segments or an
+    error become skipped paths of ``out``.
 
     A directory is such a copy if its name without the date is that of a partition beside it. It is one too if its name is a date, and
     the directory around it is named like a partition (``name``).
@@ -620,7 +661,9 @@ def _skip_dated_copies(name: PartitionName | None, out: Layout, empty: list[Part
 
 
 def _list_visible(directories: Sequence[Path], out: Layout) -> Iterator[tuple[Path, bool]]:
-    """Yield the directories that are not hidden, each with whether it has segments. Skip those that cannot be listed."""
+    """Yield each directory that is not hidden, with whether it has segments. One that cannot be
+    listed becomes a skipped path of ``out``; one that is gone is ignored.
+    """
     for directory in directories:
         if directory.name.startswith("."):
             continue

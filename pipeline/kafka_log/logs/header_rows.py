@@ -50,9 +50,10 @@ def read_header_rows(
     engine: Engine = "auto",
     start: int = 0,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield values of each batch whose column ``where`` is true. Timestamps are in milliseconds.
-    Raise CodecError if a batch is damaged and ``damage`` is RAISE; UnreadableError if the file
-    cannot be read.
+    """Yield the values of ``columns``, as a tuple, for each batch of a segment from byte ``start``
+    on whose column ``where`` is true. Timestamps are in milliseconds. If ``damage`` is RAISE, raise
+    CodecError at a damaged batch and UnreadableError for an unreadable file; otherwise skip damaged
+    batches, and yield nothing of an unreadable file.
 
     Args:
         segment: The segment.
@@ -83,7 +84,7 @@ def _salvage_options(segment: Segment) -> dict[str, Any]:
 def _filter_batches(
     batches: SegmentReader, columns: Sequence[str], where: str
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield ``columns`` of each batch whose attribute ``where`` is true."""
+    """Yield the attributes ``columns`` of each batch whose attribute ``where`` is true, as tuples."""
     row, wanted = _row_getter(columns), attrgetter(where)
     return (row(batch) for batch in batches if wanted(batch))
 
@@ -102,7 +103,10 @@ def _read_with_kernels(
     engine: Engine,
     start: int,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of :func:`read_header_rows` with the kernels."""
+    """Yield the rows of :func:`read_header_rows` with the kernels. VERIFY ignores ``start``. If
+    ``damage`` is RAISE, raise CodecError at a damaged batch and UnreadableError for an unreadable
+    file; otherwise skip what cannot be read.
+    """
     if damage is not DamageHandling.VERIFY:  # VERIFY never starts in the middle of a segment
         from kafka_log.segment.scanner import header_scanner
 
@@ -137,7 +141,9 @@ def _filter_rows(
 
 
 def iter_row_tuples(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of an Arrow batch as tuples of Python values, timestamps as integers."""
+    """Return an iterator over the rows of an Arrow batch as tuples of Python values. Timestamps are
+    integers in the column's unit, since some exceed the range of datetime.
+    """
     import pyarrow as pa
 
     found = []

@@ -18,8 +18,9 @@ _FIRST_AND_LAST = ("base_offset", "last_offset")
 
 
 def find_incomplete_tail(segment: Segment, position: int) -> Lost | None:
-    """Return the byte range from ``position`` to the end of a segment if it is an incomplete tail;
-    None if it is damage, or empty.
+    """Return the byte range from ``position`` to the end of a segment if a broker would cut it off:
+    a torn batch of this segment, or zeros. Return None if it is damage or empty, the segment is not
+    the active one, or the file cannot be read.
 
     A reader that accepts no damage decides it. If the bytes begin with a batch header, its offsets must belong to this segment.
     """
@@ -41,7 +42,8 @@ def separate_incomplete_tail(
     segment: Segment, end: End | None
 ) -> tuple[tuple[Lost, ...], Lost | None]:
     """Return the lost ranges of a file that was read under ``salvage`` without its incomplete tail,
-    and that tail (None without one).
+    and that tail; None for the tail if there is none. ``end`` is how the read ended; ``((), None)``
+    if it is None.
     """
     if end is None:
         return (), None
@@ -55,8 +57,9 @@ def separate_incomplete_tail(
 
 
 def _is_plausible_header(segment: Segment, position: int) -> bool:
-    """Return whether the bytes at ``position`` may begin a batch whose offsets are not below the
-    segment's base offset. Raise UnreadableError if they cannot be read.
+    """Return False if the bytes at ``position`` have the magic of no message format, or an offset
+    below the segment's base offset: they begin no torn batch. Return True otherwise, also if they
+    are too few or zeros. Raise UnreadableError if the file cannot be read.
     """
     name = os.fspath(segment.path)
     with open_segment(segment.path, is_listed=True) as file:

@@ -42,7 +42,9 @@ _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
 
 
 def read_index_entries(path: Path, kind: Any) -> Any:
-    """Return the entries of an index file as a structured array. It is empty if the file cannot be read, is too large, or is not in order.
+    """Return the entries of an offset or time index as a NumPy structured array, without zeros at
+    the end. Return an empty array if the file is missing, cannot be read, exceeds MAX_BYTES, has
+    negative values, or either of its columns does not ascend strictly.
 
     Args:
         path: The index file. Reading stops at the first chunk of zeros, because brokers preallocate the file.
@@ -74,10 +76,8 @@ def find_position_by_index(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:
     """Return the byte position of a batch, or of the end of the batches, before which no record has
-    ``offset`` or a later one. Return 0 if the index says nothing that batch headers confirm.
-
-    With ``timestamp``, no record before the position has this timestamp or a later one. With both,
-    either holds.
+    ``offset`` or a later one, or none has ``timestamp`` or a later one; the higher position if both
+    are given. Return 0 if the indexes are unusable or batch headers contradict them.
     """
     if not segment.has_offset_in_name:
         return 0
@@ -93,10 +93,12 @@ def find_start_position(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:
     """Return the byte position of the first batch that may have a record with ``offset`` or later
-    and with ``timestamp`` or later; the end of the batches if there is none.
+    and with ``timestamp`` or later (None: any), by all batch headers. If there is none, return the
+    end of the batches, or where damage begins; 0 if the file cannot be read. For a file in an
+    object store return what its indexes say.
 
     All batch headers before it are read, because an index does not show that a header contradicts itself. For a file in an object store the
-    indexes are trusted, because each header takes a request. Return the end of the batch headers if there is no such batch.
+    indexes are trusted, because each header takes a request.
     """
     if getattr(segment.path, "is_remote", False):
         return find_position_by_index(segment, offset, timestamp, engine)
@@ -119,10 +121,10 @@ class IndexedBatches:
         self._columns = HeaderColumns(("base_offset", "last_offset"), os.fspath(segment.path))
 
     def find_batch(self, position: int) -> int | None:
-        """Return the first byte position at or after ``position`` at which the index has a batch;
-        None if there is none. Raise CodecError if one of these batches is damaged.
-
-        The batches from the entry before it must lead to this position; None if they do not.
+        """Return the first byte position at or after ``position`` that the offset index has, if the
+        batches from the index entry before it lead there. Return None if they do not, or the index
+        has no entry before or after ``position``. Raise CodecError if one of these batches is
+        damaged.
         """
         i = int(np.searchsorted(self._positions, position))
         if not 0 < i < len(self._positions):
@@ -138,8 +140,9 @@ class IndexedBatches:
 
 
 def _find_offset(segment: Segment, offset: int, engine: Engine) -> int:
-    """Return the byte position in the last index entry at or below an offset; 0 if the entry before
-    it does not lead there.
+    """Return the byte position in the last index entry at or below an offset. Return 0 if there is
+    none, the position lies outside of the file, or the headers from the entry before it contradict
+    it.
     """
     index = read_index_entries(segment.path.with_suffix(".index"), OFFSET_ENTRY_DTYPE)
     relative = offset - segment.base_offset
@@ -160,8 +163,9 @@ def _find_offset(segment: Segment, offset: int, engine: Engine) -> int:
 
 
 def _find_timestamp(segment: Segment, timestamp: int, engine: Engine) -> int:
-    """Return the byte position of the first batch with a timestamp or a later one, after the last
-    index entry below it; 0 if headers contradict the entry.
+    """Return the byte position of the first batch with ``timestamp`` or a later one as its largest,
+    by the last time index entry at or below ``timestamp`` and the headers after it; the last
+    batch's position if none has. Return 0 without such an entry, or if headers contradict it.
     """
     index = read_index_entries(segment.path.with_suffix(".timeindex"), TIME_ENTRY_DTYPE)
     i = int(np.searchsorted(index["timestamp"].astype(np.int64), timestamp, "right")) - 1
@@ -195,7 +199,9 @@ class _Header(NamedTuple):
 def _read_headers(
     segment: Segment, start: int, stop: int | None, engine: Engine
 ) -> Iterator[_Header]:
-    """Yield batch headers from ``start`` up to ``stop``, until the first damage. ``first`` is the last offset if the header has no first one."""
+    """Yield a _Header for each batch from byte ``start`` up to ``stop`` (None: to the end), until
+    the first damage. ``first`` is the last offset if the header has no first one.
+    """
     scanner = header_scanner(
         segment.path,
         _COLUMNS,

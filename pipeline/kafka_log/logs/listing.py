@@ -48,7 +48,10 @@ class Listing(NamedTuple):
 
 
 def list_directory(directory: Path) -> Listing:
-    """Return the contents of a directory. Files that a broker deletes meanwhile are left out. Raise OSError if it cannot be listed."""
+    """Return the segments, impossible names, skipped paths and subdirectories of a directory, each
+    sorted. Leave out hidden directories, files without the ending ``.log`` that are no segments,
+    and files that a broker deletes meanwhile. Raise OSError if the directory cannot be listed.
+    """
     found = Listing([], [], [], [])
     with _open_listing(directory) as entries:
         for child in entries:
@@ -91,7 +94,9 @@ def list_segment_files(directory: Path) -> list[SegmentFile]:
 
 
 def is_directory(path: Path | os.DirEntry[str]) -> bool:
-    """Return whether a path is a directory or a link to one. Return False if a link cannot be followed."""
+    """Return whether a path is a directory or a link to one. Return False if it does not exist, or
+    a link cannot be followed.
+    """
     try:
         return path.is_dir()
     except OSError:
@@ -105,7 +110,9 @@ def list_base_offsets(directory: Path) -> tuple[int, ...]:
 
 
 def list_partition_names(directory: Path) -> frozenset[tuple[bytes, int]]:
-    """Return topic (as bytes) and number of each live partition in a log directory. Raise OSError if it cannot be listed."""
+    """Return topic (as bytes of the file system) and number of each live partition directory in a
+    log directory. Other names, and files, are left out. Raise OSError if it cannot be listed.
+    """
     found = (
         parse_live_partition_name(child) for child in directory.iterdir() if is_directory(child)
     )

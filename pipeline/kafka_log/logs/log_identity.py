@@ -19,10 +19,12 @@ _SAMPLE = 4096
 
 
 def identify_log(partition: Partition) -> dict[str, Any]:
-    """Return values that identify the log in a partition directory, as plain JSON types.
+    """Return values that identify the log in a partition directory, as a dict of JSON types: the
+    topic id, if known, and cluster id, node id and directory id from ``meta.properties``, as far as
+    known; without usable ids there the path of the directory.
 
-    These are the topic id, and the cluster id, node id and directory id from ``meta.properties``. They stay the same when the log directory is
-    moved, copied or mounted elsewhere. Without ``meta.properties`` the path is used, because nothing else distinguishes two replicas.
+    The ids stay the same when the log directory is moved, copied or mounted elsewhere. The path is used because nothing else distinguishes two
+    replicas.
     """
     found: dict[str, Any] = {}
     if (topic := read_topic_id(partition.directory)) is not None:
@@ -39,7 +41,10 @@ def resolve_directory(directory: Path) -> str:
 
 
 def _read_disk_ids(directory: Path) -> dict[str, Any]:
-    """Return cluster id, node id and directory id of a log directory, ``{}`` if they are unknown."""
+    """Return the cluster id, node id and directory id in ``meta.properties`` of a log directory
+    that are set. Return ``{}`` if the file is missing or invalid, or has neither a directory id nor
+    both other ids.
+    """
     properties = read_meta_properties(directory)
     if properties is None:
         return {}
@@ -51,16 +56,18 @@ def _read_disk_ids(directory: Path) -> dict[str, Any]:
 
 
 def identify_segment(segment: Segment) -> list[Any]:
-    """Return name, size and digest of a segment, as plain JSON types.
-
-    The digest covers samples of the bytes and the modification time, because repaired bytes may have the same samples. In an object store
-    it is the time alone, because each sample takes a request. It is None if the file cannot be read.
+    """Return a list of the file name, size in bytes and digest of a segment, as plain JSON types.
+    The digest covers samples and the modification time; in an object store it is that time. It is
+    None if the file cannot be read.
     """
     return [segment.path.name, segment.size, _digest(segment)]
 
 
 def _digest(segment: Segment) -> str | int | None:
-    """Return the digest of :func:`identify_segment`."""
+    """Return a hexadecimal digest of a segment's modification time and of samples at its start,
+    middle and end; in an object store the time in nanoseconds. Return None if the file cannot be
+    read.
+    """
     try:
         written = segment.path.stat().st_mtime_ns
         if is_url(segment.path):

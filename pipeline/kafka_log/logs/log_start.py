@@ -52,8 +52,9 @@ class LogStarts:
         self._read: dict[Path, Mapping[tuple[str, int], int] | None] = {}
 
     def get(self, partition: Log) -> int | None:
-        """Return the log start offset of a partition. Return None if no file states it, or if it is
-        not above the first base offset.
+        """Return the log start offset that the checkpoint beside a partition directory states.
+        Return None if no file states it, it is not above the first base offset, or the partition
+        has no live or remote segments or is a directory in tiered storage.
 
         Segments in tiered storage are part of the log if the partition has them.
         """
@@ -77,7 +78,9 @@ class LogStarts:
 
 
 def candidate_log_directories(directory: Path) -> list[Path]:
-    """Return the directories that may be the log directory of a partition directory: its parent, and the parent of the link's target."""
+    """Return the directories that may be the log directory of a partition directory: its parent,
+    and if it is a link, the parent of the link's target. For a URL return only the parent.
+    """
     if is_url(directory):
         return [directory.parent]
     out = [Path(os.path.abspath(directory)).parent]  # noqa: PTH100 (no links are followed)
@@ -87,7 +90,9 @@ def candidate_log_directories(directory: Path) -> list[Path]:
 
 
 def _read_checkpoint(path: Path) -> Mapping[tuple[str, int], int] | None:
-    """Return offsets by topic and partition number, None if the file does not exist, ``{}`` if it cannot be read."""
+    """Return the offsets in a checkpoint file by topic and partition number. Return None if the
+    file does not exist, ``{}`` if it is invalid or cannot be read.
+    """
     if not path.is_file():
         return None
     from codecgen.runtime.errors import CodecError

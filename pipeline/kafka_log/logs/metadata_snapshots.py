@@ -32,7 +32,9 @@ class MetadataSnapshot:
 
 
 def parse_snapshot_path(path: Path) -> MetadataSnapshot | None:
-    """Return the snapshot that a path names, None if the name has another form. The file is not read."""
+    """Return the metadata snapshot that a file name of the form ``OFFSET-EPOCH.checkpoint``
+    describes; None if the name has another form. The file is not read.
+    """
     found = _NAME.match(path.name)
     return (
         None if found is None else MetadataSnapshot(path, int(found["offset"]), int(found["epoch"]))
@@ -47,9 +49,9 @@ def list_snapshots(directory: Path) -> list[MetadataSnapshot]:
 
 
 def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:
-    """Return the error of a snapshot that is damaged or incomplete, None if it is complete. Contents of records are not checked.
-
-    A snapshot is incomplete if a batch is damaged or missing, or if the header or footer record is missing.
+    """Return, not raise, a CodecError if a metadata snapshot is damaged or incomplete: a damaged or
+    missing batch, an offset that does not follow, no snapshot header at its start or footer at its
+    end, or an unreadable file. Return None if it is complete. Contents of records are not checked.
     """
     place = Where(position=0, file=os.fspath(snapshot.path))
     first = last = None
@@ -81,7 +83,9 @@ def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:
 
 
 def _has_control_record(snapshot: MetadataSnapshot, batch: Batch, kind: int) -> bool:
-    """Return whether a batch has a control record of type ``kind``."""
+    """Return whether a batch of a snapshot is a control batch with a control record of type
+    ``kind``.
+    """
     if not batch.is_control:
         return False
     reader = SegmentReader(snapshot.path, start=batch.position, stop=batch.position + 1)

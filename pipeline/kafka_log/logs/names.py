@@ -102,7 +102,10 @@ ALL = "all"
 
 
 def parse_include(include: Include | None) -> tuple[State, ...]:
-    """Return the states in ``include`` other than ``live``, each once, in the order of :data:`STATES`. Raise ValueError for an unknown name."""
+    """Return the segment states in ``include`` (one text with commas, or several) other than
+    ``live``, each once, in the order of :data:`STATES`. ``all`` stands for all states; None for
+    none. Raise ValueError for an unknown name.
+    """
     names = [include] if isinstance(include, str) else list(include or ())
     wanted: set[State] = set()
     for name in names:
@@ -112,7 +115,9 @@ def parse_include(include: Include | None) -> tuple[State, ...]:
 
 
 def _states(word: object) -> Iterable[State]:
-    """Return the state named ``word``, or all states for ``all``. Raise ValueError for an unknown name."""
+    """Return the state named ``word`` as a list, all states for ``all``. Raise ValueError for any
+    other value.
+    """
     if word == ALL:
         return STATES
     found = [state for state in STATES if state == word]
@@ -139,7 +144,9 @@ BROKER_FILE_KINDS = {
 
 
 def prevents_broker_start(name: str) -> bool:
-    """Return whether a broker refuses to start if a directory with this name lies in its log directory.
+    """Return whether a broker refuses to start if a directory with this name lies in its log
+    directory: the name is neither TOPIC-NUMBER nor TOPIC-NUMBER.ID with ``-delete``, ``-stray`` or
+    ``-future``, or the number exceeds 2^31 - 1. Return False for ``remote-log-index-cache``.
 
     Allowed names are topic-partition and topic-partition.id-delete, -stray or -future (``UnifiedLog.parseTopicPartitionName``).
     """
@@ -169,8 +176,9 @@ def parse_live_partition_name(directory: Path) -> tuple[str, int] | None:
 
 
 def parse_partition_name(directory: Path) -> PartitionName | None:
-    """Return topic, partition and state in the name of a directory; None if the name has another
-    form, or its partition number exceeds 2^31 - 1.
+    """Return topic, partition number and state in the name of a partition directory: ``live``, the
+    state that a suffix such as ``-delete`` states, or ``remote`` for a directory of tiered storage.
+    Return None if the name has another form, or its partition number exceeds 2^31 - 1.
     """
     special = _SPECIAL.match(directory.name)
     state: State = special["state"] if special else "live"  # type: ignore[assignment]
@@ -183,7 +191,8 @@ def parse_partition_name(directory: Path) -> PartitionName | None:
 
 
 def strip_date_suffix(name: str) -> str | None:
-    """Return the part of a name before a date at its end, ``""`` if the name is a date, None if it does not end with a date.
+    """Return the part of a directory name before a date at its end; ``""`` if the whole name is a
+    date. Return None if it does not end with a date.
 
     People add dates to names of copied directories. Such a name has the form of a partition's: ``orders-0-2026-11-22``.
     """
@@ -195,7 +204,10 @@ _SEGMENT_ENDINGS = (".log", ".deleted", ".cleaned", ".swap", ".checkpoint")
 
 
 def parse_segment_name(name: str) -> tuple[int, State] | None:
-    """Return base offset and state in the name of a segment or metadata snapshot, None for the name of any other file."""
+    """Return base offset and state in the file name of a segment (live, deleted and others),
+    metadata snapshot (``snapshot``) or copy in tiered storage (``remote``). Return None for any
+    other name.
+    """
     if not name.endswith(
         _SEGMENT_ENDINGS
     ):  # most files beside segments: this is faster than the patterns

@@ -144,9 +144,8 @@ class Partition:
 
 
 def pair_with_next_base_offset(segments: Sequence[Segment]) -> Iterator[tuple[Segment, int | None]]:
-    """Return each segment of a partition with the base offset of the next segment in the same state.
-
-    The offset is None for the last segment of a state, and where the file name has no offset.
+    """Return an iterator of each segment with the base offset of the next one in the same state
+    whose file name has an offset. The offset is None for the last segment of a state.
     """
     following: dict[State, int] = {}
     found: list[int | None] = []
@@ -160,7 +159,9 @@ def pair_with_next_base_offset(segments: Sequence[Segment]) -> Iterator[tuple[Se
 def group_by_state(
     partitions: Iterable[Partition],
 ) -> Iterator[tuple[Partition, State, tuple[Segment, ...]]]:
-    """Yield each partition once per state of its segments, with the segments in that state. A partition without segments has one state."""
+    """Yield each partition with each state of its segments, and the segments in that state, in the
+    order of STATES. Yield its own state too, with ``()`` if no segment has it.
+    """
     for partition in partitions:
         found = {segment.state for segment in partition.segments} | {partition.state}
         for state in STATES:
@@ -174,8 +175,9 @@ def select_partitions(
     partitions: int | Iterable[int] | None,
     excluded: Iterable[Segment] = (),
 ) -> list[Partition]:
-    """Return the partitions of some topics and with some numbers, in the given order. Raise
-    NotFoundError if a topic or number does not exist.
+    """Return the partitions of some topics and with some numbers (None: all), in the given order.
+    Raise NotFoundError if a topic does not exist, or no partition of these topics has one of the
+    numbers.
 
     Args:
         found: All partitions.
@@ -197,7 +199,9 @@ def select_partitions(
 def make_not_found_error(
     what: str, missing: Iterable[Any], there: Iterable[Any], states: Collection[State] = ()
 ) -> NotFoundError:
-    """Return the error for topics, partitions or other names that do not exist. It lists existing names, and suggests similar ones.
+    """Return, not raise, the NotFoundError for topics, partitions or other names that do not exist.
+    It lists up to 20 existing names, and similar ones; if ``states`` is not empty also the option
+    that includes these states.
 
     Args:
         what: The kind of thing: topic, partition or group.
@@ -235,7 +239,9 @@ def _filter_by(
     key: Callable[[Partition | Segment], Any],
     excluded: Sequence[Segment],
 ) -> list[Partition]:
-    """Return the partitions whose ``key`` is in ``wanted``. Raise NotFoundError if a wanted value does not occur."""
+    """Return the partitions whose ``key`` is in ``wanted``, in order. Raise NotFoundError if a
+    wanted value does not occur; it names the states of ``excluded`` segments that have the value.
+    """
     there = {key(partition) for partition in found}
     missing = wanted - there
     if missing:

@@ -30,7 +30,8 @@ _OF_SEGMENTS = (
 
 @dataclass(slots=True)
 class RemoteStates:
-    """States of remote segments.
+    """States of remote segments (copies in tiered storage), as the topic ``__remote_log_metadata``
+    records them.
 
     Attributes:
         segments: State number of each copy by segment id. It only increases.
@@ -41,7 +42,10 @@ class RemoteStates:
     deleted: set[tuple[UUID, int]] = field(default_factory=set)
 
     def is_unfinished(self, path: Path, partition: int) -> bool:
-        """Return whether a copy is incomplete or being deleted. A copy without a record is neither."""
+        """Return whether the copy of a segment at ``path`` in tiered storage is incomplete or being
+        deleted, or its partition was deleted. Return False for a copy without a record in
+        ``__remote_log_metadata``.
+        """
         topic, segment = parse_remote_ids(path)
         if topic is not None and (topic, partition) in self.deleted:
             return True
@@ -50,7 +54,10 @@ class RemoteStates:
 
 
 def mark_unfinished_copies(found: Sequence[Partition]) -> list[Partition]:
-    """Return the partitions with the state ``unfinished`` for copies that are incomplete or being deleted, if ``__remote_log_metadata`` is among them."""
+    """Return the partitions with the state of remote segments changed to ``unfinished`` if
+    ``__remote_log_metadata``, which must be among the partitions, says that the copy is incomplete
+    or being deleted. Without that topic nothing changes.
+    """
     paths = [s.path for p in found if p.topic == TOPIC for s in p.segments if s.state == "live"]
     states = read_remote_states(paths)
 
@@ -62,7 +69,10 @@ def mark_unfinished_copies(found: Sequence[Partition]) -> list[Partition]:
 
 
 def read_remote_states(paths: Iterable[Path]) -> RemoteStates:
-    """Return the states of copies in segments of all partitions and replicas of the topic. Segments and records that cannot be read are ignored."""
+    """Return the states of copies and deleted partitions in segments of ``__remote_log_metadata``,
+    of all its partitions and replicas. Ignore segments that cannot be read, damaged batches and
+    invalid records.
+    """
     found = RemoteStates()
     for path in paths:
         for value in _read_values(path):
@@ -75,7 +85,9 @@ def read_remote_states(paths: Iterable[Path]) -> RemoteStates:
 
 
 def _add_record(found: RemoteStates, kind: Any, body: Any) -> None:
-    """Add a record of the topic to ``found``. Other types of records are ignored."""
+    """Add the state of a segment's copy, or a deletion of a partition, to ``found``. Of several
+    states of a copy the highest counts. Ignore other types of records.
+    """
     if kind in _OF_SEGMENTS:
         # The state of a copy only increases, so that the order of records does not matter.
         name, state = body.remote_log_segment_id.id, int(body.remote_log_segment_state)
@@ -86,7 +98,9 @@ def _add_record(found: RemoteStates, kind: Any, body: Any) -> None:
 
 
 def _read_values(path: Path) -> Iterator[bytes]:
-    """Yield the values of readable records in a segment. Stop silently if the file cannot be read."""
+    """Yield the record values in a segment, except null ones, control batches and damaged batches.
+    Stop silently if the file cannot be read.
+    """
     try:
         for batch in SegmentReader(path, policy=Policy.SALVAGE):
             if batch.is_control or not batch.is_valid or damage(batch):

@@ -29,12 +29,12 @@ def history_options(segment: Segment) -> dict[str, Any]:
 
 
 def read_history(segments: Sequence[Segment], read: Callable[[Sequence[Segment]], T]) -> T:
-    """Return ``read(segments)``, which interprets segments of a partition by the segments before
-    them, such as transactions. Raise UnreadableError if a segment cannot be read, or is gone and
-    retention does not explain it.
+    """Return ``read(segments)``; if retention deletes a segment meanwhile, call it again with the
+    segments after that one, perhaps none. Raise UnreadableError if a segment cannot be read, or is
+    gone and retention does not explain it.
 
-    If retention deletes a segment meanwhile, call ``read`` again with the segments after it. Retention deletes earlier segments too, and
-    transactions that began in them would seem to continue.
+    ``read`` interprets segments by the segments before them, such as transactions. Retention deletes earlier segments too, and transactions that
+    began in them would seem to continue.
     """
     left = list(segments)
     while True:
@@ -48,8 +48,8 @@ def read_history(segments: Sequence[Segment], read: Callable[[Sequence[Segment]]
 
 
 def check_removal(segment: Segment) -> bool:
-    """Return whether a broker deleted a missing segment without loss of a record of the log; warn
-    in this case.
+    """Return whether the removal of a missing segment loses no record of the log, by a new listing
+    of its directory. If so, warn that the broker removed it.
 
     The directory is listed again. Retention deletes segments at the start of a log, so the log must start after the segment now. A segment
     that was marked for deletion or written by a cleaner is not part of the log.
@@ -71,7 +71,11 @@ def _raise_if_removed(segment: Segment) -> bool:
 
 
 def explain_removal(segment: Segment) -> str | None:
-    """Return why the removal of a segment loses no record of the log, None if nothing explains it."""
+    """Return why the removal of a segment loses no record of the log: it was marked for deletion,
+    was a cleaner's output, or retention moved the log's start beyond it. Return None if nothing
+    explains it, also if the directory cannot be listed or the partition has segments in tiered
+    storage.
+    """
     if segment.state in ("deleted", "delete"):
         return "it was marked for deletion"
     if segment.state == "cleaned":

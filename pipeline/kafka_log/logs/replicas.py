@@ -54,11 +54,9 @@ class LogEnd(NamedTuple):
 
 
 def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
-    """Return the end of a partition's log, from the header of its last batch, or from its records
-    if the header contradicts itself. Raise OSError if a file cannot be read.
-
-    An incomplete batch at the end does not count, as for a broker that starts. Return None if there is no segment, if the last batches are
-    damaged, or if there is no batch and no base offset in the file name.
+    """Return the end of a partition's log by its last complete batch, at least the base offset in
+    the last file's name. Return None if there is no segment, the last batches are damaged or cannot
+    be read, or there is no batch and no base offset in the file name.
     """
     if not segments:
         return None
@@ -76,8 +74,9 @@ def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
 
 
 def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) -> int:
-    """Return the offset after the last readable record of a partition's segments, 0 if nothing is
-    known. Raise OSError if a file cannot be read.
+    """Return the offset after the last readable record of a partition's segments, in any state, at
+    least the highest base offset in their names; 0 if nothing is known. Under ``salvage`` also
+    records of torn batches count. Damage and unreadable files are ignored.
 
     Segments that are not part of the log, such as deleted ones, count too. Under ``salvage``, records of torn batches count, but not offsets
     that contradict the name of their segment.
@@ -90,8 +89,8 @@ def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) 
 
 
 def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
-    """Return the offset after the last readable record of consecutive segments; their largest base
-    offset if no record is readable, or 0. Raise OSError if a file cannot be read.
+    """Return the offset after the last readable record of consecutive segments, at least the
+    highest base offset in their names; 0 if neither exists. Ignore damage and unreadable files.
     """
     named = max(
         (segment.base_offset for segment in segments if segment.has_canonical_name), default=0
@@ -108,7 +107,9 @@ def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
 
 
 def _read_salvaged_end(segment: Segment) -> int | None:
-    """Return the offset after the last record that ``salvage`` reads of a segment, None if it reads none."""
+    """Return the offset after the last record that ``salvage`` reads of a segment; None if it reads
+    none, or the file cannot be read. Ignore offsets that contradict the file name.
+    """
     from kafka_log.logs.index_files import find_position_by_index  # layouts of indexes
     from kafka_log.segment.scanner import Scanner  # numpy
 
@@ -133,9 +134,9 @@ def read_segment_end(
     segment: Segment, policy: Policy = Policy.KAFKA, on_damage: OnDamage = "raise"
 ) -> LogEnd | None:
     """Return the end of a segment by the headers from its last index entry on; None if it has no
-    batch. Verify no checksum, and ignore an incomplete batch at the end. Raise CodecError if a
-    header there is damaged and ``on_damage`` is ``raise``, or if the last offset is the largest
-    possible one; OSError if the file cannot be read.
+    batch. Verify no checksum, and ignore an incomplete batch at the end. Raise CodecError if the
+    last offset is the largest possible one; also if a header there is damaged or the file cannot be
+    read, unless ``on_damage`` is ``keep``.
     """
     if not segment.size:
         return None
@@ -168,10 +169,9 @@ def read_segment_end(
 
 
 def select_newest_replicas(partitions: Iterable[T]) -> list[T]:
-    """Return one replica of each partition: the one with the furthest end, which Kafka would make
-    the leader. Raise OSError if a file cannot be read.
-
-    Of replicas with equal or unknown ends the first is returned.
+    """Return one replica of each topic partition: the one whose log end has the highest leader
+    epoch, then offset, which Kafka would make the leader; the first of equal ones. A replica whose
+    end is damaged or cannot be read counts as lowest.
     """
     replicas: dict[tuple[str, int], list[T]] = {}
     for partition in partitions:
@@ -183,9 +183,9 @@ def select_newest_replicas(partitions: Iterable[T]) -> list[T]:
 
 
 def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list[Partition]:
-    """Return the partitions to read when several directories hold the same one, in the given order.
-    Raise DirectoryError if two directories hold the same partition and ``replicas`` is ``error``;
-    OSError if a file cannot be read to choose the newest replica.
+    """Return the partitions to read, in the given order: all for ``keep``; for ``newest`` without
+    live copies of a partition other than the one with the furthest end. For ``error`` raise
+    DirectoryError if two directories hold the same partition in the same state, else return all.
 
     Only partitions in the same state in directories named like a partition compete. ``newest`` chooses among live ones only.
     """
@@ -206,7 +206,9 @@ def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list
 
 
 def find_duplicate(partitions: Iterable[Partition]) -> tuple[Partition, Partition] | None:
-    """Return the first two directories that hold the same partition in the same state, None if there are none."""
+    """Return the first directory, and the next one, that hold the same partition in the same state.
+    Return None if there are none. Directories that are not named like a partition are not compared.
+    """
     seen: dict[tuple[str, int, State], Partition] = {}
     for p in _keep_named(partitions):
         first = seen.setdefault((p.topic, p.partition, p.state), p)

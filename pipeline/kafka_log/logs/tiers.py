@@ -18,11 +18,13 @@ Ends = MutableMapping[Segment, int]
 def merge_tiered_segments(
     partitions: Iterable[Partition], known: Ends | None = None
 ) -> list[Partition]:
-    """Return the partitions, with the remote segments before the first live segment of each live
-    partition added to it. Raise OSError if a file cannot be read.
+    """Return the partitions with the remote segments of each topic and number added to the first of
+    its live and remote partitions, before the live segments and without overlap. Its other remote
+    partitions are left out, its other live ones unchanged, as are partitions in other states. A
+    file that cannot be read raises no error.
 
     Each offset is read once: :attr:`Segment.offsets` limits overlapping remote segments. Of copies with the same base offset the longest is
-    read. Remote partitions without a live partition stay, other partitions are returned unchanged.
+    read.
 
     Args:
         partitions: Live and remote partitions, and any others.
@@ -56,7 +58,10 @@ def merge_tiered_segments(
 
 
 def find_tiered_partitions(partitions: Iterable[Partition]) -> Iterator[tuple[Partition, int]]:
-    """Yield the live partitions that have a segment in tiered storage too, each with its first live base offset, if file names have it."""
+    """Yield the live partitions whose segments overlap with remote ones of the same topic and
+    number, each with its first live base offset: some remote segment begins at or after it. Ignore
+    live segments without an offset in the name.
+    """
     found = list(partitions)
     last: dict[tuple[str, int], int] = {}
     for partition in found:
@@ -71,7 +76,9 @@ def find_tiered_partitions(partitions: Iterable[Partition]) -> Iterator[tuple[Pa
 
 
 def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:
-    """Return the partitions without the first live segments that are complete in tiered storage. Brokers delete them soon.
+    """Return the partitions; leave out the first segments of live ones, up to the first that has no
+    remote copy of at least its size. The last segment always stays. Brokers delete such segments
+    soon.
 
     :func:`merge_tiered_segments` reads the same records from tiered storage.
     """
@@ -93,7 +100,9 @@ def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:
 def _drop_copied(
     partition: Partition, copied: Mapping[tuple[str, int, int], int]
 ) -> tuple[Segment, ...]:
-    """Return the segments of a partition after the first ones that are in ``copied`` (sizes by topic, partition and base offset)."""
+    """Return the segments of a partition without the first ones for which ``copied`` has at least
+    the same size, by topic, partition and base offset. The last segment always stays.
+    """
     segments = partition.segments
     first = 0
     while (
@@ -105,7 +114,9 @@ def _drop_copied(
 
 
 def _select_disjoint(segments: Sequence[Segment], end: int | None, known: Ends) -> list[Segment]:
-    """Return remote segments in offset order, limited so that no offset occurs twice. A segment without an offset of its own is left out.
+    """Return remote segments below the offset ``end``, in order, with ``offsets`` limited so that
+    none occurs twice. Of copies with the same base offset the longest is taken; an unreadable one
+    counts up to the next segment. Leave out segments whose offsets others have already.
 
     Args:
         segments: Remote segments in any order.
@@ -136,7 +147,9 @@ def _select_disjoint(segments: Sequence[Segment], end: int | None, known: Ends) 
 
 
 def _read_end(segment: Segment) -> int | None:
-    """Return the offset after the last record of a segment, its base offset if it is empty, None if it is damaged."""
+    """Return the offset after the last batch of a segment, its base offset if it has none. Return
+    None if it is damaged or cannot be read.
+    """
     try:
         found = read_segment_end(segment)
     except CodecError:

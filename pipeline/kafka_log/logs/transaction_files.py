@@ -63,11 +63,9 @@ def read_transactions_from_files(
     segments: Sequence[Segment], engine: Engine = "auto"
 ) -> Transactions | None:
     """Return the transactions of one partition from the transaction indexes and producer snapshots
-    of its broker; None if batch headers have to be read instead. Errors of these files are not
-    raised.
-
-    Return None if headers have to be read instead: if the files say too little or contradict batches, if a sampled batch is damaged, or if
-    all segments are small files in an object store.
+    of its broker. Return None if batch headers have to be read instead: these files are missing,
+    invalid, say too little or contradict sampled batches, or segments are not live. Never raise
+    their errors.
 
     Args:
         segments: Segments in offset order.
@@ -106,7 +104,10 @@ class _TransactionFiles:
         self.ends = [*(s.base_offset for s in self.segments[1:]), None]
 
     def read(self) -> Transactions:
-        """Return the transactions of the partition. Raise _UntrustedFiles if headers have to be read instead."""
+        """Return the transactions of the partition: from its files up to the newest snapshot, from
+        batch headers after it. Raise _UntrustedFiles if headers have to be read instead; CodecError
+        or OSError if a batch or file cannot be read.
+        """
         walked = _small_at_end(self.segments)
         if len(walked) == len(self.segments):
             if self._read_producers(walked[0].base_offset) is not None:
@@ -137,11 +138,10 @@ class _TransactionFiles:
         )
 
     def _find_newest_snapshot(self, walked: Sequence[Segment]) -> tuple[int, int | None]:
-        """Return the newest offset at which the producers are known, and its byte position if it
-        lies inside the last segment (None otherwise). Raise _UntrustedFiles if there is no such
-        offset.
-
-        Snapshots inside the segments ``walked``, whose headers are read anyway, are ignored.
+        """Return the newest offset at which a valid producer snapshot exists, and its byte position
+        if it lies inside the last segment (None at the start of a segment). Ignore snapshots inside
+        ``walked``. Without one return (0, None) if the log begins at offset 0, and raise
+        _UntrustedFiles otherwise.
         """
         bases = {segment.base_offset for segment in self.segments}
         last = self.segments[-1]
@@ -159,7 +159,9 @@ class _TransactionFiles:
         raise _UntrustedFiles
 
     def _read_producers(self, offset: int) -> list[Any] | None:
-        """Return the producers that the snapshot at an offset has, ``[]`` at offset 0, None without a valid snapshot."""
+        """Return the producers in the snapshot at an offset, ``[]`` at offset 0; None if that
+        snapshot is missing or invalid. Each file is read once.
+        """
         if offset == 0:
             return []
         if offset not in self.snapshots:
@@ -170,10 +172,10 @@ class _TransactionFiles:
         return self.snapshots[offset]
 
     def _read_aborted(self, segment: Segment, end: int) -> list[AbortedTransaction]:
-        """Return the transactions aborted by markers in a segment, which ends before offset
-        ``end``, from its transaction index, or from its headers without an index. Raise
-        _UntrustedFiles if the index is invalid, or if there is no index and no producer snapshot at
-        its start.
+        """Return the transactions that markers in a segment below offset ``end`` abort: from its
+        transaction index, ``[]`` if snapshots show none, else from its headers. Raise
+        _UntrustedFiles if the index is invalid, or neither an index nor a producer snapshot at the
+        segment's start exists.
         """
         base = segment.base_offset
         # The last segment may have grown since the newest snapshot.
@@ -198,14 +200,16 @@ class _TransactionFiles:
         return [one for one in found if one not in self.newer]
 
     def _has_requests(self, count: int) -> bool:
-        """Return whether ``count`` more requests are acceptable.
-
-        On a disk they always are. In an object store the limit is one request per segment and one for the partition.
+        """Return whether ``count`` more files or ranges may be read. On a disk always True. In an
+        object store the limit is one request for each segment and one for the partition.
         """
         return not self.in_store or self.requests + count <= len(self.segments) + 1
 
     def _check_earlier(self) -> None:
-        """Raise _UntrustedFiles if a transaction that began before the segment of its marker is not open where that segment begins."""
+        """Raise _UntrustedFiles if an aborted transaction that began before the segment of its
+        marker is not open, with the same first offset, in the producer snapshot at that segment's
+        start. Skip segments without a snapshot, and snapshots beyond the request limit.
+        """
         for base, found in self.earlier.items():
             if base not in self.snapshots and not self._has_requests(1):
                 continue
@@ -217,7 +221,8 @@ class _TransactionFiles:
                     raise _UntrustedFiles
 
     def _has_none(self, base: int, end: int) -> bool:
-        """Return whether no producer known at offsets ``base`` and ``end`` has ever ended a transaction or has one open.
+        """Return whether the producer snapshots at offsets ``base`` and ``end`` both exist and have
+        no producer that has ever ended a transaction or has one open.
 
         A missing index alone proves nothing: brokers write none if nothing was aborted.
         """
@@ -232,7 +237,10 @@ class _TransactionFiles:
     def _check_samples(
         self, aborted: list[AbortedTransaction], begun: dict[int, int | None], at: int
     ) -> None:
-        """Look up batches of some transactions, at least one. Raise _UntrustedFiles if one of them contradicts the files."""
+        """Look up the first batches and abort markers of some aborted and open transactions. Raise
+        _UntrustedFiles if one of them contradicts the files, or a transaction is both aborted and
+        open. Stop at the request limit, after at least one transaction.
+        """
         ended = {(one.producer_id, one.first_offset) for one in aborted}
         for producer, first in begun.items():
             if (producer, first) in ended:
@@ -251,9 +259,9 @@ class _TransactionFiles:
                 self._check_batch(first, producer, None)
 
     def _check_batch(self, offset: int, producer: int, marker: ControlRecordType | None) -> None:
-        """Raise _UntrustedFiles if the batch at an offset does not belong to a transaction of ``producer``, or is not the marker ``marker``.
-
-        The batch may have been deleted or compacted away; that proves nothing.
+        """Raise _UntrustedFiles if the batch at ``offset`` is of another producer, begins at
+        another offset, or is not the control batch ``marker`` (data if None). Do nothing if no
+        batch has the offset: it may have been deleted or compacted away.
         """
         segment = next((s for s in reversed(self.segments) if s.base_offset <= offset), None)
         if segment is None:
@@ -277,7 +285,9 @@ class _TransactionFiles:
 
 
 def _small_at_end(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Return the segments at the end of a log that are small files in an object store."""
+    """Return the segments at the end of a log that lie in an object store and have at most
+    MAX_SCANNED_BYTES; an empty sequence if the last one is not such a file.
+    """
     first = len(segments)
     while (
         first and segments[first - 1].size <= MAX_SCANNED_BYTES and is_url(segments[first - 1].path)
@@ -287,8 +297,10 @@ def _small_at_end(segments: Sequence[Segment]) -> Sequence[Segment]:
 
 
 def _read_index(path: Path, base: int, end: int | None) -> list[AbortedTransaction] | None:
-    """Return the entries of a transaction index, None if the file does not exist. Raise
-    _UntrustedFiles if the file is incomplete or has impossible offsets.
+    """Return the entries of a transaction index; None if the file does not exist. Raise
+    _UntrustedFiles if the file is empty, too large or invalid, its last offsets do not ascend, or
+    one lies outside of ``base`` to ``end`` (exclusive, None: no limit); OSError if it cannot be
+    read.
 
     Args:
         path: The index.
@@ -319,7 +331,9 @@ def _read_index(path: Path, base: int, end: int | None) -> list[AbortedTransacti
 
 
 def _find_header(segment: Segment, offset: int, engine: Engine) -> TransactionalBatch | None:
-    """Return the header of the first batch that reaches an offset, None without one. Raise CodecError if a batch before it is damaged."""
+    """Return the header of the first batch whose last offset is ``offset`` or later; None if there
+    is none. Raise CodecError if a batch before it is damaged, or the file cannot be read.
+    """
     columns = HeaderColumns(TransactionalBatch._fields, os.fspath(segment.path))
     start = find_position_by_index(segment, offset, None, engine)
     for entry in entries(segment.path, start=start):
@@ -330,9 +344,10 @@ def _find_header(segment: Segment, offset: int, engine: Engine) -> Transactional
 
 
 def _find_position(segment: Segment, offset: int, engine: Engine) -> int | None:
-    """Return the byte position at which the batches from an offset on begin; None if the log ends
-    before it, or a batch contains offsets on both sides. Raise CodecError if a batch before it is
-    damaged.
+    """Return the byte position at which the batches from ``offset`` on begin: that of a batch, or
+    the end if the log ends right before ``offset``. Return None if it ends earlier, or a batch
+    contains offsets on both sides. Raise CodecError if a batch before it is damaged, or the file
+    cannot be read.
     """
     columns = HeaderColumns(("base_offset", "last_offset"), os.fspath(segment.path))
     start = find_position_by_index(segment, offset - 1, None, engine)

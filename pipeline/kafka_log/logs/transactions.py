@@ -76,8 +76,9 @@ class MarkerReader:
     def read_kind(
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> ControlRecordType | None:
-        """Return COMMIT or ABORT for the control batch with these columns of the view ``batches``;
-        None for any other control batch. Raise UnreadableError if the bytes cannot be read.
+        """Return COMMIT or ABORT for the transaction marker in the control batch with these columns
+        of the view ``batches``. Return None for any other or a damaged control batch. Raise
+        UnreadableError if the bytes cannot be read.
         """
         found = self.read_marker(position, size, magic, codec, record_count)
         return None if found is None else found.kind
@@ -86,7 +87,8 @@ class MarkerReader:
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> Marker | None:
         """Return the marker in the control batch with these columns of the view ``batches``; None
-        for any other control batch. Raise UnreadableError if the bytes cannot be read.
+        for any other or a damaged control batch. Batches with equal bytes are decoded once. Raise
+        UnreadableError if the bytes cannot be read.
         """
         head = framing.layout_of(magic).head_size
         if not 0 <= size - head <= MAX_CACHED_BODY_BYTES:
@@ -225,9 +227,10 @@ class _OpenTransaction:
 def track_transactions(
     steps: Iterable[Step], begun: Mapping[int, ObservedTransaction]
 ) -> Iterator[ObservedTransaction]:
-    """Yield each transaction when it ends, and after the last step the open ones by their first offsets.
-
-    A transaction lasts from the first transactional batch of a producer id to the next marker of this id, whatever the epochs.
+    """Yield each transaction when a marker ends it, and after the last step the open ones by their
+    first offsets. A marker without a transaction is yielded too, without first offset. A
+    transaction is the batches of one producer id up to its next marker, whatever the epochs. Ignore
+    batches with a negative producer id.
 
     Args:
         steps: Transactional batches in offset order.
@@ -265,7 +268,9 @@ def track_transactions(
 def _end_transaction(
     header: TransactionalBatch, kind: ControlRecordType, one: _OpenTransaction | None
 ) -> ObservedTransaction:
-    """Return the transaction that a marker ends. Without an open transaction it has no first offset."""
+    """Return the transaction ``one`` as committed or aborted, with the marker ``header`` as its
+    last offset. If ``one`` is None, return one without first offset, and with 0 records.
+    """
     state = (
         TransactionState.ABORTED if kind is ControlRecordType.ABORT else TransactionState.COMMITTED
     )
@@ -282,7 +287,10 @@ def _end_transaction(
 
 
 def _first_timestamp(header: TransactionalBatch) -> int | None:
-    """Return the timestamp of the first record of a batch as far as its header has it, None if unknown."""
+    """Return the timestamp of the first record of a batch in milliseconds: the base timestamp, or
+    the largest one if the broker sets timestamps or the base is missing or negative. Return None if
+    that is unknown.
+    """
     from_producer = (
         header.timestamp_type != TimestampType.LOG_APPEND_TIME and header.base_timestamp is not None
     )
@@ -302,9 +310,10 @@ def read_transactions(
     damage_raises: bool = True,
     engine: Engine = "auto",
 ) -> Transactions:
-    """Return the transactions in the segments of one partition. Raise CodecError if a batch is
-    damaged and ``damage_raises``; UnreadableError if a segment cannot be read, or retention deletes
-    it meanwhile.
+    """Return the aborted and open transactions in the segments of one partition, from batch headers
+    and markers. Raise CodecError if a batch is damaged and ``damage_raises``, else skip it;
+    UnreadableError if a segment cannot be read and ``damage_raises``, or retention deletes it
+    meanwhile.
 
     Only batch headers and markers are read, and the producer snapshot beside the first segment, which has transactions that began before it.
     A transaction whose marker is lost by damage counts as open.
@@ -333,7 +342,9 @@ def observe_transactions(
     stop: int | None = None,
 ) -> Iterator[ObservedTransaction]:
     """Yield each transaction in ``segments`` when it ends, then the open ones. Raise CodecError if
-    a batch is damaged and ``damage`` is RAISE; UnreadableError if a segment cannot be read.
+    a batch is damaged, UnreadableError if a segment cannot be read, if ``damage`` is RAISE;
+    otherwise skip them. Raise UnreadableError in any case for a segment that retention deletes
+    meanwhile.
 
     Args:
         segments: Segments in offset order.
@@ -350,7 +361,10 @@ def observe_transactions(
 
 
 def summarize_transactions(seen: Iterable[ObservedTransaction]) -> Transactions:
-    """Return aborted and open transactions of ``seen``, with the last stable offset. Transactions without records are ignored."""
+    """Return the aborted transactions of ``seen`` in order, the open ones by producer id, and the
+    last stable offset, the lowest first offset of an open one (None without any). Ignore committed
+    transactions, and those without first offset.
+    """
     aborted: list[AbortedTransaction] = []
     begun: list[tuple[int, int]] = []
     for found in seen:
@@ -366,7 +380,10 @@ def summarize_transactions(seen: Iterable[ObservedTransaction]) -> Transactions:
 
 
 def read_open_transactions(segment: Segment) -> dict[int, ObservedTransaction]:
-    """Return the transactions that are open at the base offset of a log's first segment, by producer id, from its producer snapshot."""
+    """Return the transactions that are open at the base offset of a log's first segment, by
+    producer id, from the producer snapshot beside it. Return ``{}`` at offset 0, without a
+    canonical file name, or if the snapshot is missing or invalid.
+    """
     if not segment.has_canonical_name or segment.base_offset == 0:
         return {}
     entries = read_producer_snapshot(segment.path.with_suffix(".snapshot")) or ()
@@ -374,7 +391,9 @@ def read_open_transactions(segment: Segment) -> dict[int, ObservedTransaction]:
 
 
 def get_open_transactions(entries: Iterable[Any], offset: int) -> dict[int, ObservedTransaction]:
-    """Return the transactions that the entries of a producer snapshot show as open at ``offset``, by producer id."""
+    """Return the transactions that the entries of a producer snapshot show as open and begun before
+    ``offset``, by producer id.
+    """
     return {
         e.producer_id: ObservedTransaction(
             TransactionState.OPEN,
@@ -391,8 +410,10 @@ def get_open_transactions(entries: Iterable[Any], offset: int) -> dict[int, Obse
 def _steps(
     segments: Sequence[Segment], damage: DamageHandling, engine: Engine, start: int = 0
 ) -> Iterator[Step]:
-    """Yield all transactional batches of segments in order, markers with their kind, other batches
-    with None. Raise CodecError if a batch is damaged and ``damage`` is RAISE.
+    """Yield all transactional batches of segments in order, each with COMMIT or ABORT if it is a
+    readable marker, else with None. If ``damage`` is RAISE, raise CodecError at a damaged batch,
+    UnreadableError for an unreadable segment; otherwise skip them, except a segment that retention
+    has deleted.
     """
     known: MarkerCache = {}
     columnar = should_use_kernels(sum(segment.size for segment in segments), engine)
@@ -426,7 +447,9 @@ def _steps(
 
 
 def pair_with_marker_kind(header: TransactionalBatch, markers: MarkerReader) -> Step:
-    """Return a batch with COMMIT or ABORT if it is a marker, None otherwise. Raise UnreadableError if the file cannot be read."""
+    """Return a batch with COMMIT or ABORT if it is a transaction marker; with None if it is another
+    control batch or data. Raise UnreadableError if the file cannot be read.
+    """
     if not header.is_control:
         return header, None
     place = header.position, header.size

@@ -14,9 +14,9 @@ OFFSET_BITS = (1 << 63) - 1
 
 
 def tuple_of(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> Any:
-    """Return a function that applies ``check`` to one value of type ``kind``, or to each value of
-    an iterable, and returns a tuple without duplicates; None stays None. It raises ValueError if
-    ``check`` does.
+    """Return a function of an argument's name and value. It applies ``check`` to a value of type
+    ``kind``, to bytes or to any value that is not iterable, or else to each item, and returns the
+    results as a tuple without duplicates; None for None. It raises ValueError if ``check`` does.
     """
 
     def checked(name: str, value: Any) -> tuple[T, ...] | None:
@@ -35,8 +35,8 @@ def tuple_of(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> A
 
 
 def text_of(what: str) -> Callable[[str, Any], str]:
-    """Return a function that returns its value if it is a str, and else raises ValueError. ``what``
-    describes the expected values in the message.
+    """Return a function of an argument's name and value that returns the value if it is a str, and
+    raises ValueError otherwise. ``what`` describes the expected values in the message.
     """
 
     def check(name: str, value: Any) -> str:
@@ -49,8 +49,9 @@ def text_of(what: str) -> Callable[[str, Any], str]:
 
 
 def number(least: int, most: int, what: str) -> Callable[[str, Any], int]:
-    """Return a function that returns its value as an int, and raises ValueError if it is no integer
-    from ``least`` to ``most`` (both included), or a bool.
+    """Return a function of an argument's name and value that returns the value as an int. It raises
+    ValueError, in which ``what`` describes the expected values, for a bool, another type, or a
+    number outside of ``least`` to ``most`` (both included).
     """
 
     def check(name: str, value: Any) -> int:
@@ -74,8 +75,8 @@ def flag(name: str, value: Any) -> bool:
 
 
 def one_of(known: Collection[str]) -> Callable[[str, Any], Any]:
-    """Return a function that returns its value if it is one of ``known`` or None, and else raises
-    ValueError.
+    """Return a function of an argument's name and value that returns the value if it is None or a
+    str in ``known``, and raises ValueError otherwise.
     """
 
     def check(name: str, value: Any) -> Any:
@@ -91,7 +92,8 @@ def optional_number(
     name: str, value: Any, least: int = -1 - OFFSET_BITS, most: int = OFFSET_BITS
 ) -> int | None:
     """Return ``value`` as an int; None stays None. Raise ValueError, which names the argument, if
-    it is no integer from ``least`` to ``most`` (both included).
+    it is a bool or no integer from ``least`` to ``most`` (both included; by default any signed
+    64-bit number).
     """
     return (
         None
@@ -101,7 +103,9 @@ def optional_number(
 
 
 def path_list(name: str, value: Any) -> list[str | os.PathLike[str]]:
-    """Return a path, or an iterable of paths, as a list. Raises ValueError for anything else."""
+    """Return a path, or the paths of an iterable in order, as a list. Raise ValueError for anything
+    else, such as bytes or an iterable with other items.
+    """
     given = [value] if isinstance(value, str | os.PathLike) else value
     if isinstance(given, Iterable) and not isinstance(given, bytes):
         found = list(given)
@@ -111,7 +115,9 @@ def path_list(name: str, value: Any) -> list[str | os.PathLike[str]]:
 
 
 def check_columns(columns: Sequence[str], known: Sequence[str]) -> None:
-    """Raise ValueError if ``columns`` is no list, is empty, or has unknown or repeated names."""
+    """Raise ValueError if ``columns`` is a str, is empty, has a name twice, or has a name that is
+    not in ``known``. Return nothing otherwise.
+    """
     if isinstance(columns, str):
         raise ValueError(f"columns is a string: write [{columns!r}]")
     if not columns:

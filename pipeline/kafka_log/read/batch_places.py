@@ -41,12 +41,11 @@ class BatchPosition(NamedTuple):
 
 
 def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[BatchPosition]:
-    """Yield the position, size and offsets of whole batches of a segment from byte ``start`` on,
-    where a batch begins. At damage raise CodecError if damage is an error, else leave out damaged
-    batches.
+    """Yield position, offsets and leader epoch of each complete batch of a segment from byte
+    ``start`` on, where a batch begins. If damage is an error, raise CodecError at damage and for an
+    unreadable file, and verify no checksum; otherwise leave out damaged batches.
 
-    If damage is an error, it is raised as CodecError; checksums are not verified. Else damaged batches are left out: any
-    number in them may be wrong.
+    Damaged batches are left out because any number in them may be wrong.
     """
     if wanted.raises:
         columns = HeaderColumns(_COLUMNS, os.fspath(segment.path))
@@ -78,8 +77,9 @@ def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[Ba
 
 
 def start_before(segment: Segment, offset: int) -> int:
-    """Return the byte position of a batch before which no offset from ``offset`` on lies; 0 if the
-    index does not lead to one.
+    """Return the byte position of a batch before which no offset from ``offset`` on lies, by the
+    offset index. Return 0 if the segment is small, ``offset`` is not above its base offset, or the
+    index does not lead to a batch.
 
     A batch with a smaller offset lies at the position, if the segment has one.
     """
@@ -90,10 +90,12 @@ def start_before(segment: Segment, offset: int) -> int:
 
 def split_positions(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
     """Return two byte positions: where to begin reading from ``offset`` on, and where to end
-    reading what lies before ``offset``. They differ if the offset lies inside a batch.
+    reading what lies before ``offset``. They are equal unless the offset lies inside a batch. If
+    damage before the offset is an error, return the end of the last good batch, and the segment's
+    size.
 
-    Bytes between two batches belong to the later one. Both positions are equal unless the offset lies in the middle of a batch. They stay the
-    same when more is written. Damage before the offset is left to the reader of those bytes.
+    Bytes between two batches belong to the later one. The positions stay the same when more is written. Damage before the offset is left to the
+    reader of those bytes.
     """
     found = [start_before(segment, offset)]
     try:
@@ -105,10 +107,9 @@ def split_positions(segment: Segment, offset: int, wanted: Selection) -> tuple[i
 def _split_positions(
     segment: Segment, offset: int, wanted: Selection, seen: list[int]
 ) -> tuple[int, int]:
-    """Return the byte positions of :func:`split_positions`. Raise CodecError for damage before
-    ``offset``, if damage is an error.
-
-    ``seen`` holds the start position, and gets the end of the last batch before the offset.
+    """Return the two byte positions of :func:`split_positions`. Add to ``seen``, which holds the
+    start position, the end of the last batch before the offset. Raise CodecError for damage before
+    ``offset`` unless the selection accepts it.
     """
     at, before = seen[0], None
     both: tuple[int, int] | None = None
@@ -134,8 +135,9 @@ def _split_positions(
 def last_before(
     segments: Sequence[Segment], offset: int, wanted: Selection
 ) -> BatchPosition | None:
-    """Return the last batch that begins before ``offset``; None if there is none. Raise CodecError
-    for damage before it, if damage is an error.
+    """Return the last batch, of the last segment that has one, that begins before ``offset``; None
+    if there is none. Raise CodecError for damage before it, and for an unreadable file, unless the
+    selection accepts damage.
     """
     for segment in reversed(segments):
         if segment.has_offset_in_name and segment.base_offset >= offset:
@@ -153,8 +155,9 @@ def last_before(
 def first_of_later_epoch(
     segments: Sequence[Segment], leader_epoch: int, wanted: Selection
 ) -> int | None:
-    """Return the first offset written under a leader epoch later than ``leader_epoch``; None if
-    there is none. Raise CodecError for damage, if damage is an error.
+    """Return the first offset of the first batch whose leader epoch is higher than
+    ``leader_epoch``; None if there is none. Raise CodecError for damage, and for an unreadable
+    file, unless the selection accepts damage.
     """
     start = 0
     for i, segment in enumerate(segments):
@@ -171,8 +174,10 @@ def first_of_later_epoch(
 def needed_segments(
     segments: Sequence[Segment], start: int, end: int, *, transactions: bool
 ) -> tuple[Segment, ...]:
-    """Return the segments that a reader of the offsets ``start`` (included) to ``end`` (excluded)
-    needs; with ``transactions`` also earlier ones in which its transactions began.
+    """Return the consecutive segments that a reader of the offsets ``start`` (included) to ``end``
+    (excluded) needs: from the last that begins before ``start`` to before the first that begins at
+    or after ``end``. With ``transactions`` also those before and after in which the transactions of
+    these offsets may begin or end.
 
     The last segment that begins before ``start`` is included. With ``transactions`` the segments begin where a producer snapshot states the open
     transactions, and end where a snapshot shows that none of the transactions before ``end`` is open.
@@ -206,8 +211,9 @@ def _has_no_open_transaction(segment: Segment, end: int) -> bool:
 
 
 def _open_since(segment: Segment) -> list[int] | None:
-    """Return the first offsets of the transactions that are open at the start of a segment; ``[]``
-    if none is open, None if no producer snapshot tells.
+    """Return the first offsets of the transactions that are open at the start of a segment, from
+    the producer snapshot there; ``[]`` if none is open or the base offset is 0. Return None if the
+    snapshot is missing or invalid, or the file name has no canonical form.
     """
     if not segment.has_canonical_name:
         return None
@@ -220,7 +226,9 @@ def _open_since(segment: Segment) -> list[int] | None:
 
 
 def after_snapshot(segments: Sequence[Segment]) -> tuple[Segment, ...]:
-    """Return the last segments, from the newest one on that has a producer snapshot. All segments if none has."""
+    """Return the segments from the newest one on that has a valid producer snapshot at its start.
+    Return all segments if none has.
+    """
     low = max(len(segments) - 1, 0)
     while low and _open_since(segments[low]) is None:
         low -= 1

@@ -18,13 +18,11 @@ PAUSE_S = 0.02
 
 
 def read_steadily(path: Path, read: Callable[[], T]) -> T:
-    """Return ``read()``, repeated while the file changes. Raise CodecError if ``read`` raises it
-    again after the file did not change for a while, or at once if the file is gone.
+    """Return ``read()``. If it raises CodecError, wait and call it again, up to TRIES times, while
+    the file changes. Raise the CodecError if it comes again and the file did not change meanwhile,
+    after the last try, or at once if the file is gone.
 
     A batch that is being written over the zeros of a preallocated file looks like damage.
-
-    Raises:
-        CodecError: If ``read`` raises it again after the file did not change for a while, or at once if the file is gone.
     """
     again = False
     for _ in range(TRIES):
@@ -48,7 +46,9 @@ def is_gone(error: Exception) -> bool:
 
 
 def _state(path: Path) -> tuple[int, int] | None:
-    """Return size and modification time of a file, None if the system does not tell."""
+    """Return size in bytes and modification time in nanoseconds of a file; None if it does not
+    exist or cannot be examined.
+    """
     try:
         found = path.stat()
     except OSError:

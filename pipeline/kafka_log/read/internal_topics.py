@@ -84,8 +84,10 @@ class InternalTopic:
         position: int = 0,
         show_secrets: bool = False,
     ) -> Decoded:
-        """Return the key and value of a record, with secrets only if ``show_secrets``. It never
-        raises: an error is in the result, with the part that could be read.
+        """Return the decoded key and value of a record, with secrets only if ``show_secrets``.
+        Never raise for invalid bytes, also if ``strict``: the error is in the result, with the part
+        that could be read. ``strict`` rejects bytes after a value and unknown forms; ``file`` and
+        ``position`` are for the error.
         """
         return self._read(key, value, _Bytes(strict, file, position, show_secrets))
 
@@ -100,8 +102,9 @@ class _Bytes:
     show_secrets: bool
 
     def parse(self, codec: Layout | Choice, data: bytes, part: str) -> tuple[Layout, Any]:
-        """Return the layout of a key or value, and its fields. Raise CodecError if it does not
-        parse, or if bytes follow it and the reader is strict or the layout allows none.
+        """Return the layout of a key or value that its type or version selects, and its fields.
+        Raise CodecError, whose path begins with ``part``, if the bytes do not parse, the type or
+        version is unknown, or bytes follow it and the reader is strict or the layout allows none.
         """
         session = Session(strict=self.strict, file=self.file)
         source = Source(data, session, inner=True, origin=self.position)
@@ -120,8 +123,8 @@ class _Bytes:
         return layout, fields
 
     def _number(self, choice: Choice, source: Source) -> int:
-        """Return the type or version number that ``choice`` reads next. Raise ValueRefused if it is
-        unknown; CodecError if the bytes end before it.
+        """Return the type or version number that ``choice`` reads next, without consuming it. Raise
+        ValueRefused if it is unknown; CodecError if the bytes end before it.
         """
         number = choice.peek(source)
         if number not in choice.cases:
@@ -155,7 +158,10 @@ def one_line(part: Json) -> str:
 def _make_coordinator_topic(
     name: str, key: Choice, values: Mapping[Any, Layout | Choice]
 ) -> InternalTopic:
-    """Return the decoder of a topic whose keys state the type of the record, and whose values state their version."""
+    """Return the decoder of a topic such as ``__consumer_offsets``, whose keys begin with the type
+    of the record, and whose values begin with their version. ``values`` has the layouts of values
+    by type. A null value is a tombstone; a null key is an error in the result.
+    """
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
         """Return a decoded record. Its error says which of key and value cannot be parsed, or that the key is null."""
@@ -188,9 +194,9 @@ def _name_status(data: Json, fields: Any) -> None:
 
 
 def _open_members(data: Json, fields: Any) -> None:
-    """Replace subscriptions and assignments of the members of a classic consumer group in ``data`` by their fields.
-
-    Bytes that do not parse stay bytes, as in Kafka's tools.
+    """Replace the bytes of subscriptions and assignments of group members in ``data`` by their
+    fields, if the protocol type is ``consumer``. Bytes that do not parse stay bytes, as in Kafka's
+    tools. Do nothing for other groups.
     """
     if data.get("protocolType") != "consumer":
         return
@@ -207,9 +213,9 @@ def _open_members(data: Json, fields: Any) -> None:
 
 
 def _in_newest(codec: Choice, content: bytes) -> Json | None:
-    """Return the fields of a subscription or an assignment, None if it does not parse.
-
-    An unknown version is read as the newest known one, as consumers do.
+    """Return the fields of a subscription or an assignment of the consumer protocol without its
+    version. An unknown higher version is read as the newest known one. Return None if the bytes do
+    not parse.
     """
     if len(content) < 2:
         return None
@@ -229,7 +235,10 @@ def _in_newest(codec: Choice, content: bytes) -> Json | None:
 
 
 def _make_framed_topic(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> InternalTopic:
-    """Return the decoder of a topic with null keys, whose values begin with a frame: type and version of the record."""
+    """Return the decoder of a topic with null keys, whose values begin with type and version of the
+    record, such as ``__cluster_metadata``. ``bodies`` has the layouts by type. A null value, and an
+    unknown type or version, is an error in the result.
+    """
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
         """Return a decoded record. Its error says that the value is null, cannot be parsed, or has an unknown type or version."""
@@ -317,10 +326,9 @@ INTERNAL_TOPICS = tuple(_TOPICS)
 def to_json(
     layout: Layout, fields: Any, without: Container[str] = (), *, show_secrets: bool = False
 ) -> dict[str, Any]:
-    """Return the fields of a layout as JSON values, with the names of Kafka's JSON messages.
-
-    Hidden fields, those named in ``without``, and tagged fields with their default value, which have no bytes, are left out. Secrets are
-    :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``.
+    """Return the fields of a layout as JSON values, with the names of Kafka's JSON messages. Leave
+    out hidden fields, those in ``without``, and tagged fields with their default value. Secrets are
+    :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``; bytes become Base64.
     """
     out: dict[str, Any] = {}
     for f in layout.fields:
@@ -337,7 +345,9 @@ def to_json(
 
 
 def _is_secret(f: Field, fields: Any) -> bool:
-    """Return whether the value of a field among ``fields`` is a secret."""
+    """Return whether the value of a field is a secret: the schema marks the field as sensitive,
+    always or by the value of another field among ``fields``.
+    """
     if f.sensitive is None:
         return False
     named_by = f.sensitive.named_by
@@ -350,7 +360,9 @@ def _base64_text(data: bytes) -> str:
 
 
 def _json_value(codec: Any, value: Any, show_secrets: bool) -> Any:
-    """Return a parsed value as a JSON value, as :func:`to_json` does for layouts."""
+    """Return a parsed value as a JSON value: arrays as lists, layouts as objects as by
+    :func:`to_json`, bytes and UUIDs as Base64 text, None and others unchanged.
+    """
     if value is None:
         return None
     if isinstance(codec, Nullable):

@@ -67,8 +67,10 @@ class PartitionFilters:
         self._rows = self._in_log = RowSelection()
 
     def filter_for(self, partition: Log, state: State = "live") -> RowSelection:
-        """Return the selection of rows in the segments of a partition that are in ``state``. Raise
-        CodecError for damage in transactions that is an error.
+        """Return the row filter for the segments of a partition in the state ``state``; with
+        read_committed it excludes aborted and undecided records. In live and remote segments it
+        also excludes records below the log start offset, unless they are selected. Raise CodecError
+        for damage in transactions unless the selection accepts it.
         """
         if partition is not self._partition:
             self._count(partition)
@@ -82,9 +84,9 @@ class PartitionFilters:
         return self._in_log if state in LOG_STATES else self._rows
 
     def segments(self, partition: Log) -> list[Segment]:
-        """Return the segments of a partition that may hold selected rows, by their names.
-
-        Transactions are read only if offsets count from the last stable offset.
+        """Return the segments of a partition that may hold selected offsets, by the base offsets in
+        their names; those without one are included. Raise CodecError for damage in transactions if
+        offsets count from the last stable offset, unless the selection accepts it.
         """
         self._count(partition)
         offsets = self._selection.offsets
@@ -98,8 +100,9 @@ class PartitionFilters:
         return None if self._starts is None else self._starts.get(partition)
 
     def _count(self, partition: Log) -> None:
-        """Replace bounds of the selection that count from the end of ``partition`` by absolute
-        offsets. Raise CodecError or OSError if the end cannot be read.
+        """Replace offsets of the selection that count from the end of ``partition`` by absolute
+        ones; do nothing if that was done for it. The end is at most the last stable offset with
+        read_committed. Raise CodecError for damage in transactions unless the selection accepts it.
         """
         if partition is not self._counted:
             stable = None
@@ -111,11 +114,9 @@ class PartitionFilters:
             )
 
     def _find(self, partition: Log) -> RowSelection:
-        """Return the row filter of a partition: without aborted records and, with read_committed,
-        those from the last stable offset on. Raise CodecError for damage in transactions that is an
-        error.
-
-        For a view, records of open transactions are left out in place of the latter.
+        """Return the row filter of a partition without aborted records and without those from the
+        last stable offset on. For a view it excludes records of open transactions in place of the
+        latter. Raise CodecError for damage in transactions unless the selection accepts it.
         """
         found = self._transactions_of(partition)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
@@ -127,8 +128,8 @@ class PartitionFilters:
         return self._selection.rows(stable, Aborted(aborted))
 
     def _transactions_of(self, partition: Log) -> Transactions:
-        """Return the transactions of a partition, which are searched once. Raise CodecError for
-        damage that is an error.
+        """Return the transactions of a partition; read them only at the first call. Raise
+        CodecError for damage, and for an unreadable file, unless the selection accepts damage.
         """
         asked = partition, self._asked.policy, self._asked.raises
         found = self._known.get(asked)
@@ -137,9 +138,10 @@ class PartitionFilters:
         return found
 
     def _transactions(self, partition: Log) -> Transactions:
-        """Return the transactions of a partition, read anew. If a removed segment is allowed,
-        record the first offset that is left. Raise CodecError for damage that is an error;
-        UnreadableError if a segment cannot be read.
+        """Return the transactions of a partition, read anew. If retention may remove segments
+        meanwhile, go on with those that are left, and note their first offset. Raise CodecError for
+        damage, UnreadableError for a segment that cannot be read, unless the selection accepts
+        damage.
         """
         if not self._lists_again:
             return self._transactions_in(partition.segments)
@@ -155,9 +157,9 @@ class PartitionFilters:
         return read_history(partition.segments, read)
 
     def _transactions_in(self, segments: Sequence[Segment]) -> Transactions:
-        """Return the transactions in segments. Raise CodecError for damage that is an error.
-
-        If damage is an error, transaction indexes and producer snapshots are read if they suffice; else the log is.
+        """Return the transactions in segments: from transaction indexes and producer snapshots if
+        damage is an error and these files suffice, else from batch headers. Raise CodecError for
+        damage, and for an unreadable file, unless the selection accepts damage.
         """
         from kafka_log.logs.transaction_files import read_transactions_from_files  # the codecs
         from kafka_log.logs.transactions import read_transactions  # not for other scans
@@ -177,7 +179,9 @@ class PartitionFilters:
 
 
 def _with_cached_paths(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Return the segments with paths that cache blocks of files in a store. Local segments are returned unchanged."""
+    """Return the segments; if any is in a store, as a list in which paths in stores are replaced by
+    ones that cache blocks of their files.
+    """
     if not any(is_url(segment.path) for segment in segments):
         return segments
     from kafka_log.segment.held_files import HeldBlocks, HeldPath  # fsspec

@@ -25,7 +25,8 @@ _MOST = int(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True, slots=True)
 class _Batches:
-    """Undamaged batches of a file.
+    """Undamaged batches of a file: their positions, which of them have valid offsets, and why the
+    others are invalid.
 
     ``good`` are the positions of all; ``valid``, ``first`` and ``last`` position, first and last offset of those with valid
     offsets; ``invalid`` describes the offsets of the others, by position.
@@ -44,9 +45,9 @@ class _Batches:
         return before, int(self.first[i]) if i < len(self.first) else _MOST
 
     def find_invalid(self, offsets: Any, positions: Any) -> Any:
-        """Return the mask of rows with invalid offsets, by the offsets of rows and the positions of their batches.
-
-        A batch is invalid as a whole. Of a damaged batch each row is compared with the neighboring batches.
+        """Return a NumPy mask: True for each row whose offset is invalid, by the offsets of rows
+        and the positions of their batches. An invalid batch makes all its rows invalid; a row of a
+        damaged batch must lie between the neighboring valid batches.
         """
         invalid = np.isin(positions, np.array([*self.invalid], np.int64))
         at = np.searchsorted(self.good, positions)
@@ -76,7 +77,10 @@ class OffsetValidator:
         """None if the batches show no invalid offset."""
 
     def annotate(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return ``rows`` with invalid offsets described in the column ``damage``."""
+        """Return ``rows`` with each invalid offset described in the column ``damage``, after what
+        it says already: an offset that does not fit the segment's name or the neighboring batches.
+        Return ``rows`` itself if all are valid.
+        """
         if not self._searched:
             self._searched, self._batches = True, self._find()
         offsets, positions = (numbers(rows, name) for name in self.COLUMNS)
@@ -98,7 +102,9 @@ class OffsetValidator:
         return rows.set_column(at, rows.schema.field(at), pa.array(damage, pa.string()))
 
     def _reason(self, offset: int, position: int) -> str:
-        """Return why an offset of the batch at ``position`` is invalid."""
+        """Return why an offset of the batch at ``position`` is invalid, as the end of a sentence:
+        it does not fit the batches beside it, or the segment's base offset or the next one.
+        """
         allowed, batches = self._allowed, self._batches
         if batches is not None and (allowed is None or offset in allowed):
             return batches.invalid.get(position) or _describe_neighbors(
@@ -111,7 +117,10 @@ class OffsetValidator:
         return f"{said}: it has room for {MAX_RELATIVE + 1} offsets"
 
     def _find(self) -> _Batches | None:
-        """Return the undamaged batches of the file. None if their offsets ascend, or the file is in a store."""
+        """Return the undamaged batches of the file, with the invalid ones among them. Return None
+        if the offsets of all batches ascend, so that no batch contradicts another, or the file is
+        in a store.
+        """
         if getattr(self._reader.path, "is_remote", False) or self._ascends():
             return None
         position, first, last = self._headers()
@@ -129,14 +138,18 @@ class OffsetValidator:
         return found
 
     def _options(self) -> dict[str, Any]:
-        """Return the options of scanners of the bytes that are read, and of NEIGHBOR_BYTES after them."""
+        """Return the keyword options for a scanner of the bytes that are read and of NEIGHBOR_BYTES
+        after them; of the whole file if the reader has no stop.
+        """
         given = self._reader.options
         stop = None if given.stop is None else given.stop + NEIGHBOR_BYTES
         options = {"start": given.start, "stop": stop, "tail": given.tail, "size": given.size}
         return options | {"limits": given.limits, "engine": self._engine}
 
     def _ascends(self) -> bool:
-        """Return whether the file consists of whole batches whose offsets ascend, as far as their headers say."""
+        """Return whether the file consists of whole batches whose offsets ascend, by their headers.
+        Return False if it has damage or an incomplete batch; zeros at its end are allowed.
+        """
         from kafka_log.segment.scanner import header_scanner
 
         scanner = header_scanner(self._reader.path, _HEADERS, on_damage="keep", **self._options())
@@ -151,7 +164,9 @@ class OffsetValidator:
         return scanner.end is not None and scanner.end.stop in ("eof", "zeros")
 
     def _headers(self) -> tuple[Any, Any, Any]:
-        """Return arrays with the position, the first and the last offset of each undamaged batch."""
+        """Return three NumPy arrays in file order: the position, the first and the last offset of
+        each undamaged batch. They are empty if there is none.
+        """
         from kafka_log.segment.block_reader import BlockScanner
         from kafka_log.segment.blocks import COUNTED
 
@@ -164,7 +179,9 @@ class OffsetValidator:
 
 
 def _iterate_undamaged(items: Iterator[Any]) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield arrays with the positions, first and last offsets of undamaged batches."""
+    """Yield tuples of three arrays, of positions, first and last offsets of undamaged batches in
+    file order. A batch without a first offset has its last one in its place.
+    """
     from kafka_log.segment.blocks import Block
 
     for item in items:
@@ -177,7 +194,9 @@ def _iterate_undamaged(items: Iterator[Any]) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _describe_neighbors(before: int, after: int) -> str:
-    """Return the sentence part that an offset does not lie between those before (-1: none) and after it (2**63 - 1: none)."""
+    """Return the end of a sentence that says that an offset does not fit the batches beside it: the
+    last offset before (-1: none) and the first one after it (2**63 - 1: none).
+    """
     sides = []
     if before >= 0:
         sides.append(f"the one before ends with {before}")

@@ -21,12 +21,12 @@ def offset_at(
     engine: Engine = "auto",
     first: int | None = None,
 ) -> int | None:
-    """Return the lowest offset, from ``first`` on, of a record whose timestamp is at least
-    ``timestamp``. None if there is none. Raise CodecError for damage before the record, if damage
-    is an error.
+    """Return the lowest offset, at or after ``first`` (None: any), of a record, control records
+    included, whose timestamp is at least ``timestamp`` in milliseconds since 1970. Return None if
+    there is none. Raise CodecError for damage before the record, and for an unreadable file, unless
+    ``selection`` accepts damage.
 
-    Control records count. ``timestamp`` is in milliseconds since 1970. Headers are read from where the time index says, and the records of
-    one batch. ``selection`` says what is done about damage.
+    Headers are read from where the time index says, and the records of one batch.
     """
     from kafka_log.logs.index_files import (
         find_start_position,  # layouts of indexes: not for other scans

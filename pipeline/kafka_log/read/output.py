@@ -34,7 +34,7 @@ _BY_DEFAULT = ("topic", "partition")
 
 @dataclass(frozen=True)
 class _PlaceColumn:
-    """A column with one value for each segment. All batches share one dictionary."""
+    """A column such as topic, with one value for each segment. All batches share one dictionary."""
 
     type: Any
     get: Callable[[Segment], Any]
@@ -42,7 +42,9 @@ class _PlaceColumn:
     dictionary: Any
 
     def array(self, segment: Segment, rows: int) -> Any:
-        """Return an array of ``rows`` times the value of ``segment``."""
+        """Return an Arrow array of ``rows`` times the value of ``segment`` in this column: int32
+        values, or dictionary-encoded text.
+        """
         value = self.get(segment)
         if self.dictionary is None:
             return pa.array(np.full(rows, value, np.int32))
@@ -94,7 +96,10 @@ class Output:
             yield self._table(item, segment)
 
     def _table(self, batch: pa.RecordBatch, segment: Segment) -> pa.RecordBatch:
-        """Return decoded rows of a segment with the columns of the stream."""
+        """Return decoded rows of a segment with the columns of the stream in order: topic,
+        partition, segment and state from ``segment``, others from ``batch``, cast if the stream has
+        another type.
+        """
         arrays = []
         for field in self.schema:
             made = self.made.get(field.name)
@@ -107,7 +112,9 @@ class Output:
 
 
 def _place_column(name: str, segments: Sequence[Segment]) -> _PlaceColumn:
-    """Return the column ``name`` with its values for these segments."""
+    """Return the column topic, partition, segment or state with the values that it has for these
+    segments. Text columns share one sorted dictionary.
+    """
     kind, get = _PLACES[name]
     if kind is not _TEXT:
         return _PlaceColumn(kind, get, {}, None)
@@ -117,7 +124,9 @@ def _place_column(name: str, segments: Sequence[Segment]) -> _PlaceColumn:
 
 
 def as_view_type(kind: Any) -> Any:
-    """Return an Arrow type with view types in place of binary and string, also inside lists and structs."""
+    """Return an Arrow type with binary_view and string_view in place of binary and string, also
+    inside lists and structs. Return other types unchanged.
+    """
     if pa.types.is_list(kind):
         return pa.list_(kind.value_field.with_type(as_view_type(kind.value_type)))
     if pa.types.is_struct(kind):

@@ -40,7 +40,7 @@ class _Sink:
         return True
 
     def write(self, data: Any) -> int:
-        """Write the bytes unless the sink is closed. Return their number."""
+        """Write the bytes; drop them if the sink is closed. Return their number in both cases."""
         size = memoryview(data).nbytes
         if not self.closed:
             self._file.write(data)
@@ -80,7 +80,7 @@ class GroupedWriter:
         self._writer: pq.ParquetWriter | None = None
 
     def hold(self, rows: pa.RecordBatch) -> int:
-        """Buffer rows. Return their size in bytes."""
+        """Buffer rows without writing anything. Return their size in bytes."""
         size = int(rows.nbytes)
         self._held.append(rows)
         self.rows_held += rows.num_rows
@@ -94,7 +94,10 @@ class GroupedWriter:
             self.flush()
 
     def flush(self) -> int:
-        """Write the buffered rows. Return their size in bytes."""
+        """Write the buffered rows as row groups of at most ROW_GROUP rows, and return their size in
+        bytes; do nothing and return 0 if none are buffered. On an error abandon the file, and raise
+        the error.
+        """
         import pyarrow as pa
 
         if self._held:
@@ -105,7 +108,9 @@ class GroupedWriter:
         return size
 
     def close(self) -> pq.FileMetaData:
-        """Write the buffered rows and the footer. Return the file's metadata."""
+        """Write the buffered rows and the Parquet footer, and return the file's metadata. The
+        binary file stays open. On an error abandon the Parquet file, and raise the error.
+        """
         self.flush()
         with self._abandoned_on_error():
             self._open_writer(None).close()
@@ -113,7 +118,9 @@ class GroupedWriter:
         return found
 
     def abandon(self) -> None:
-        """Discard the buffered rows, and prevent that pyarrow writes the footer when it collects the open writer."""
+        """Discard the buffered rows, and write nothing more to the file, not even the footer that
+        pyarrow writes when it collects an open writer. The file stays incomplete.
+        """
         self._held = []
         self._sink.close()
         if self._writer is not None:
@@ -133,7 +140,9 @@ class GroupedWriter:
             raise
 
     def _open_writer(self, sample: pa.Table | None) -> pq.ParquetWriter:
-        """Return the Parquet writer, opened at the first call. ``sample`` are first rows by which encodings are chosen."""
+        """Return the Parquet writer, opened at the first call. Encodings are chosen then, by the
+        rows ``sample``; None chooses dictionaries for keys and values.
+        """
         if self._writer is None:
             self._writer = parquet_writer(
                 self._sink, self._schema, self._metadata, self._compression, sample
@@ -148,7 +157,10 @@ def parquet_writer(
     compression: Compression = "zstd",
     sample: pa.Table | None = None,
 ) -> pq.ParquetWriter:
-    """Return a writer of rows of a schema into a path or an open file. ``metadata`` receives the file's when it is closed.
+    """Return an open pyarrow writer of rows of ``schema`` into a path or a file. When it is closed,
+    the file's metadata is appended to ``metadata``. 64-bit integers and timestamps are
+    delta-encoded, binary columns have no statistics, and no dictionary if their values hardly
+    repeat in ``sample``.
 
     Offsets and timestamps ascend: their differences take less space, and a quarter less time, than a dictionary that is given up. Minimum and
     maximum keys and values help no query, as rows are ordered by offset, so they are left out. Keys and values that hardly repeat in the
@@ -177,8 +189,9 @@ def parquet_writer(
 
 
 def _encoding(column: pa.ChunkedArray, compression: Compression) -> str | None:
-    """Return the Parquet encoding of a binary column, chosen by its first values; None means a
-    dictionary.
+    """Return the Parquet encoding of a binary column by its first values: None (a dictionary) if at
+    most half of them differ; DELTA_LENGTH_BYTE_ARRAY if all have one length of at most LONGEST_ID
+    bytes, and compression is on; else PLAIN. Null values are ignored.
 
     A dictionary costs time for nothing if most values differ. Short values of one length are often UUIDs, in which compressors find nothing
     to match but the lengths between them; without lengths they take half the time. For longer values the copy costs more.
@@ -198,7 +211,9 @@ def _encoding(column: pa.ChunkedArray, compression: Compression) -> str | None:
 
 
 def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
-    """Yield path and type of each column that Parquet stores for a column of Arrow."""
+    """Yield Parquet path and Arrow type of each leaf column that Parquet stores for an Arrow
+    column: the leaves of structs and lists, the value type of dictionaries, else the column itself.
+    """
     import pyarrow as pa
 
     if pa.types.is_struct(kind):

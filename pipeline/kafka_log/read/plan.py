@@ -40,9 +40,10 @@ class Split:
 
     @property
     def reaches(self) -> int | None:
-        """The offset before which the file must not end. If it ends earlier and is shorter than when it was listed, rows are missing.
-
-        None if ``stop`` is None: then the end of the file is not fixed.
+        """The offset before which the file must not end: the lowest known one of the selected rows'
+        end, the segment's end and the next base offset; MAX_OFFSET + 1 if none is known. If the
+        file ends earlier and is shorter than when it was listed, rows are missing. None if ``stop``
+        is None: then its end is not fixed.
         """
         ends = self.rows.offsets[1], self.segment.offsets[1], self.next_offset
         known = (end for end in ends if end is not None)
@@ -63,12 +64,10 @@ class RowFormat(Protocol):
     def convert(
         self, item: pa.RecordBatch | Unread, segment: Segment
     ) -> Iterable[pa.RecordBatch | Lost]:
-        """Convert the next rows of a segment, or a place where no record could be read. Raise
-        CodecError if damage is raised and the format cannot hold a record, after the rows before
-        it.
-
-        Yields:
-            Record batches, and a Lost for each record that is left out because the format cannot hold it.
+        """Yield record batches in the caller's form for the next decoded rows of a segment, or for
+        an Unread, a place where no record could be read. Yield a Lost for each record that is left
+        out because the format cannot hold it; raise CodecError in its place if damage is an error,
+        after the rows before it.
         """
 
 

@@ -80,9 +80,10 @@ class LogEnds:
         self._known: dict[Key, _Known] = {}
 
     def find_end(self, key: Key, log: Log) -> Position | None:
-        """Return the end of a log: after its last whole batch. None if its directory is gone. Raise
-        CodecError for damage after the last entry of the index, if damage is an error, or if a file
-        is gone since it was listed; FileNotFoundError if a file is gone since it was listed.
+        """Return the end of a log, after its last whole batch, as a Position; None if its directory
+        is gone. Raise CodecError for damage after the last index entry unless the selection accepts
+        it, and if the last offset is the largest possible one; FileNotFoundError or UnreadableError
+        if a file is gone and its directory exists.
 
         An incomplete tail of the active segment is not part of it.
         """
@@ -94,9 +95,9 @@ class LogEnds:
             raise
 
     def find_readable_end(self, key: Key, log: Log, end: Position) -> Position:
-        """Return the position up to which a log that ends at ``end`` can be read: ``end``, or with
-        ``read_committed`` the start of its oldest open transaction. Raise CodecError for damage
-        that is an error.
+        """Return the position up to which a log that ends at ``end`` can be read: ``end`` itself,
+        or with ``read_committed`` the start of its oldest open transaction. Call :meth:`find_end`
+        first. Raise CodecError for damage unless the selection accepts it.
         """
         if self._wanted.isolation != "read_committed":
             return end
@@ -112,8 +113,8 @@ class LogEnds:
         return end if known.stable >= end.offset else self.position_at(key, log, known.stable)
 
     def position_at(self, key: Key, log: Log, offset: int) -> Position:
-        """Return an offset of a log as a position, with the leader epoch of the batch before it; -1
-        (NO_EPOCH) if it cannot be read.
+        """Return an offset of a log as a Position, with the leader epoch of the last batch that
+        begins before it; NO_EPOCH (-1) if there is none, or it is damaged or cannot be read.
         """
         known = self._known.get(key)
         for position in () if known is None else (*known.kept, known.end):
@@ -130,12 +131,9 @@ class LogEnds:
         return made
 
     def find_divergence(self, key: Key, log: Log, position: Position, end: Position) -> int | None:
-        """Return the offset from which on a log was truncated and written again since ``position``
-        was read; None if its leader epochs do not show that. The result is at most the offset of
-        ``position``.
-
-        A new leader that lacks records truncates a log. The result is at most the offset of ``position``, which was read before. ``end`` is the
-        current end of the log.
+        """Return the offset, at most that of ``position``, from which on a log was truncated and
+        perhaps written again since ``position`` was read. Return None if the log still reaches
+        ``position`` and leader epochs show no change. ``end`` is the log's end now.
         """
         now = self.position_at(key, log, position.offset).leader_epoch
         known = position.leader_epoch
@@ -158,9 +156,9 @@ class LogEnds:
     # ------------------------------------------------------------ one partition
 
     def _refresh(self, key: Key, log: Log) -> _Known:
-        """Return the state of a partition, read again if its last file changed. Raise CodecError
-        for damage that is an error; ValueRefused if the last offset is the largest possible one;
-        OSError if a file is gone.
+        """Return the state of a partition's log: the cached one if size and time of its last file
+        are unchanged, else read again. Raise CodecError for damage unless the selection accepts it;
+        ValueRefused if the last offset is the largest possible one; OSError if a file is gone.
         """
         last = log.segments[-1]
         said = last.path.stat()
@@ -202,8 +200,9 @@ class LogEnds:
         return made
 
     def _last_batch(self, segment: Segment, start: int | None) -> BatchPosition | None:
-        """Return the last whole batch of a segment, searched from byte ``start`` on, or else from
-        where the index ends; None if there is none. Raise CodecError for damage that is an error.
+        """Return the last whole batch of a segment, searched from byte ``start`` on (None: from the
+        last index entry), and from the start of the file if none is there. Return None if the
+        segment has none. Raise CodecError for damage unless the selection accepts it.
         """
         if start is None:
             start = find_position_by_index(segment, MAX_OFFSET, None) if segment.size > SMALL else 0
@@ -211,8 +210,9 @@ class LogEnds:
         return self._scan_batches(segment, 0) if found is None and start else found
 
     def _scan_batches(self, segment: Segment, start: int) -> BatchPosition | None:
-        """Return the last batch of a segment from byte ``start`` on that was written to its end;
-        None if there is none. Raise CodecError for damage that is an error.
+        """Return the last batch of a segment from byte ``start`` on that is written to its end: the
+        one before the last if the last one is not. Return None if there is none. Raise CodecError
+        for damage unless the selection accepts it.
         """
         before: BatchPosition | None = None
         found: BatchPosition | None = None
@@ -223,8 +223,9 @@ class LogEnds:
         return found
 
     def _last_stable_offset(self, log: Log, end: int) -> int:
-        """Return the last stable offset of a log; ``end`` if no transaction is open. Raise
-        CodecError for damage that is an error.
+        """Return the last stable offset of a log: the first offset of the oldest open transaction,
+        but at most ``end``; ``end`` if no transaction is open. Raise CodecError for damage unless
+        the selection accepts it.
         """
         from kafka_log.logs.transactions import (
             read_transactions,  # the codecs: not for other isolations
@@ -240,8 +241,9 @@ class LogEnds:
 
 
 def _is_there_still(log: Log, known: _Known) -> bool:
-    """Return whether the last batch of a known state is still in its file, unchanged: then
-    everything before it is unchanged. Raise OSError if the file is gone.
+    """Return whether the file of a known state is still in the log, with its last batch unchanged:
+    then everything before it is unchanged. Return False if the state has no batch. Raise OSError if
+    the file is gone.
     """
     last = known.last
     for segment in reversed(log.segments):
@@ -262,7 +264,10 @@ def _fingerprint(segment: Segment, batch: BatchPosition) -> bytes:
 
 
 def _is_whole(segment: Segment, batch: BatchPosition) -> bool:
-    """Return whether the last batch of a file was written to its end: a preallocated file has zeros where it will be."""
+    """Return whether the last batch of a segment was written to its end. Return False if it ends in
+    the zeros of a preallocated file and cannot be read; True for any segment but the active one.
+    Raise UnreadableError if the file cannot be read.
+    """
     if segment.tail is not Tail.ACTIVE:
         return True
     with open_segment(segment.path) as file:

@@ -85,8 +85,10 @@ class PlanReader:
             yield from self.read(split)
 
     def read(self, split: Split) -> Generator[Event, None, None]:
-        """Yield the rows and events of one split, the last event a SplitEnd. Raise CodecError for
-        damage and unreadable files, unless the plan keeps or drops them.
+        """Yield the rows and events of one split, lost ranges after the rows, a SplitEnd last.
+        Raise CodecError for damage and an unreadable file unless the plan keeps or drops damage.
+        With ``on_error`` ``next_file`` go on to the SplitEnd instead; with ``lose_rest`` report the
+        rest of a corrupt file as lost.
         """
         plan = self.plan
         columns = list(plan.rows.columns)
@@ -118,8 +120,9 @@ class PlanReader:
         yield SplitEnd(split, scanner.end)
 
     def _open(self, split: Split, columns: list[str]) -> Scanner:
-        """Return a new scanner of a split, and add what the last scanner has read to the totals.
-        Raise ValueError for columns or options that a scanner refuses.
+        """Return a new scanner of a split for ``columns``, and add what the previous scanner has
+        read to the totals. Raise ValueError for columns or options that a scanner does not accept.
+        The file is not opened yet.
         """
         segment = split.segment
         self._bytes_read, self._batches_skipped = self.bytes_read, self.batches_skipped
@@ -143,8 +146,9 @@ class PlanReader:
 
 
 def is_corrupt(error: CodecError) -> bool:
-    """Return whether an error says that a file is damaged; False if the file is missing or may not
-    be read, or its store does not answer.
+    """Return whether an error means that a file's bytes are damaged: any CodecError, or an
+    UnreadableError for an I/O error or a file that became shorter. Return False if the file is
+    missing or may not be read, or its store does not answer.
     """
     if not isinstance(error, UnreadableError):
         return True
@@ -152,7 +156,9 @@ def is_corrupt(error: CodecError) -> bool:
 
 
 def dropped_range(flagged: Flagged) -> Lost | None:
-    """Return the bytes of a damaged batch as a lost range, with the offsets around it. None if the batch has findings, but no damage."""
+    """Return the bytes of a flagged batch as a Lost range, with the offsets around it, for a reader
+    that drops damaged batches. Return None if the batch has findings, but no damage.
+    """
     batch = flagged.batch
     wrong = damage(batch)
     if not wrong:
@@ -162,7 +168,9 @@ def dropped_range(flagged: Flagged) -> Lost | None:
 
 
 def _lost_ranges(scanner: Scanner) -> Iterator[Lost]:
-    """Yield the lost ranges of a finished scanner, and the rest of the file if a kept error ended the pass."""
+    """Yield the lost ranges of a finished scanner, then the rest of the file if the pass ended at
+    an error that the scanner keeps. Yield nothing if it did not reach its end.
+    """
     end = scanner.end
     if end is None:
         return
@@ -175,10 +183,9 @@ def _lost_ranges(scanner: Scanner) -> Iterator[Lost]:
 def _rest_of_file(
     error: CodecError, scanner: Scanner, last_flagged: Batch | None, split: Split
 ) -> Lost:
-    """Return the bytes of a split from the damage that ``error`` is about to its end, as a lost
-    range.
-
-    They begin at the last flagged batch if the error is its damage, else where the pass ended or where the error says.
+    """Return the bytes of a split from the damage of ``error`` to its end, as a Lost range: from
+    the last flagged batch if the error is its damage, else from where the pass ended or the error
+    says, or from the start of the split. The last offset before it is included, if known.
     """
     begin, end = scanner.reader.options.start, scanner.end
     stop = split.start + split.size
@@ -193,9 +200,9 @@ def _rest_of_file(
 
 
 def _last_offset(path: Path, start: int, end: int) -> int | None:
-    """Return the last offset of the batches between two positions of a file.
-
-    None if no batch lies there, or the last one does not end at ``end``.
+    """Return the last offset of the batches between two byte positions of a file, by their headers.
+    Return None if no batch lies there, the last one does not end at ``end``, or the file cannot be
+    read.
     """
     from kafka_log.segment.batch_headers import entries
     from kafka_log.segment.framing import HeaderColumns

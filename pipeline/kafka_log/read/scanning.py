@@ -91,9 +91,10 @@ def scan(
     selection: Selection | None = None,
     **options: Unpack[ScanOptions],
 ) -> pa.RecordBatchReader:
-    """Return the records of logs as a stream of Arrow record batches, in bounded memory, partition
-    by partition. Raise DirectoryError if there is no log; ValueError for unknown columns, views and
-    values of options.
+    """Return the selected records of logs, or rows of a view, as a stream of Arrow record batches,
+    in bounded memory, partition by partition. Raise DirectoryError if there is no log;
+    NotFoundError for a missing topic or partition; ValueError for unknown columns, views and values
+    of options. Reading the stream raises CodecError for damage unless ``on_damage`` accepts it.
 
     Under the policy ``kafka`` reading begins at the first batch that may hold selected rows, by the index and the headers, and ends
     after the last one, so damage outside the ranges may go unnoticed. Batches without selected records are not
@@ -126,6 +127,7 @@ def scan(
 
     Raises:
         DirectoryError: If there is no log.
+        NotFoundError: For a missing topic or partition.
         ValueError: For unknown columns, views and values of options.
     """
     view, on_lost = options.pop("view", None), options.pop("on_lost", None)
@@ -210,10 +212,10 @@ def read_table(
     selection: Selection | None = None,
     **options: Unpack[ScanOptions],
 ) -> pa.Table:
-    """Return all records of logs as one table in memory. Raise DirectoryError if there is no log;
-    ValueError for unknown columns, views and values of options; CodecError for damage.
-
-    The arguments are those of :func:`scan`, and what that raises is raised here too.
+    """Return the selected records of logs, or rows of a view, as one Arrow table in memory;
+    arguments as for :func:`scan`. Raise DirectoryError if there is no log; NotFoundError for a
+    missing topic or partition; ValueError for unknown columns, views and values of options;
+    CodecError for damage unless ``on_damage`` accepts it.
     """
     return scan(path, columns, policy, selection=selection, **options).read_all()
 
@@ -226,11 +228,12 @@ def scan_batches(
     selection: Selection | None = None,
     **options: Unpack[BatchOptions],
 ) -> pa.RecordBatchReader:
-    """Return the batches and legacy messages of logs, one row each, by their headers alone. Raise
-    DirectoryError if there is no log; ValueError for unknown columns and options, and for filters
-    that headers cannot answer.
+    """Return the batches and legacy messages of logs, control batches included, as a stream with
+    one row each, by their headers alone. Raise DirectoryError if there is no log; NotFoundError for
+    a missing topic or partition; ValueError for unknown columns, options and filters that headers
+    cannot answer. Reading the stream raises CodecError for damage unless it is accepted.
 
-    A batch is returned if it may hold a record in the ranges, as far as its header says. Control batches are included.
+    A batch is returned if it may hold a record in the ranges, as far as its header says.
 
     Args:
         path: As in :func:`scan`.
@@ -246,6 +249,7 @@ def scan_batches(
 
     Raises:
         DirectoryError: If there is no log.
+        NotFoundError: For a missing topic or partition.
         ValueError: For unknown columns and options, and for filters that headers cannot answer.
     """
     on_lost = options.pop("on_lost", None)
@@ -285,8 +289,9 @@ def _pop_options(options: Any, *names: str) -> Any:
 
 def _find(path: Paths, wanted: Selection) -> list[Partition]:
     """Return the selected partitions of the paths, with tiers merged and replicas selected. Warn
-    about skipped paths. Raise DirectoryError if there is no log, or none is selected; OSError if a
-    directory cannot be read.
+    about skipped paths and if all segments are excluded. Raise DirectoryError if there is no log,
+    or a partition lies in two directories and ``replicas`` is ``error``; NotFoundError for a
+    missing topic or partition; OSError if a directory cannot be listed.
     """
     places = [path] if isinstance(path, str | os.PathLike) else list(path)
     found = [place for place in places if isinstance(place, Partition)]
@@ -304,8 +309,9 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
 
 
 def _check_partition(partition: Partition, wanted: Selection, on_lost: OnLost | None) -> None:
-    """Raise UnreadableError if the directory of a partition could not be read; if damage is no
-    error, report the directory as lost to ``on_lost`` instead.
+    """Raise UnreadableError if the directory of a partition could not be read and damage is an
+    error. If damage is accepted, report the directory as an empty lost range to ``on_lost`` (if
+    given). Do nothing for a readable one.
     """
     if partition.error is None:
         return
@@ -318,9 +324,9 @@ def _check_partition(partition: Partition, wanted: Selection, on_lost: OnLost | 
 def _stream(
     schema: pa.Schema, plan: ReadPlan, on_lost: OnLost | None, watch: Watch | None = None
 ) -> pa.RecordBatchReader:
-    """Return the rows of a plan as a stream that reports lost ranges to ``on_lost``, and damaged
-    batches and ends of files to ``watch``. Reading it raises CodecError for damage that is an
-    error.
+    """Return the rows of a plan as a stream that reports lost ranges to ``on_lost``, damaged
+    batches and ends of files to ``watch``, each if given. Reading it raises CodecError for damage
+    unless the plan accepts it.
     """
     reader = PlanReader(plan)
 

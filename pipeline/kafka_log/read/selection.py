@@ -139,11 +139,9 @@ class Selection:
 
     def resolve_offsets(self, segments: Sequence[Segment], stable: int | None = None) -> Selection:
         """Return the selection for one partition, with negative offsets, which count from its end,
-        replaced by absolute ones. Raise OSError if a file cannot be read to find the end.
-
-        The end is the offset after the last record of any of the segments, by index and headers. If
-        ``stable``, the last stable offset for consumers of committed records, is lower, it is the
-        end.
+        replaced by absolute ones; the selection itself if it has none. The end is the one after the
+        last record of any segment, by index and headers, or ``stable`` if that is lower. Unreadable
+        files are ignored.
         """
         if not counts_from_end(self.offsets):
             return self
@@ -156,15 +154,13 @@ class Selection:
         return self.but(offsets=offsets_before(self.offsets, end))
 
     def rows(self, end: int | None = None, aborted: Aborted | None = None) -> RowSelection:
-        """Return the row filter for one file. Raise ValueError if offsets count from the end of a
+        """Return the row filter for one file, with no offsets from ``end`` on (None: no limit) and
+        without the transactions ``aborted``. Raise ValueError if offsets count from the end of a
         partition; :meth:`resolve_offsets` makes them absolute.
 
         Args:
             end: Offset from which on nothing is read. None: no limit.
             aborted: Transactions whose records are left out, by ``isolation`` (:mod:`kafka_log.read.isolation`).
-
-        Raises:
-            ValueError: If offsets count from the end of a partition. :meth:`resolve_offsets` makes them absolute.
         """
         low, high = checked_plain_offsets("offsets", self.offsets)
         if end is not None:
@@ -181,12 +177,9 @@ class Selection:
         )
 
     def batches(self) -> RowSelection:
-        """Return the filter for the batches of a file by their headers, control batches and deleted
-        ones included. Raise ValueError if the selection has a filter that batch headers cannot
-        answer, such as ``keys``.
-
-        Raises:
-            ValueError: If the selection has a filter that batch headers cannot answer, such as ``keys``.
+        """Return the filter for the batches of a file by their headers, control batches included.
+        Raise ValueError if the selection has a filter that batch headers cannot answer (keys,
+        headers, isolation), or offsets that count from the end.
         """
         for name in OF_RECORDS:
             if getattr(self, name):
@@ -194,7 +187,9 @@ class Selection:
         return self.but(control_records=True).rows()
 
     def to_keywords(self) -> dict[str, Any]:
-        """Return the filters that differ from their defaults, as keywords."""
+        """Return the filters that differ from their defaults, policy and on_damage included, as
+        keywords for a Selection.
+        """
         every = Selection()
         return {
             f.name: value
@@ -206,8 +201,9 @@ class Selection:
 def change_selection(
     selection: Selection | None, policy: Policy | str | None, filters: Any
 ) -> Selection:
-    """Return a selection with other values for some filters. None selects everything. Raise
-    ValueError if ``selection`` is no Selection, or a filter has an impossible value.
+    """Return ``selection`` (None: the default one) with other values for the filters ``filters``,
+    and ``policy`` unless it is None. Raise ValueError if ``selection`` is no Selection, or a filter
+    has an impossible value; TypeError for an unknown filter.
     """
     if not isinstance(selection, Selection | None):
         raise ValueError(f"selection is {selection!r}: a Selection is expected")
@@ -216,7 +212,9 @@ def change_selection(
 
 
 def limit_to_segment(rows: RowSelection, segment: Segment) -> RowSelection:
-    """Return a row filter limited to the offsets that are read of a segment. A remote copy may hold others too."""
+    """Return a row filter limited to the offsets that are to be read of a segment, of which a
+    remote copy may hold more. Return ``rows`` itself if all are to be read.
+    """
     if segment.offsets == EVERYTHING:
         return rows
     (low, high), (first, end) = rows.offsets, segment.offsets
@@ -232,7 +230,8 @@ def limit_to_segment(rows: RowSelection, segment: Segment) -> RowSelection:
 def filter_for_segment(
     rows: RowSelection, segment: Segment, following: Segment | None
 ) -> RowSelection:
-    """Return a row filter for a segment before another one, with the aborted transactions that may have records in it.
+    """Return a row filter limited to a segment's offsets, with only those aborted transactions that
+    may have records in it. ``following`` is the next segment, None for the last one.
 
     A remote copy may reach beyond the start of the next segment: then it keeps the transactions of both.
     """
@@ -246,9 +245,9 @@ def filter_for_segment(
 def within_offsets(
     segments: Sequence[Segment], offsets: Range, only: frozenset[int] | None = None
 ) -> list[Segment]:
-    """Return the segments of a partition that may hold offsets of the range, by their names.
-
-    ``only`` limits the range to some offsets; None is all.
+    """Return the segments of a partition that may hold offsets of the half-open range, by the base
+    offsets in their own and the next name; with ``only`` one of these offsets. Segments without a
+    canonical name are always included.
     """
     low, high = offsets
     found = []
@@ -272,7 +271,9 @@ def within_offsets(
 
 
 def _key(name: str, value: Any) -> bytes | None:
-    """Return a key as bytes; None stays None. Raise ValueError for other types."""
+    """Return a key as bytes; None stays None. Raise ValueError for any type but bytes, bytearray
+    and memoryview.
+    """
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, bytearray | memoryview):
@@ -281,8 +282,8 @@ def _key(name: str, value: Any) -> bytes | None:
 
 
 def _header(name: str, value: Any) -> Header:
-    """Return a record header as its name, or as a tuple of name and value. Raise ValueError for
-    other types.
+    """Return a record header as its name, or as a tuple of name and value (bytes or None). Raise
+    ValueError for anything but a str or such a pair.
     """
     if isinstance(value, str):
         return value
@@ -296,8 +297,9 @@ def _header(name: str, value: Any) -> Header:
 
 
 def _headers(name: str, value: Any) -> tuple[Header, ...]:
-    """Return one or several record headers as a tuple; ``()`` for None. A pair is one header. Raise
-    ValueError if a value is neither a name nor a pair.
+    """Return one or several record headers as a tuple without duplicates; ``()`` for None. A tuple
+    of two items, the second bytes or None, is one header. Raise ValueError if a value is neither a
+    name nor a pair.
     """
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], bytes | None):
         return (_header(name, value),)
@@ -305,8 +307,9 @@ def _headers(name: str, value: Any) -> tuple[Header, ...]:
 
 
 def _states(name: str, value: Any) -> tuple[State, ...]:
-    """Return states of segments as a tuple. Raise ValueError for an unknown state or
-    another type.
+    """Return segment states as a tuple without ``live``, in the order of STATES, from names, one
+    text with commas, ``all`` or None. Raise ValueError, which names the argument, for an unknown
+    state or another type.
     """
     try:
         return parse_include(value)

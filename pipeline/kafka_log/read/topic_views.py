@@ -78,7 +78,9 @@ class TopicView:
 
     @property
     def secrets(self) -> Mapping[str, Sensitive]:
-        """The selected columns whose values are hidden."""
+        """The selected columns whose values are hidden, with what decides which values are; ``{}``
+        if secrets are shown.
+        """
         if self.show_secrets:
             return {}
         found = ((c.name, c.sensitive) for c in self.view.columns if c.name in self.columns)
@@ -92,7 +94,9 @@ class TopicView:
 
     @property
     def schema(self) -> pa.Schema:
-        """Arrow schema of the selected columns."""
+        """Arrow schema of the selected columns, in their order: columns of the view, and columns of
+        their records such as topic and offset.
+        """
         own = (
             {f.name: f for f in schema_of(choose(self.view, self.decoded_columns))}
             if self.decoded_columns
@@ -104,7 +108,9 @@ class TopicView:
         return pa.schema(fields)
 
     def partitions(self, found: Sequence[Partition]) -> list[Partition]:
-        """Return the partitions of the topic among ``found``. Raise ValueError if there is none."""
+        """Return the partitions of the view's topic among ``found``. Raise ValueError if there is
+        none.
+        """
         there = [partition for partition in found if partition.topic == self.topic]
         if not there:
             names = ", ".join(sorted({partition.topic for partition in found})[:20])
@@ -143,8 +149,9 @@ class ViewRows:
         self._compiled = None if engine == "auto" else engine == "arrow"
 
     def convert(self, item: pa.RecordBatch | Unread, segment: Segment) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of records of a segment. Places without a readable record have no row.
-        Raise RecordRefused for a record that does not parse or is not known, unless damage is kept.
+        """Yield the rows of a view for decoded records of a segment, with secrets hidden; nothing
+        for a place without a readable record. Raise RecordRefused for a record that does not parse,
+        or whose type or version is unknown; if damage is kept, such a record has no row.
         """
         if not isinstance(item, pa.RecordBatch):
             return
@@ -176,7 +183,9 @@ class ViewRows:
 
 def use_payload_kernels(view: PayloadView, parts: Mapping[str, pa.Array], size: int) -> bool:
     """Return whether compiled kernels read ``size`` bytes of payloads faster than the reference
-    codecs, counting the time to load or compile them.
+    codecs, including the time to load or compile them. Return False if the view has no kernels,
+    numba is missing, or the payloads are too few. ``parts`` are some payloads, whose mean size
+    tells the number.
 
     Args:
         view: The view. False if it has no kernels, or numba is missing.
@@ -198,7 +207,9 @@ def use_payload_kernels(view: PayloadView, parts: Mapping[str, pa.Array], size: 
 
 
 def _without_secrets(rows: pa.RecordBatch, secrets: Mapping[str, Sensitive]) -> pa.RecordBatch:
-    """Return ``rows`` with :data:`REDACTED` in the place of each secret. Null stays null."""
+    """Return ``rows`` with :data:`REDACTED` in place of each secret of the columns ``secrets``: all
+    values, or those that another column names by certain endings or null. Null stays null.
+    """
     for name, sensitive in secrets.items():
         at = rows.schema.get_field_index(name)
         values = rows.column(at)
@@ -216,8 +227,9 @@ def _without_secrets(rows: pa.RecordBatch, secrets: Mapping[str, Sensitive]) -> 
 def _rows(
     own: pa.RecordBatch, of: pa.RecordBatch, segment: Segment, schema: pa.Schema
 ) -> pa.RecordBatch:
-    """Return the decoded columns ``own``, and columns of their records ``of`` and segment, as a
-    batch with this schema; both batches have the same rows.
+    """Return a batch with ``schema``: the decoded columns from ``own``, others from their records
+    ``of`` or from the segment. Both batches have the same rows. Timestamps that do not fit become
+    null.
     """
     arrays = []
     for field in schema:
@@ -234,8 +246,8 @@ def _rows(
 
 
 def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return an array cast to another type. A timestamp in milliseconds that does not fit into
-    microseconds becomes null.
+    """Return an array cast to another type; the array itself if it has that type. A timestamp in
+    milliseconds that does not fit into 64-bit microseconds becomes null.
     """
     if values.type == kind:
         return values
@@ -250,8 +262,9 @@ def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
 def topic_view(
     name: str, columns: Sequence[str] | None, *, show_secrets: bool = False
 ) -> TopicView:
-    """Return a view by its name, with ``columns``, or without them with its default columns.
-    Secrets are hidden unless ``show_secrets``. Raise ValueError for an unknown view or column.
+    """Return the view ``name`` of an internal topic with ``columns`` in that order; None selects
+    its default columns. Secrets are hidden unless ``show_secrets``. Raise ValueError for an unknown
+    view, and for an empty, repeated or unknown column.
     """
     if name not in VIEWS:
         close = get_close_matches(name, VIEWS, 1)
@@ -266,7 +279,9 @@ def topic_view(
 
 
 def _error(rejected: Rejected, batch: pa.RecordBatch, segment: Segment) -> RecordRefused:
-    """Return the error of a record that does not parse, with its offset and the path of the field."""
+    """Return, not raise, the RecordRefused for a record that does not parse, with the record's
+    offset, the path of the field and the file.
+    """
     offset = batch.column("offset")[rejected.row].as_py()
     path = ".".join(word for word in (rejected.part, rejected.field) if word)
     reason = f"the record at offset {offset}: {rejected.message}"

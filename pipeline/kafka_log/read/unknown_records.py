@@ -53,9 +53,9 @@ class RecordRefused(ValueRefused):
 
 
 def refuse_unknown(topic: str, batch: pa.RecordBatch, segment: Segment) -> None:
-    """Raise RecordRefused for the first record whose type or version is unknown.
-
-    ``batch`` has the columns ``offset`` and ``value``. Records of topics without frames are not checked.
+    """Raise RecordRefused for the first record of an internal topic without a value, or with an
+    unknown type or version. ``batch`` has the columns offset and value. Do nothing for topics whose
+    values do not begin with type and version.
     """
     if topic not in _KNOWN:
         return
@@ -79,7 +79,9 @@ def _is_known(topic: str, head: bytes | None) -> bool:
 
 
 def describe_unknown(topic: str, value: bytes | None) -> str | None:
-    """Return why the type or version of a record is unknown, or that it has no value. None if both are known, or the frame cannot be read."""
+    """Return why the type or version of a record is unknown, or that it has no value, as a
+    sentence. Return None if both are known, or its bytes end before them.
+    """
     if value is None:
         return "it has no value"
     frame = _FRAMES[topic]

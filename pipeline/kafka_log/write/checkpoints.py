@@ -24,8 +24,9 @@ Epochs = Sequence[tuple[int, int]]
 
 
 def copy_partition_metadata(source: Path, out: Path) -> None:
-    """Copy the file with the topic id of a partition; do nothing if it is missing or unreadable.
-    Raise OSError if the copy cannot be written.
+    """Copy ``partition.metadata``, the file with the topic id, from the partition directory
+    ``source`` to ``out``. Do nothing if it is missing, invalid or unreadable. Raise OSError if the
+    copy cannot be written.
     """
     if read_topic_id(source) is not None:
         data = (source / PARTITION_METADATA).read_bytes()
@@ -36,11 +37,12 @@ QUORUM_STATE = "quorum-state"
 
 
 def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
-    """Copy the snapshots of a metadata log from directory ``source`` to ``out``, and return a
-    report row for each snapshot. Raise OSError if a file cannot be read or written.
+    """Copy the complete metadata snapshots from directory ``source`` to ``out``. Return a report
+    row for each snapshot: ``copied``, or ``lost`` if it is damaged; and a row ``left out`` for the
+    quorum state file, if any. Raise OSError if a file cannot be read or written.
 
     Older snapshots are copied too: records before the first segment are in no other file. The
-    quorum state of the node, which holds its vote, is not copied; a row says so.
+    quorum state holds the vote of the node.
     """
     said = []
     for snapshot in list_snapshots(source):
@@ -60,10 +62,10 @@ def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
 
 
 def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, end: int) -> None:
-    """Write the leader epoch checkpoint of a log with the offsets from `first` to `end` (excluded).
-    Raise OSError if the file cannot be written.
-
-    The checkpoint of the broker in `source` is used, unless it is missing, contradicts the batches or begins after them.
+    """Write the leader epoch checkpoint for the offsets from ``first`` to ``end`` (excluded) into
+    ``out``: from the checkpoint in ``source``, or from ``batches`` if that is missing, invalid,
+    contradicts them or begins later. Write nothing if it is missing or invalid and ``batches`` is
+    empty. Raise OSError if the file cannot be written.
 
     Args:
         source: The partition directory that was read.
@@ -88,9 +90,9 @@ def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, en
 
 
 def _truncate_epochs(epochs: Epochs, first: int, end: int) -> list[tuple[int, int]]:
-    """Return the leader epochs of the offsets from `first` to `end`, as a broker truncates its checkpoint.
-
-    The epoch of `first` starts there. An epoch may start at `end`.
+    """Return the (epoch, start offset) pairs that hold from offset ``first`` to ``end``, as a
+    broker truncates its checkpoint. The epoch of ``first`` starts there. An epoch that starts at
+    ``end`` stays; later ones do not.
     """
     after = [(epoch, start) for epoch, start in epochs if first < start <= end]
     before = [epoch for epoch, start in epochs if start <= first]
@@ -104,7 +106,9 @@ def _find_epoch(epochs: Epochs, offset: int) -> int | None:
 
 
 def read_leader_epochs(path: Path) -> list[tuple[int, int]] | None:
-    """Return the leader epochs of a checkpoint file with their start offsets, or None if the file is missing, damaged or not ascending."""
+    """Return the leader epochs of a checkpoint file as (epoch, start offset) pairs. Return None if
+    the file is missing, unreadable or invalid, epochs do not ascend, or start offsets descend.
+    """
     try:
         parsed = LEADER_EPOCH_CHECKPOINT.parse(
             read_small_file(path), file=os.fspath(path), strict=False

@@ -42,9 +42,10 @@ def encode(
     batch_bytes: int = 16384,
     **constants: object,
 ) -> Iterator[memoryview]:
-    """Yield the bytes of a log segment that holds the rows of ``data``, in pieces of about 1 MiB of
-    whole batches. Raise RowRefused for a row that no batch can hold; ValueError if a column or an
-    argument is invalid.
+    """Yield the bytes of a log segment with the rows of ``data``, in pieces of about 1 MiB of whole
+    batches. Raise ValueError for an invalid column or argument and TypeError for data that is not
+    Arrow; RowRefused, while yielding, for a row that no batch can hold or an invalid control
+    record.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, or anything else that gives an Arrow stream. Its
     columns are those of the view ``records``; only ``offset`` has to be there. Columns that are left out are: no timestamp
@@ -77,7 +78,9 @@ def _encode(
     batch_bytes: int,
     constants: dict[str, object],
 ) -> Iterator[memoryview]:
-    """Check the arguments of :func:`encode` and return its result. Raise ValueError for an unknown codec or version."""
+    """Check the arguments of :func:`encode`, and return its iterator of pieces. Raise ValueError
+    for an unknown codec or version, and for magic, codec or position among ``constants``.
+    """
     given = dict(constants)
     for name in ("magic", "codec", "position"):
         if name in given:
@@ -100,7 +103,10 @@ def _encode_versions(
     level: int | None,
     batch_bytes: int,
 ) -> Iterator[memoryview]:
-    """Yield the bytes of the rows, with an encoder for each run of rows of one version."""
+    """Yield the bytes of the rows, with a new encoder for each run of rows of one format version.
+    Raise ValueError for an invalid column or argument; RowRefused for a row that no batch can hold,
+    or an invalid control record.
+    """
     from codecgen.runtime.arrow.encoder import Encoder
 
     writer = load_writer("records")
@@ -119,7 +125,10 @@ def _encode_versions(
 def _by_magic(
     batches: Iterable[pa.RecordBatch], magic: int | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the rows in runs of one version, each with its version and without the column ``magic``. Raise RowRefused for an unknown version."""
+    """Yield pairs of a format version and consecutive rows that have it, without the column
+    ``magic``. The argument ``magic`` replaces the column; without both it is the newest version.
+    Raise RowRefused for a row with an unknown version.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -148,7 +157,9 @@ def _by_magic(
 
 
 def _batches(data: Any) -> Iterator[pa.RecordBatch]:
-    """Return the record batches of `data`, divided by :func:`split_batch`. Raise TypeError if `data` is not an Arrow table or stream."""
+    """Return an iterator of the record batches of a table, batch, reader or Arrow stream, cut by
+    :func:`split_batch`. Raise TypeError if ``data`` is none of these.
+    """
     import pyarrow as pa
 
     if isinstance(data, pa.RecordBatch):
@@ -165,7 +176,10 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
 
 
 def _check_offsets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield ``batches``. Raise RowRefused if the offset of a row is not above that of the row before."""
+    """Yield ``batches`` unchanged. Raise RowRefused for the first row whose offset is not above
+    that of the row before. Batches without the column ``offset``, or with nulls in it, are not
+    checked.
+    """
     import numpy as np
     import pyarrow as pa
 
@@ -193,12 +207,9 @@ def _check_offsets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 def _check_control_records(
     batches: Iterable[pa.RecordBatch], row: int, are_all: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Yield `batches`. Raise RowRefused if a control record has a key or a value that no control record has.
-
-    Args:
-        batches: The rows.
-        row: The number of the first row, which errors count from.
-        are_all: Whether all rows are control records, whatever the column ``is_control`` says.
+    """Yield ``batches`` unchanged. Raise RowRefused for the first control record whose key or value
+    does not parse as one. Rows count from ``row`` in the error; ``are_all`` makes every row a
+    control record.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -230,7 +241,9 @@ def _check_control_records(
 
 
 def split_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield a record batch in parts of at most 1 GiB, or of one row."""
+    """Yield the rows of a record batch in order, halved until each part has at most 1 GiB or one
+    row. Yield the batch itself if it is small enough.
+    """
     # the bytes of the rows alone take a look at offsets, which may be broken
     if batch.num_rows <= 1 or batch.get_total_buffer_size() <= _SPLIT or batch.nbytes <= _SPLIT:
         yield batch
@@ -251,11 +264,10 @@ def write_segment(
     batch_bytes: int = 16384,
     **constants: object,
 ) -> int:
-    """Write a log segment with the rows of ``data`` to a file, and return its size in bytes. Raise
-    FileExistsError if the file exists and ``overwrite`` is False; ValueError, RowRefused or
-    TypeError as :func:`encode`; OSError if it cannot be written.
-
-    Offsets ascend in a segment: RowRefused is raised for a row whose offset is not above that of the row before.
+    """Write a log segment with the rows of ``data``, whose offsets must ascend, to a new file, and
+    return its size in bytes. Raise FileExistsError if the file exists and ``overwrite`` is False;
+    ValueError, RowRefused or TypeError as :func:`encode`; OSError if it cannot be written. The file
+    appears only when it is complete.
 
     The file appears under its name when it is whole: it is written beside it first. What is there already stays, and
     FileExistsError is raised, unless ``overwrite``. Brokers call a segment after its first offset, in 20 digits

@@ -85,7 +85,9 @@ _VERIFIED_COLUMNS = (
 
 
 def verify_indexes(segment: Segment, passed_over: Iterable[Lost], directory: Path) -> None:
-    """Raise CodecError if an entry of an index of a segment does not lead to the batch that it describes.
+    """Raise WrittenError (a CodecError) if an entry of the offset, time or transaction index in
+    ``directory`` does not lead to the batch of the segment that it describes, or an index ends
+    within an entry. Raise OSError if the offset or time index is missing.
 
     Args:
         segment: The segment. Its batch headers are read once, by other code than that which wrote the indexes.
@@ -105,7 +107,9 @@ def verify_indexes(segment: Segment, passed_over: Iterable[Lost], directory: Pat
 
 
 def _fixed_entries(path: Path, kind: Any) -> Any:
-    """Return the entries of an index file as an array. Raise WrittenError if the last entry is incomplete."""
+    """Return the entries of an index file as a NumPy structured array of type ``kind``. Raise
+    WrittenError if the last entry is incomplete; OSError if the file cannot be read.
+    """
     data = path.read_bytes()
     if len(data) % kind.itemsize:
         raise WrittenError(
@@ -157,8 +161,9 @@ class _Batches:
         return self._have_offsets(entries, entries["timestamp"], np.maximum.accumulate(self._time))
 
     def _have_offsets(self, entries: Any, values: Any, column: Any) -> Any:
-        """Return a mask of the entries whose value is in ``column``, which ascends over the
-        batches, and whose offset is the last one of the first such batch.
+        """Return a mask of the index entries whose value is in ``column``, which ascends over the
+        batches, and whose offset is the last one of the first such batch. All False if the segment
+        has no batches.
         """
         if not len(column):
             return np.zeros(len(entries), bool)
@@ -167,8 +172,9 @@ class _Batches:
         return (column[row] == values) & (self._last[row] == offsets)
 
     def are_of_aborted(self, entries: Any) -> Any:
-        """Return a mask of the entries whose producer has a marker at the last offset, and data at
-        the first offset if that is in the segment.
+        """Return a mask of the transaction index entries (producer, first and last offset) that are
+        right: the segment has a marker of the producer at the last offset, and its data at the
+        first offset, unless that lies before the segment.
         """
         start = self._first.min(initial=self._base)
         known = self._of_producers
@@ -218,7 +224,8 @@ class UnderstatedBatch:
 
 @dataclass(slots=True)
 class EntryRule:
-    """Kafka's rule for which batches get entries in the offset and time index of a segment.
+    """Kafka's rule for which batches get entries in the offset and time index of a segment, and the
+    entries so far.
 
     Offsets are absolute. Timestamps are in milliseconds, -1 for none.
     """
@@ -231,7 +238,10 @@ class EntryRule:
     _largest: tuple[int, int] = (-1, -1)
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Add the next batch of the segment."""
+        """Add the next batch of the segment. Add entries to both indexes, before counting its
+        bytes, if more than ``interval_bytes`` bytes of batches came since the last entry and its
+        offset may have one.
+        """
         if max_timestamp > self._largest[0]:
             self._largest = max_timestamp, last_offset
         if self._since > self.interval_bytes and self._fits(last_offset):
@@ -245,14 +255,19 @@ class EntryRule:
         self._add_time()
 
     def _fits(self, offset: int) -> bool:
-        """Return whether the offset index may have an entry for an offset: it ascends and its relative offset fits."""
+        """Return whether the offset index may have an entry for an offset: it lies 0 to
+        MAX_RELATIVE above the base offset, and above the last entry.
+        """
         relative = offset - self.base_offset
         return 0 <= relative <= MAX_RELATIVE and (
             not self.offsets or relative > self.offsets[-1][0]
         )
 
     def _add_time(self) -> None:
-        """Add an entry for the largest timestamp to the time index, unless its timestamp is not above the last one or its offset does not fit."""
+        """Add an entry for the largest timestamp so far to the time index. Do nothing if the
+        timestamp is not above the last entry's, or its relative offset is below that entry's or too
+        large.
+        """
         timestamp, offset = self._largest
         relative = offset - self.base_offset
         last = self.times[-1] if self.times else (-1, 0)
@@ -260,7 +275,9 @@ class EntryRule:
             self.times.append((timestamp, relative))
 
     def files(self) -> dict[str, bytes]:
-        """Return the bytes of the two indexes, by their file suffixes."""
+        """Return the bytes of the offset index and the time index, by the suffixes ``.index`` and
+        ``.timeindex``.
+        """
         return {
             ".index": np.array(self.offsets, _OFFSETS).tobytes(),
             ".timeindex": np.array(self.times, _TIMES).tobytes(),
@@ -275,9 +292,10 @@ def write_indexes(
     advance: Callable[[int], None] = lambda _: None,
     on_understated: Callable[[Path, UnderstatedBatch], None] = lambda path, batch: None,
 ) -> dict[Path, Rest]:
-    """Write the indexes and producer snapshots of one partition's segments into a directory.
-    Return, by path, the rest of each segment that cannot be read. Raise OSError if a file cannot be
-    written; CodecError if an index entry leads to another batch than it says.
+    """Write the offset, time and transaction indexes and producer snapshots of one partition's
+    segments into a directory, and verify them. Return, by path, the damaged or incomplete parts
+    that have no index entries. Raise OSError if a file cannot be written; CodecError if an index
+    entry leads to another batch than it says.
 
     A snapshot is written where each segment but the first begins, and where the log ends; that where the log begins is copied from
     beside the first segment, as it knows of producers whose batches are gone. Batches with a wrong checksum, and what is no batch,
@@ -338,8 +356,9 @@ def write_indexes(
 
 
 def _find_understated(path: Path, position: int) -> UnderstatedBatch | None:
-    """Return the batch at a byte position if its records have a larger offset or timestamp than its
-    header says; None if they do not.
+    """Return the batch at a byte position as an UnderstatedBatch if one of its records has a larger
+    offset or timestamp than its header states. Return None if none has, or the batch cannot be
+    read.
     """
     batch = next(iter(SegmentReader(path, start=position)), None)
     if batch is None or not batch.records:
@@ -360,8 +379,9 @@ def _find_understated(path: Path, position: int) -> UnderstatedBatch | None:
 
 
 def _at_start(segments: Sequence[Segment]) -> tuple[ProducerStates, bytes | None]:
-    """Return the producer states where the log begins, and the bytes of the producer snapshot that
-    they come from; no states and None without a snapshot.
+    """Return the producer states where the log begins, and the bytes of the producer snapshot
+    beside the first segment. Return empty states and None if the log begins at offset 0, or the
+    snapshot is missing or invalid.
     """
     if segments and segments[0].base_offset > 0:
         path = segments[0].path.with_name(f"{segments[0].base_offset:020d}.snapshot")

@@ -58,8 +58,9 @@ class SegmentRoller:
         return self.log.size + size <= self.most and last - base <= MAX_RELATIVE
 
     def write(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> None:
-        """Write the bytes of whole batches with the offsets from `first` to `last` (included).
-        Raise OSError if writing fails.
+        """Append whole batches with the offsets ``first`` to ``last`` (both included), and count
+        them. Begin a new segment with base offset ``first`` before that if they do not fit into the
+        current one. Raise OSError if writing fails.
         """
         if self.log.size and not self.has_room(len(data), last):
             self.log.begin(first)
@@ -68,7 +69,10 @@ class SegmentRoller:
         self.bytes += len(data)
 
     def copy(self, file: FileIO, headers: Headers) -> None:
-        """Copy adjacent batches of a file, given by their headers."""
+        """Copy adjacent batches of a file, given by their headers: at once if they fit into the
+        current segment, else batch by batch with new segments as needed. Raise UnreadableError if
+        the file cannot be read; OSError if writing fails.
+        """
         sizes, lasts = headers.size.tolist(), headers.last.tolist()
         start = int(headers.position[0])
         if self.has_room(sum(sizes), lasts[-1]):
@@ -162,8 +166,8 @@ class LogWriter:
         return self.segments[-1][1] if self.segments else -1
 
     def begin(self, base_offset: int) -> None:
-        """End the current segment, and begin one with a base offset. Raise OSError if a file cannot
-        be written.
+        """Close the current segment, synced to the disk, and begin a new file named by
+        ``base_offset``. Raise FileExistsError if it exists; OSError if a file cannot be written.
         """
         self._close(whole=True)
         path = self.directory / f"{base_offset:020d}.log"
@@ -172,8 +176,8 @@ class LogWriter:
         self.size = 0
 
     def write(self, data: bytes | memoryview) -> None:
-        """Append whole batches to the current segment. Raise ValueError if none was begun; OSError
-        if writing fails.
+        """Append whole batches to the current segment, whose file is opened again if it was
+        released. Raise ValueError if no segment was begun; OSError if writing fails.
         """
         if self._file is None:
             if not self.segments:
@@ -183,8 +187,8 @@ class LogWriter:
         self._file.write(data)
 
     def copy(self, file: FileIO, start: int, end: int) -> None:
-        """Append the bytes of another file from ``start`` to ``end`` (excluded). Raise
-        UnreadableError if they cannot be read; OSError if they cannot be written.
+        """Append the bytes of another file from ``start`` to ``end`` (excluded) to the current
+        segment. Raise UnreadableError if they cannot be read; OSError if they cannot be written.
         """
         for position in range(start, end, CHUNK):
             self.write(read_exactly(file, position, min(CHUNK, end - position)))
@@ -199,8 +203,8 @@ class LogWriter:
         return max(len(self.segments) - 1, 0), self.size
 
     def since(self, mark: tuple[int, int]) -> list[Written]:
-        """Return the files and byte ranges that were written since a mark, after flushing them.
-        Raise OSError if that fails.
+        """Return the files and byte ranges that were written since ``mark``, a result of
+        :meth:`mark`, without empty ranges. Flush the file first; raise OSError if that fails.
         """
         self.flush()
         first, start = mark
@@ -222,8 +226,8 @@ class LogWriter:
             file.close()
 
     def _close(self, whole: bool) -> None:
-        """Close the current file, if any: after fsync if it is ``whole``, else ignoring errors.
-        Raise OSError if fsync fails.
+        """Close the current file; do nothing if none is open. If it is ``whole``, sync it to the
+        disk before, and raise OSError if that fails; otherwise ignore errors.
         """
         file, self._file = self._file, None
         if file is None:
@@ -246,7 +250,10 @@ class BatchRecords:
         self._rest: pa.RecordBatch | None = None
 
     def of(self, positions: Any) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the batches at `positions`, which ascend."""
+        """Yield the rows of the batches at the byte ``positions`` (ascending, after those of
+        earlier calls). Damaged records are included. Batches before the last position that are not
+        asked for are lost for later calls.
+        """
         last = int(positions[-1])
         while (rows := self._rest or next(self._batches, None)) is not None:
             at = rows.column("position").to_numpy()
@@ -307,9 +314,10 @@ def write_batches(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> list[RewrittenBatch]:
-    """Write the batches of a segment that are in the mask `taken`, and verify what was written.
-    Raise OSError if writing fails, or the segment would be too large; CodecError if what was
-    written does not read as its source.
+    """Write the batches of a segment that the mask ``taken`` selects, verify what was written, and
+    return a RewrittenBatch for each batch with problems. Raise OSError if writing fails, or more
+    than a segment's maximum size is written; CodecError if what was written does not read as its
+    source.
 
     Args:
         log: Where the batches go.
@@ -320,9 +328,6 @@ def write_batches(
         name: Base offset of the segment. None: the first offset that is written.
         keep_damaged: Write records whose checksum is wrong too.
         constants: Values that replace columns of records that are encoded or rewritten.
-
-    Returns:
-        One item for each batch with problems.
     """
     anew: list[RewrittenBatch] = []
     copied: list[tuple[_Run, Written]] = []
@@ -375,7 +380,10 @@ def _compare_encoded(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> None:
-    """Raise CodecError if the records of batches that were encoded are not those of the segment, with ``constants``."""
+    """Raise WrittenError if the records of encoded batches, read back, differ from those of the
+    segment with ``constants`` in place of columns. Records with wrong checksums must be missing
+    unless ``keep_damaged``.
+    """
     names = [name for name in _COLUMNS if name not in (*_TOLD, "base_offset", "magic")]
     rows = [i for run, _ in encoded for i in run.batches]
 
@@ -400,8 +408,10 @@ def _write_anew(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> RewrittenBatch:
-    """Encode the records of a damaged batch, write them, and return what was written and left out.
-    Records with wrong checksums are left out unless ``keep_damaged``.
+    """Encode the records of a damaged batch, except those with wrong checksums unless
+    ``keep_damaged``, write them, and return how many were written and left out. If no batch can
+    hold their values, write none, and return the message as ``error``. Raise OSError if writing
+    fails.
     """
     there = sum(rows.num_rows for rows in given)
     if not keep_damaged:
@@ -424,8 +434,8 @@ def _fill_true(column: pa.Array) -> pa.Array:
 def _encode_rows(
     given: Iterator[pa.RecordBatch], constants: dict[str, Any]
 ) -> Iterator[memoryview]:
-    """Return the encoded bytes of rows, with ``constants`` in place of columns. Raise RowRefused
-    for a row that no batch can hold.
+    """Yield the encoded bytes of rows, with ``constants`` in place of columns; nothing without
+    rows. Raise RowRefused for a row that no batch can hold.
     """
     columns = [name for name in _COLUMNS if name not in _TOLD and name not in constants]
     first = next(given, None)
@@ -451,9 +461,9 @@ class _HeaderChanges:
         self._file = file
 
     def apply(self, data: bytes, position: int) -> bytes:
-        """Return the bytes of a batch with the new header values; ``data`` is the batch, which lies
-        at byte ``position`` of the file. Raise WrittenError if its header does not read as changed
-        then.
+        """Return the bytes of a batch with the new header values and checksum; ``data`` is the
+        batch, which lies at byte ``position`` of the file. Raise WrittenError if the result has
+        another length, or its header does not read as changed.
         """
         entry = Entry(position, frame_of(data, position, self._file), data)
         source = Source(data, self._columns.session, origin=position)
@@ -507,11 +517,12 @@ class _Run:
 def _plan_runs(
     found: SegmentContents, taken: Any, rewritten: Any, emptied: Any, name: int | None
 ) -> Iterator[_Run]:
-    """Yield the taken batches of a segment in runs of batches that are written in one way, in file
-    order.
+    """Yield the taken batches of a segment in file order, in runs that are written in one way:
+    copied, with changed headers, encoded anew (one each), or replaced by an empty batch. A new
+    segment, which begins a run, is planned at the start, named ``name`` or by its first offset, and
+    when offsets or bytes exceed the limits of one.
 
-    A run ends where the way changes, where bytes between copied batches are left out, and where a new segment has to begin: offsets
-    or bytes would exceed what a segment may have. Batches that are encoded anew are runs of their own.
+    A run ends where the way changes, where bytes between copied batches are left out, and where a new segment begins.
     """
     headers = found.headers
     base: int | None = None

@@ -14,9 +14,10 @@ _NAME = "name"
 
 
 class Manifest:
-    """The items in a manifest file, by name.
+    """A manifest file of JSON lines. Each line is an item with a name; the last one of a name
+    counts.
 
-    Of several lines with one name the last counts. Lines that are incomplete, or lack one of the `fields`, are ignored. Raises OSError.
+    Lines that are incomplete, or lack one of the `fields`, are ignored. Raises OSError.
     """
 
     def __init__(self, path: Path, fields: Collection[str]) -> None:
@@ -35,8 +36,9 @@ class Manifest:
         return self._things.get(name)
 
     def add(self, name: str, said: Mapping[str, Any]) -> None:
-        """Append an item with the fields ``said``, and write it to the disk. Raise OSError if that
-        fails.
+        """Append a line with an item of the fields ``said`` to the file, and sync it to the disk; a
+        later item replaces one of the same name. An incomplete last line is ended first. Raise
+        OSError if that fails.
         """
         line = json.dumps({_NAME: name, **said}, sort_keys=True).encode("ascii")
         is_cut_off = self._is_cut_off()
@@ -46,8 +48,8 @@ class Manifest:
         self._update()
 
     def _is_cut_off(self) -> bool:
-        """Return whether the file ends in the middle of a line, as after a write that failed. Raise
-        OSError if it cannot be read.
+        """Return whether the file ends in the middle of a line, as after a write that failed.
+        Return False if it is missing or empty. Raise OSError if it cannot be read.
         """
         try:
             with self.path.open("rb") as file:
@@ -60,7 +62,10 @@ class Manifest:
             return False
 
     def _update(self) -> None:
-        """Read the lines that have been added, as far as they are whole."""
+        """Read the complete lines that were added to the file since the last call into the items.
+        Ignore lines that are no JSON or lack a field, and a missing file. Raise OSError if the file
+        cannot be read.
+        """
         try:
             with self.path.open("rb") as file:
                 file.seek(self._read)

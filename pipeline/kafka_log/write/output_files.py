@@ -67,8 +67,8 @@ def write_file(path: Path, data: bytes | memoryview) -> None:
 
 
 def sync(path: Path) -> None:
-    """Write a file, or the entries of a directory, from the cache to the disk (fsync). Raise
-    OSError if that fails.
+    """Write a file, or the entries of a directory, from the system's cache to the disk (fsync).
+    Raise OSError, which names the path, if that fails.
     """
     number = os.open(path, os.O_RDONLY)
     try:
@@ -80,7 +80,9 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def name_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add the name of `path` to each OSError in the ``with`` block that has no file name."""
+    """Run the ``with`` block, and set the file name of an OSError that it raises to ``path`` if the
+    error has an error number and no name. The error is raised in any case.
+    """
     try:
         yield
     except OSError as error:

@@ -43,10 +43,9 @@ class OutputLockedError(DirectoryError):
 
 @contextmanager
 def locked_output(out: Path) -> Iterator[None]:
-    """Create an output directory and hold its lock. Remove staged files that processes left there
-    when they died. Raise OutputLockedError if another process, or another job of this process,
-    holds the lock; or if the file system has no locks; OSError if the directory or the lock file
-    cannot be created.
+    """Create an output directory, lock it during the ``with`` block, and remove staged files that
+    dead processes left there. Raise OutputLockedError if another process or job holds the lock, or
+    the file system has no locks; OSError if the directory or the lock file cannot be created.
 
     The operating system releases the lock when its process ends, however it ends.
     """
@@ -76,8 +75,9 @@ def is_staged(name: str) -> bool:
 
 
 def _open_locked(out: Path) -> BinaryIO:
-    """Return the lock file, open and locked. Raise OutputLockedError if another job holds the lock,
-    or the file system has no locks; OSError if the file cannot be opened.
+    """Return the lock file of an output directory, created if needed, open and locked. Raise
+    OutputLockedError, which names the holder, if another job has the lock, or if the file system
+    has no locks; OSError if the file cannot be opened.
     """
     path = out / OUTPUT_LOCK
     while True:
@@ -105,8 +105,8 @@ _ADVICE = "wait until it is done, or choose another directory"
 
 
 def _try_lock(file: BinaryIO) -> bool:
-    """Lock an open file and return True. Return False if another open file has the lock. Raise
-    OSError if the file system has no locks.
+    """Lock an open file and return True, without waiting. Return False if another open file has the
+    lock. Raise OSError if locking fails for another reason, such as a file system without locks.
     """
     try:
         if sys.platform == "win32":
@@ -122,8 +122,8 @@ def _try_lock(file: BinaryIO) -> bool:
 
 
 def _write_holder(file: BinaryIO) -> None:
-    """Replace the text of the lock file by one that says which process holds it. Raise OSError if
-    it cannot be written.
+    """Replace the text of the lock file by JSON with this process's id, host, command and time.
+    Raise OSError, which names the file, if it cannot be written.
     """
     holder = {
         "pid": os.getpid(),
@@ -137,7 +137,9 @@ def _write_holder(file: BinaryIO) -> None:
 
 
 def _describe_holder(file: BinaryIO) -> str:
-    """Return a phrase that names the holder of the lock, for a message."""
+    """Return a phrase with process, host, command and time of the lock's holder, for a message;
+    "another process" if the lock file's text is unreadable.
+    """
     try:
         file.seek(0)
         holder = json.loads(file.read(_MAX_HOLDER_BYTES))
@@ -147,7 +149,10 @@ def _describe_holder(file: BinaryIO) -> str:
 
 
 def _remove_staged(out: Path) -> None:
-    """Remove what processes left that died: nobody else writes here, as the lock is held."""
+    """Remove the files and directories in an output directory with temporary names: dead processes
+    left them, as the caller holds the lock. Ignore those that cannot be removed. Raise OSError if
+    the directory cannot be listed.
+    """
     for child in out.iterdir():
         if not is_staged(child.name):
             continue

@@ -57,7 +57,9 @@ class _Producer:
     current_txn_first_offset: int = _absent("current_txn_first_offset")
 
     def move_to(self, epoch: int) -> None:
-        """Begin a producer epoch. If it differs from the epoch before, the batches of that epoch are forgotten."""
+        """Set the producer epoch. If it differs from the current one, forget the last sequence and
+        offset, which belong to the old epoch. Do nothing if it is the same.
+        """
         if epoch != self.producer_epoch:
             self.producer_epoch = epoch
             self.last_sequence = _absent("last_sequence")
@@ -83,7 +85,10 @@ class ProducerStates:
         }
 
     def add(self, batch: ProducerBatch) -> None:
-        """Add a data batch that has a producer id."""
+        """Update the state of a batch's producer, new if it is unknown, by a data batch: epoch,
+        last sequence, offsets and timestamp. A transactional batch begins a transaction unless one
+        is open.
+        """
         one = self._producers.get(batch.producer_id)
         if one is None:
             one = self._producers[batch.producer_id] = _Producer(batch.producer_epoch)
@@ -97,7 +102,10 @@ class ProducerStates:
             self._open[batch.producer_id] = batch.base_offset
 
     def end(self, batch: ProducerBatch, marker: Marker) -> bytes:
-        """Add a transaction marker. Return its entry of the transaction index, or ``b""`` unless it aborts a transaction with records."""
+        """Update the state of a marker's producer, and end its open transaction. Return the bytes
+        of the transaction index entry; ``b""`` for a commit, and for a producer without an open
+        transaction.
+        """
         one = self._producers.get(batch.producer_id)
         if one is None:
             one = self._producers[batch.producer_id] = _Producer(batch.producer_epoch)
@@ -118,7 +126,9 @@ class ProducerStates:
         )
 
     def snapshot(self) -> bytes:
-        """Return the bytes of the producer snapshot at this position of the log."""
+        """Return the bytes of a producer snapshot file with the present states of all producers,
+        perhaps none.
+        """
         entries: list[Any] = [
             {"producer_id": producer} | {name: getattr(one, name) for name in _NAMES}
             for producer, one in self._producers.items()

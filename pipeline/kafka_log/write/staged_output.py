@@ -23,7 +23,8 @@ from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged, staged_path
 
 
 def find_log_start(starts: LogStarts, partition: Partition) -> int | None:
-    """Return the log start offset of a partition, or None if nothing states it or if some of its segments are not live.
+    """Return the log start offset of a partition from the checkpoint beside it. Return None if
+    nothing states it, it is not above the first base offset, or some of its segments are not live.
 
     Segments that are not live may lie before the log start offset.
     """
@@ -33,8 +34,9 @@ def find_log_start(starts: LogStarts, partition: Partition) -> int | None:
 
 
 def clip_log_start(start: int | None, directory: Path) -> int | None:
-    """Return ``start`` if it lies inside of the log that was written to ``directory``, else None.
-    Raise OSError if the directory cannot be read.
+    """Return ``start`` if it lies inside of the log that was written to ``directory``: above its
+    first base offset, and not above its end. Return None otherwise, and for None. Raise OSError if
+    the directory cannot be listed.
 
     A broker starts a log at the first offset of its first segment without a checkpoint, and
     deletes a log that ends before its log start offset.
@@ -48,7 +50,9 @@ def clip_log_start(start: int | None, directory: Path) -> int | None:
 
 
 def build_log_start_checkpoint(starts: Mapping[tuple[str, int], int]) -> bytes:
-    """Return the bytes of a log start offset checkpoint, from offsets by topic and partition."""
+    """Return the bytes of the file ``log-start-offset-checkpoint`` for offsets by topic and
+    partition, sorted.
+    """
     entries = [
         {"topic": topic, "partition": partition, "offset": offset}
         for (topic, partition), offset in sorted(starts.items())
@@ -62,11 +66,9 @@ class OutputError(DirectoryError):
 
 @contextmanager
 def open_staged_file(path: Path) -> Iterator[OutputFile]:
-    """Open a file under a temporary name for a ``with`` block, and rename it to ``path`` at the
-    end; if the block raises, the file is removed. Raise OSError, which names ``path``, if writing
-    or renaming fails.
-
-    An OSError then names `path`.
+    """Open a file under a temporary name for a ``with`` block, and at the end sync it to the disk
+    and rename it to ``path``, replacing a file there; if the block raises, remove it. Raise
+    OSError, which names ``path``, if writing or renaming fails.
     """
     partial = staged_path(path)
     try:
@@ -82,7 +84,9 @@ def open_staged_file(path: Path) -> Iterator[OutputFile]:
 
 
 def _name_target(error: BaseException, staged: Path, target: Path) -> None:
-    """Make an OSError of a file at or below ``staged`` name only the file that it was to become."""
+    """Replace the file name of an OSError at or below ``staged`` by the same name below ``target``,
+    which it was to become. Do nothing for other errors.
+    """
     if isinstance(error, OSError) and error.filename:
         path = Path(error.filename)
         if path.is_relative_to(staged):
@@ -119,9 +123,9 @@ class OutputDirectory:
     def finished(
         self, name: str, source: Callable[[], Mapping[str, Any]]
     ) -> list[dict[str, Any]] | None:
-        """Return the report rows of a partition that an earlier run wrote from the same source, or
-        None if it is not there. Raise OutputError if the partition is there but was made of another
-        source or with other options.
+        """Return the report rows of a partition that an earlier run wrote from the same source with
+        the same options. Return None if the manifest or the directory lacks it. Raise OutputError
+        if it was made of another source or with other options.
 
         Args:
             name: The name of the partition directory.
@@ -148,10 +152,12 @@ class OutputDirectory:
         rows: list[dict[str, Any]],
         log_start: int | None = None,
     ) -> Iterator[Path]:
-        """Yield an empty temporary directory for a partition, and rename it to `name` at the end of
-        the ``with`` block. Raise OSError if the directory cannot be written.
+        """Yield an empty temporary directory for a partition; at the end of the ``with`` block sync
+        it, add it to the manifest and rename it to ``name``. If the block raises, remove it. Write
+        a checkpoint of log start offsets if one is needed. Raise OSError if a file cannot be
+        written.
 
-        The block may add to `rows`. If it raises, the directory is removed.
+        The block may add to `rows`.
 
         Args:
             name: The name of the partition directory.
@@ -183,7 +189,9 @@ class OutputDirectory:
             raise
 
     def _log_starts(self) -> dict[tuple[str, int], int]:
-        """Return the log start offsets in the manifest, by topic and partition."""
+        """Return the log start offsets in the manifest, by topic and partition. Partitions without
+        one, and names that are no partition's, are left out.
+        """
         starts: dict[tuple[str, int], int] = {}
         for name in self._manifest:
             start = (self._manifest.get(name) or {}).get("log_start")
@@ -199,7 +207,9 @@ def manifest_name(job: str) -> str:
 
 
 def name_directories(partitions: Sequence[Partition]) -> list[str]:
-    """Return the directory names of partitions, as brokers call them. Raise OutputError if two partitions have the same name."""
+    """Return the directory names of partitions, ``topic-number`` as brokers call them, in order.
+    Raise OutputError if two partitions have the same topic and number.
+    """
     seen: dict[str, Partition] = {}
     for partition in partitions:
         name = f"{partition.topic}-{partition.partition}"
@@ -218,10 +228,9 @@ def describe_source(
     log_start: int | None,
     snapshots: Sequence[Segment] = (),
 ) -> dict[str, Any]:
-    """Return the facts that the output for a partition depends on, as JSON values: its log,
-    segments, start and options.
-
-    That is the log and its segments, the options, the log start offset unless it is None, and the metadata `snapshots` that are copied.
+    """Return the facts that the output for a partition depends on, as JSON values: directory,
+    identity of the log, names, sizes and digests of segments and ``snapshots``, options that are
+    not None, and the log start offset unless it is None.
     """
     said: dict[str, Any] = {
         "directory": resolve_directory(partition.directory),
@@ -245,7 +254,10 @@ def is_same_source(before: Any, now: Mapping[str, Any]) -> bool:
 
 
 def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
-    """Return in words how the source of a written partition differs from the source that is given now."""
+    """Return in words how the source of a written partition differs from the present one: the first
+    difference of log, segments, snapshots, options and log start; "its origin is unknown" if
+    ``before`` is not such a description.
+    """
     if not (isinstance(before, dict) and before.keys() >= {"directory", "log", "segments"}):
         return "its origin is unknown"
     if before["log"] != now["log"]:
@@ -265,7 +277,9 @@ def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
 
 
 def _describe_identity_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return in words how one log differs from another one by its identity."""
+    """Return in words how one log differs from another one, by the ids of :func:`identify_log` that
+    are not equal; that it may be the same one moved, if only paths identify them.
+    """
     names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if "path" in names and "topic_id" not in names:
         return "is another log, or the same one in another place without the meta.properties beside it that would say so"
@@ -279,7 +293,9 @@ def _segments(found: Any) -> str:
 
 
 def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
-    """Raise OutputError if `out` is one of the `inputs` or lies inside of one. A file in no partition directory is not checked."""
+    """Raise OutputError if the directory ``out`` is one of the ``inputs`` or lies inside one; for a
+    file among them its partition directory counts. A file in no partition directory is not checked.
+    """
     place = out.resolve()
     for given in inputs:
         path = given.resolve()

@@ -44,8 +44,9 @@ class Written(NamedTuple):
 
 
 def columns_of(view: RowView, magics: Iterable[int]) -> list[str]:
-    """Return the columns of a view that have to stay the same when entries of the versions
-    ``magics`` are written in another way.
+    """Return the columns of a view whose values must stay the same when batches or messages of the
+    versions ``magics`` are written in another way: without those that always may change, and those
+    for which one of these versions has no value.
 
     A column for which a version has no value may get one.
     """
@@ -56,7 +57,9 @@ def columns_of(view: RowView, magics: Iterable[int]) -> list[str]:
 
 
 def _is_missing(value: Any) -> bool:
-    """Return whether the function of a column gives null whatever the entry is."""
+    """Return whether a column's function gives None for any entry. A function that needs an entry's
+    fields returns another value or fails, so return False.
+    """
     try:
         return value(None, None, Place(0, 0)) is None
     except (AttributeError, TypeError):
@@ -66,8 +69,10 @@ def _is_missing(value: Any) -> bool:
 def read_records(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
 ) -> Scanner:
-    """Return a scanner of the records of a file between two byte positions, with the positions of
-    their batches.
+    """Return a scanner of the records of a file between two byte positions (``stop`` excluded,
+    None: the end), with ``columns``, their offsets and the positions of their batches. Raise
+    OSError if ``stop`` is None and the file is missing. Iterating the scanner raises CodecError for
+    damage.
     """
     wanted = list(dict.fromkeys((*columns, _POSITION, "offset")))
     engine = _engine(path, start, stop)
@@ -77,8 +82,9 @@ def read_records(
 def read_headers(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
 ) -> Scanner:
-    """Return a scanner of the batch headers of a file between two byte positions, with their
-    positions.
+    """Return a scanner of the batch headers of a file between two byte positions (``stop``
+    excluded, None: the end), with ``columns``, their offsets and positions. Raise OSError if
+    ``stop`` is None and the file is missing. Iterating the scanner raises CodecError for damage.
     """
     wanted = list(dict.fromkeys((*columns, _POSITION, "base_offset", "last_offset")))
     engine = _engine(path, start, stop)
@@ -98,7 +104,9 @@ def compare_rows(
     columns: Sequence[str],
     what: str = "record",
 ) -> None:
-    """Raise WrittenError for the first row that is not the same, or is missing on one side. Memory holds a chunk of each side.
+    """Raise WrittenError for the first row of ``found`` that differs from ``expected`` in
+    ``columns``, or is missing on one side. Do nothing if all are equal. Raise other CodecErrors if
+    rows cannot be read.
 
     Args:
         expected: What was read.
@@ -164,7 +172,9 @@ class _Rows:
         return int(self._held.num_rows)
 
     def take(self, count: int) -> pa.RecordBatch:
-        """Return the next ``count`` rows, at most what :meth:`fill` returned."""
+        """Return the next ``count`` rows, and remove them. ``count`` is at most what the last
+        :meth:`fill` returned.
+        """
         assert self._held is not None
         taken = self._held.slice(0, count)
         self._held = self._held.slice(count)
@@ -179,7 +189,9 @@ def _difference(
     written: Path | None,
     what: str,
 ) -> WrittenError:
-    """Return the error for the first row whose column `name` differs between two slices."""
+    """Return, not raise, the WrittenError for the first row whose column ``name`` differs between
+    two slices, with both values and their places.
+    """
     i = next(i for i in range(one.num_rows) if one.column(name)[i] != other.column(name)[i])
     row, made = one.slice(i, 1), other.slice(i, 1)
     values = [_format_first_value(rows.column(name)) for rows in (row, made)]
@@ -188,7 +200,9 @@ def _difference(
 
 
 def _format_first_value(column: pa.Array) -> str:
-    """Return the first value of a column as text of about 80 characters at most. A time is a number."""
+    """Return the first value of a column as Python text, cut after 80 characters with ``...``. A
+    timestamp is shown as an integer.
+    """
     if pa.types.is_timestamp(column.type):
         column = column.view(pa.int64())
     text = repr(column[0].as_py())
@@ -196,7 +210,9 @@ def _format_first_value(column: pa.Array) -> str:
 
 
 def _offset(row: pa.RecordBatch) -> int | None:
-    """Return the offset of a row, or of its batch if it has none, or None if it has neither column."""
+    """Return the offset of the first row, else the base offset of its batch, else its last offset;
+    None if it has none of these columns.
+    """
     names = row.schema.names
     return next(
         (_number(row, n) for n in ("offset", "base_offset", "last_offset") if n in names), None
@@ -204,7 +220,7 @@ def _offset(row: pa.RecordBatch) -> int | None:
 
 
 def _number(row: pa.RecordBatch, name: str) -> int | None:
-    """Return the number in a column of a row, or None if the row has no such column."""
+    """Return the number in a column of the first row; None if it has no such column, or null there."""
     if name not in row.schema.names:
         return None
     found: int | None = row.column(name)[0].as_py()
@@ -219,8 +235,9 @@ def _name(path: Path | None) -> str | None:
 def compare_bytes(
     source: Path, headers: Headers, written: Iterable[Written], *, start: int, stop: int
 ) -> None:
-    """Raise WrittenError if the written bytes differ from the bytes of ``source`` from ``start``
-    (included) to ``stop`` (excluded), or are fewer or more.
+    """Raise WrittenError if the written byte ranges, in order, differ from the bytes of ``source``
+    from ``start`` (included) to ``stop`` (excluded), or are fewer or more. Raise UnreadableError if
+    a file cannot be read.
 
     `headers` are the batch headers of the source, for the message.
     """
@@ -250,7 +267,9 @@ def _other_bytes(
     written: Path | None,
     at: int,
 ) -> WrittenError:
-    """Return the error for bytes that differ from those of the source: it names the first batch that differs."""
+    """Return, not raise, the WrittenError for bytes that differ from those of the source; it names
+    the first batch that differs, and the place in the file ``written`` unless that is None.
+    """
     same = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)))  # fmt: skip
     row = int(np.searchsorted(headers.position, position + same, side="right")) - 1
     reason = (
@@ -264,7 +283,9 @@ def _other_bytes(
 def records_written(
     written: Iterable[Written], columns: Sequence[str]
 ) -> Iterator[tuple[Path, pa.RecordBatch]]:
-    """Yield the records that were written, with their files. Places rise in each file."""
+    """Yield the records in the written byte ranges, each batch of rows with its file. The ranges of
+    one file must be consecutive and ascend. Raise CodecError if a record cannot be read.
+    """
     for path, group in groupby(written, key=lambda one: one.path):
         places = list(group)
         starts, stops = (np.array([one[i] for one in places]) for i in (1, 2))
@@ -277,7 +298,9 @@ def records_written(
 def headers_written(
     written: Iterable[Written], columns: Sequence[str]
 ) -> Iterator[tuple[Path, pa.RecordBatch]]:
-    """Yield the headers of the batches that were written, with their files."""
+    """Yield the batch headers in the written byte ranges, in order, each Arrow batch with its file.
+    Raise CodecError if a header cannot be read.
+    """
     for one in written:
         for rows in read_headers(one.path, columns, one.start, one.stop):
             yield one.path, rows

@@ -24,9 +24,10 @@ LOADER = "org.apache.spark.util.MutableURLClassLoader"
 
 
 def enable(spark: SparkSession) -> None:
-    """Make ``kafka-log`` the columnar connector in all sessions of this Spark application. In this
-    one a path may stand in a query. Raise :class:`ConnectorError` if it cannot be compiled, or the
-    session has no JVM of its own (Spark Connect).
+    """Compile or find the connector's jar, and make ``kafka-log`` the columnar connector in all
+    sessions of this Spark application. Set the catalog of this session, so that SQL can name a
+    path, unless one is set. Raise ConnectorError if compilation fails, no directory is writable, or
+    the session is of Spark Connect.
 
     The first time its Java is compiled, in about a second. Workers on the driver, and all of them in local mode, are of this process's
     interpreter and find packages where it does. Those of tasks on a cluster run the interpreter that Spark's Python workers run, which has
@@ -49,7 +50,10 @@ def enable(spark: SparkSession) -> None:
 
 
 def _add_for_application(jvm: Any, path: Path) -> None:
-    """Add the jar to the application's class loader, which reads the answers of tasks on a cluster and does not see jars of sessions."""
+    """Add the jar to the outermost class loader of the current thread that accepts jars. Tasks'
+    results are read with it, and it does not see jars of sessions. Do nothing if no such loader
+    exists.
+    """
     kind = jvm.java.lang.Class.forName(LOADER)
     loader, outermost = jvm.java.lang.Thread.currentThread().getContextClassLoader(), None
     while loader is not None:
@@ -61,7 +65,10 @@ def _add_for_application(jvm: Any, path: Path) -> None:
 
 
 def jar_path() -> str:
-    """Return the path of the connector's jar for the conf ``spark.jars``, compiled if it is not cached. Raise ConnectorError if that fails."""
+    """Return the path of the connector's jar for the conf ``spark.jars``; start a JVM for it, and
+    compile the jar if it is not cached. Raise ConnectorError if compilation fails or no directory
+    is writable, PySparkException if Java does not start.
+    """
     from pyspark.java_gateway import launch_gateway
 
     gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]

@@ -10,7 +10,9 @@ from pyspark_kafka_log.connector import ConnectorError, jar_path
 
 
 def main() -> int:
-    """Print the path of the jar. Return the exit code."""
+    """Print the path of the connector's jar to stdout, and return 0. If the jar cannot be compiled
+    or Java does not start, print the reason to stderr, and return 2.
+    """
     try:
         sys.stdout.write(f"{jar_path()}\n")
     except ConnectorError as error:
@@ -21,7 +23,7 @@ def main() -> int:
 
 
 def _failed(why: str) -> int:
-    """Print an error, and return exit code 1."""
+    """Print an error to stderr, and return exit code 2."""
     sys.stderr.write(f"{why}\n")
     return 2
 

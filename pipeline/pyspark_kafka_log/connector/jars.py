@@ -41,7 +41,7 @@ class ConnectorError(Exception):
 
 
 def java_sources() -> dict[str, str]:
-    """Return the texts of the Java sources by file name."""
+    """Return the texts of the package's ``.java`` files by file name, sorted by name."""
     folder = files(__package__) / "java"
     found = [one for one in folder.iterdir() if one.name.endswith(".java")]
     return {
@@ -50,7 +50,10 @@ def java_sources() -> dict[str, str]:
 
 
 def cache_directory() -> Path:
-    """Return the directory of cached jars: below KAFKA_CODECS_CACHE, or in the user's cache directory."""
+    """Return the directory of cached jars, which may not exist: ``spark`` in the directory
+    KAFKA_CODECS_CACHE if it is set; otherwise ``kafka-codecs/spark`` in the user's cache directory
+    of Windows, macOS, or XDG_CACHE_HOME (default ``~/.cache``).
+    """
     given = os.environ.get("KAFKA_CODECS_CACHE")
     if given:
         return Path(given) / "spark"
@@ -64,9 +67,9 @@ def cache_directory() -> Path:
 
 
 def find_or_compile_jar(jvm: Any) -> Path:
-    """Return the jar of the connector for the Spark of this JVM (a ``JVMView`` of py4j), compiled
-    if it is not cached. Raise :class:`ConnectorError` if it cannot be compiled, or no directory can
-    be written.
+    """Return the path of the connector's jar for this PySpark version and these Java sources. Look
+    in the cache directory, then in a new temporary one; compile the jar if it is missing or no
+    valid zip. Raise :class:`ConnectorError` if no compiler succeeds, or no directory is writable.
     """
     texts = java_sources()
     made_of = "\n".join([pyspark.__version__, *texts, *texts.values()])
@@ -87,7 +90,9 @@ def find_or_compile_jar(jvm: Any) -> Path:
 
 
 def _candidate_directories() -> Iterable[Path]:
-    """Yield the directories in which the jar may lie: the cache, then a new private one, where nobody else can put classes."""
+    """Yield the directories in which the jar may lie: the cache directory, then a new temporary one
+    that only this user can write. Leave out the second if it cannot be made.
+    """
     yield cache_directory()
     # A directory of this process alone: in one whose name can be guessed others could lay classes.
     with suppress(OSError):
@@ -95,7 +100,9 @@ def _candidate_directories() -> Iterable[Path]:
 
 
 def _is_valid_jar(path: Path) -> bool:
-    """Return whether a file is a complete zip archive with valid checksums."""
+    """Return whether a file is a zip archive whose members all have valid checksums. Return False
+    if the file is missing or unreadable.
+    """
     try:
         with zipfile.ZipFile(path) as found:
             return found.testzip() is None
@@ -104,7 +111,9 @@ def _is_valid_jar(path: Path) -> bool:
 
 
 def _compile(jvm: Any, texts: dict[str, str], scratch: Path) -> Path:
-    """Compile Java sources in ``scratch``, and return the jar. Raise ConnectorError if no compiler succeeds."""
+    """Compile Java sources below ``scratch`` with Janino, or with the JDK's compiler if that fails,
+    and return the path of the jar. Raise ConnectorError with both reasons if neither succeeds.
+    """
     java = scratch / "java"
     java.mkdir()
     for name, text in texts.items():
@@ -134,7 +143,9 @@ def _janino(jvm: Any, java: Sequence[Path], classes: Path) -> None:
 
 
 def _javac(jvm: Any, java: Sequence[Path], classes: Path) -> None:
-    """Compile Java files into ``classes`` with the JDK's compiler. Raise ValueError if there is none, or it fails."""
+    """Compile Java files into ``classes`` with the JDK's compiler. Raise ValueError if the runtime
+    has no compiler; ValueError with its output if it reports errors.
+    """
     compiler = jvm.javax.tools.ToolProvider.getSystemJavaCompiler()
     if compiler is None:
         raise ValueError("this Java runtime has no compiler")
@@ -146,7 +157,7 @@ def _javac(jvm: Any, java: Sequence[Path], classes: Path) -> None:
 
 
 def _array(jvm: Any, kind: Any, items: Sequence[Any]) -> Any:
-    """Return the items as a Java array."""
+    """Return a new Java array with the element class ``kind`` and the items in order."""
     out = jvm.java.lang.reflect.Array.newInstance(kind._java_lang_class, len(items))
     for i, item in enumerate(items):
         out[i] = item
@@ -154,7 +165,9 @@ def _array(jvm: Any, kind: Any, items: Sequence[Any]) -> Any:
 
 
 def _pack(classes: Path, path: Path) -> Path:
-    """Write the classes and the service file into a jar. Return its path."""
+    """Write all ``.class`` files below ``classes``, and the service file that registers the Spark
+    source, into a jar at ``path``. Return ``path``.
+    """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
         out.writestr(SERVICE, f"{SOURCE}\n")
         for one in sorted(classes.rglob("*.class")):
@@ -163,7 +176,9 @@ def _pack(classes: Path, path: Path) -> Path:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error's message, the name of its class if the message is empty."""
+    """Return the first line of an error's message, of the Java exception if it wraps one. Return
+    the name of the error's class if the message is empty.
+    """
     text = str(getattr(error, "java_exception", error))
     with suppress(IndexError):
         return text.strip().splitlines()[0]

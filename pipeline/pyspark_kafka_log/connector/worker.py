@@ -51,7 +51,9 @@ PACKAGES = ("codecgen", "kafka_codecs", "kafka_log", "pyspark_kafka_log")
 
 
 class AnswerStream:
-    """The file of one answer, which also reads the bytes after its question."""
+    """Connection to the JVM as a file: writes the bytes of one answer, and reads the bytes that
+    follow its request.
+    """
 
     closed = False
 
@@ -64,7 +66,10 @@ class AnswerStream:
         return self.given.read(size)
 
     def write(self, data: Any) -> int:
-        """Send bytes to the JVM in chunks, each with its length in front. Return their number."""
+        """Send bytes to the JVM in chunks of at most MAX_CHUNK_BYTES, each with its length as 4
+        bytes before it. Return the number of bytes of ``data``. End the process if the JVM has
+        closed the connection.
+        """
         view = memoryview(data).cast("B")
         for at in range(0, len(view), MAX_CHUNK_BYTES):
             piece = view[at : at + MAX_CHUNK_BYTES]
@@ -86,7 +91,10 @@ class AnswerStream:
 
 
 def main(infile: BinaryIO, outfile: BinaryIO) -> None:
-    """Answer questions until the JVM closes the socket, then exit. If this function returned, Spark's daemon would call it again."""
+    """Read requests of the JVM from ``infile``, and write answers to ``outfile``. Send an exception
+    of a request as an error message, and continue. Exit the process with code 1 when the JVM closes
+    the socket; never return, since Spark's daemon would call it again.
+    """
     answers: Mapping[str, Answer] = {**ANSWERS, "stream": StreamAnswers()}
     while True:
         size = infile.read(4)
@@ -107,7 +115,9 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
 
 
 def _send(out: BinaryIO, *parts: bytes | memoryview) -> None:
-    """Write parts to the JVM. End the process if it has hung up, as a query with enough rows does."""
+    """Write parts to the JVM without flushing. End the process at once, with exit code 1, if the
+    JVM has closed the connection, as a query with enough rows does.
+    """
     try:
         for part in parts:
             out.write(part)
@@ -116,7 +126,9 @@ def _send(out: BinaryIO, *parts: bytes | memoryview) -> None:
 
 
 def _flush(out: BinaryIO) -> None:
-    """Flush the output to the JVM. End the process if it has hung up."""
+    """Flush the output to the JVM. End the process at once, with exit code 1, if the JVM has closed
+    the connection.
+    """
     try:
         out.flush()
     except OSError:
@@ -124,8 +136,8 @@ def _flush(out: BinaryIO) -> None:
 
 
 def error_text(error: Exception) -> str:
-    """Return the message of an error for users; add a traceback unless the error is of this project
-    or names a file.
+    """Return the message of an error for users. Append the traceback unless the class of the error
+    belongs to this project's packages, or it is an OSError that names a file.
     """
     ours = type(error).__module__.partition(".")[0] in PACKAGES
     if ours or (isinstance(error, OSError) and error.filename is not None):
@@ -153,8 +165,9 @@ def _answer_hello(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> No
 
 
 def _schema(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
-    """Send the JSON of the default schema, or of the given one after checking its columns. Raise
-    SchemaError for an unknown column; OptionError for an invalid option.
+    """Send a Spark schema as JSON: the source's default schema, or the request's own one once its
+    columns are checked. Raise SchemaError if the given schema has an unknown column; OptionError
+    for an invalid option.
     """
     source = _source(request)
     if request["schema"] is None:
@@ -166,9 +179,10 @@ def _schema(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
 
 
 def _plan(request: Mapping[str, Any], found: bytes, out: AnswerStream) -> None:
-    """Send the logs of the query so far, the size of the scan, and its tasks. ``found`` is what
-    earlier scans of the query sent. Raise OptionError or DirectoryError if the logs cannot be
-    found.
+    """Send three things: the logs that the query has found so far, the size of the scan, and the
+    splits of each task. ``found`` has the logs that earlier scans of the query sent. A query of
+    aggregates gets one empty task if there are no splits. Raise OptionError or DirectoryError if
+    the logs cannot be found; CodecError for damage in transactions unless the mode accepts it.
     """
     reader = _reader(request)
     seen = QueryLogs.from_bytes(found)
@@ -190,10 +204,9 @@ def _size(
     reader: KafkaLogReader | ReportReader,
     tasks: Sequence[tuple[Any, ...]],
 ) -> tuple[int, int]:
-    """Return the bytes of segments that tasks read, and the maximum number of rows; each is -1 if
-    unknown.
-
-    Rows of views differ in size from records, so both are -1. Aggregates have at most one row for each split, one for a task without splits.
+    """Return the bytes of segments that tasks read, and the maximum number of rows; -1 if unknown.
+    Views and reports have (-1, -1); aggregates -1 bytes, and one row for each split or for a task
+    without splits; records have bytes, and -1 rows.
     """
     if not isinstance(reader, KafkaLogReader) or reader.options.view is not None:
         return -1, -1
@@ -203,8 +216,8 @@ def _size(
 
 
 def _aggregates(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
-    """Send the schema of the aggregates; send nothing if batch totals do not suffice, so that the
-    rows themselves must be read.
+    """Send the schema of the requested aggregates as JSON, if totals of batches suffice to compute
+    them. Send nothing if no aggregates are asked for, or the rows themselves must be read.
     """
     asked = Aggregates.from_request(request)
     if asked is None:
@@ -221,8 +234,10 @@ def _send_tasks(tasks: Iterable[tuple[Any, ...]], out: AnswerStream) -> None:
 
 
 def _read(request: Mapping[str, Any], task: bytes, out: AnswerStream) -> None:
-    """Send the rows of a task, or their partial aggregates, as an Arrow stream, then the metrics.
-    Without columns only the numbers of rows are sent. Raise CodecError for damage that is an error.
+    """Send the rows of a task (its pickled splits), or its partial aggregates, as an Arrow stream;
+    then its metrics. If no columns are requested, send only the number of rows of each batch. Stop
+    after the request's limit of rows, if any. Raise OptionError for an invalid option; CodecError
+    for damage unless the mode accepts it.
     """
     reader = _reader(request)
     losses = Losses()
@@ -261,7 +276,7 @@ def _read(request: Mapping[str, Any], task: bytes, out: AnswerStream) -> None:
 
 
 def _send_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, out: AnswerStream) -> None:
-    """Send batches as an Arrow stream."""
+    """Send record batches as one Arrow IPC stream with ``schema``, flushed after each batch."""
     with pa.ipc.new_stream(pa.PythonFile(out, "w"), schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
@@ -276,8 +291,9 @@ def _job(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
 
 
 def _write(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
-    """Write the rows that follow the question, and send the result of the task. On an error, read
-    and drop the remaining rows, and raise it again.
+    """Read the Arrow stream of rows that follows the request, write the rows as the request's
+    WriteJob says, and send the result of the task. If writing fails, read and drop the remaining
+    rows, then raise the error again.
     """
     job = WriteJob.from_json(request["job"])
     rows = pa.ipc.open_stream(pa.PythonFile(out, "r"))
@@ -303,8 +319,9 @@ def _abort(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
 
 
 def _reader(request: Mapping[str, Any]) -> KafkaLogReader | ReportReader:
-    """Return a reader of the needed columns, and of those that decide which rows exist. Raise
-    OptionError for an invalid option.
+    """Return a reader of the requested columns, or of the first default column if none is
+    requested. Add columns of the table that decide which rows exist: the timestamp, and with kept
+    damage the problem columns. Raise OptionError for an invalid option.
 
     The selected columns must not change the rows: a record without a timestamp fails a query or is dropped, and damage adds a row only if a column describes it.
     """
@@ -362,7 +379,9 @@ class StreamAnswers:
 
 
 def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
-    """Yield the first ``limit`` rows of batches. No further batch is read."""
+    """Yield batches until they have ``limit`` rows together, the last one shortened. Read no
+    further batch. Yield nothing if ``limit`` is 0.
+    """
     for batch in batches:
         if limit <= 0:
             return
@@ -385,23 +404,28 @@ _TIME = pa.timestamp("us", "UTC")
 
 @dataclass(frozen=True)
 class Aggregates:
-    """Aggregates that a query computes of a log: ``count`` of a column or ``*``, ``min`` and ``max`` of a column, by ``groups``."""
+    """Aggregates that a query computes from a log: ``functions`` are pairs of ``count``, ``min`` or
+    ``max`` and a column (or ``*``), ``groups`` the columns of GROUP BY.
+    """
 
     functions: tuple[tuple[str, str], ...]
     groups: tuple[str, ...] = ()
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any]) -> Aggregates | None:
-        """Return the aggregates of a question of the JVM, None if it asks for rows."""
+        """Return the aggregates that a request of the JVM asks for; None if it has no
+        ``aggregates``, which means that it asks for rows.
+        """
         if request.get("aggregates") is None:
             return None
         functions = tuple((name, column) for name, column in request["aggregates"])
         return cls(functions, tuple(request["groups"]))
 
     def can_compute(self, scan: Scan) -> bool:
-        """Return whether batch totals give the same values as all rows: only offsets and timestamps are aggregated, or
-        all rows counted, by topic and partition at most, and the scan raises damage, reads no view and has the
-        policy ``kafka``.
+        """Return whether totals of batches give the same values as all rows. True only if all
+        functions are count of ``*``, or count, min or max of offset or timestamp; groups are at
+        most topic and partition; the scan raises damage, has the policy ``kafka``, reads no view,
+        and does not ignore corrupt files.
         """
         known = all(
             column in ("*", *EXTREMES) if name == "count" else column in EXTREMES
@@ -411,7 +435,10 @@ class Aggregates:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the rows: the groups, then the values."""
+        """The Arrow schema of the result: the columns of GROUP BY, then one column for each
+        function, named like ``max(offset)``. Minimum and maximum of the timestamp are timestamps,
+        all others int64.
+        """
         fields = [pa.field(name, GROUPS[name]) for name in self.groups]
         for name, column in self.functions:
             is_time = name != "count" and column == TIMESTAMP
@@ -421,8 +448,8 @@ class Aggregates:
     def compute(
         self, parts: Iterable[Split], scan: Scan, on_read: OnRead | None = None
     ) -> pa.RecordBatch:
-        """Return the values over the rows of a task, one row for each group. Raise CodecError for
-        damage.
+        """Return the partial aggregates of a task, one row for each group that has rows. Without
+        ``groups``, return exactly one row, also if there are no rows. Raise CodecError for damage.
 
         ``on_read`` is called with the bytes and skipped batches of each file.
         """
@@ -442,8 +469,8 @@ class Aggregates:
 
 
 def _aggregate(of: Totals, name: str, column: str) -> int | None:
-    """Return the value of the function ``name`` (count, min or max) of a column from totals; None
-    for an extreme of no rows.
+    """Return one aggregate from totals: the number of rows if ``name`` is count, the extreme of
+    ``column`` if it is min or max. Return None for an extreme of no rows.
     """
     if name == "count":
         return of.rows
@@ -452,7 +479,9 @@ def _aggregate(of: Totals, name: str, column: str) -> int | None:
 
 
 def _aggregate_rows(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows of Python values as a record batch."""
+    """Return rows, tuples in the order of the schema's fields, as a record batch. Timestamps are
+    given as integers in the column's unit.
+    """
     arrays = []
     for i, field in enumerate(schema):
         values = [row[i] for row in rows]
@@ -484,8 +513,9 @@ def metadata_field(names: Sequence[str]) -> pa.Field:
 def with_metadata(
     reader: KafkaLogReader, splits: Sequence[Split], losses: Losses, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a task with the column ``_metadata``, as Spark's file sources have it. A
-    batch never spans two splits. Raise CodecError for damage that is an error.
+    """Yield the rows of splits with a struct column ``_metadata`` appended that has the fields
+    ``names``, as in Spark's file sources. A batch never spans two splits. Raise CodecError for
+    damage unless the mode accepts it.
     """
     column = metadata_field(names)
     for split in splits:
@@ -501,7 +531,10 @@ def with_metadata(
 
 
 def _metadata_of(split: Split, names: Sequence[str]) -> dict[str, Any]:
-    """Return the values of ``_metadata`` for the rows of a split. The time of a missing file is None."""
+    """Return all values of ``_metadata`` for the rows of a split: URI, name and size of its file,
+    start and length of the split in bytes. The modification time, in microseconds, is None unless
+    it is in ``names`` and the file exists.
+    """
     path = split.segment.path
     written: int | None = None
     if "file_modification_time" in names:

@@ -48,10 +48,10 @@ def export(
     compression: Compression = "zstd",
     progress: Progress = lambda done, tasks: None,
 ) -> Exported:
-    """Add to a table the records that logs have gained since the last export, or all at first.
-    Raise ExportError if the export is not possible; DataLossError and TaskError are subclasses;
-    OptionError for an invalid option; OutputLockedError while another process writes into a
-    directory of Parquet files.
+    """Add to a table the records that logs have gained since the last export, or all records at the
+    first one. Raise ExportError if the export is not possible; its subclass DataLossError for
+    records that are gone, TaskError for a failed task; OptionError for an invalid option;
+    OutputLockedError while another process writes into a directory of Parquet files.
 
     The export is added as a whole or not at all. The table keeps the next offset of each partition, and the next export continues there. It must ask for the same
     columns, filters and partition columns. Tasks write with pyarrow and need no Spark package for Delta or Iceberg; this process needs the package
@@ -95,7 +95,10 @@ def export(
 
 
 def _refuse_inside(to: str | os.PathLike[str], kind: str, wanted: Options) -> None:
-    """Raise :class:`~kafka_log.write.staged_output.OutputError` for a directory inside of the logs that are read: a broker would not start with it."""
+    """Raise :class:`~kafka_log.write.staged_output.OutputError` if the directory of a table is one
+    of the log directories that are read, or lies inside one: a broker would not start with it. Do
+    nothing for Iceberg, and for tables in object stores; skip logs given by URL.
+    """
     if kind == "iceberg":
         return  # a table, whose catalog says where it lies
     place = table_location(os.fspath(to), to)
@@ -109,9 +112,9 @@ def target_of(
     catalog: str | Mapping[str, str] | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Target:
-    """Return the target of an export. Raise ExportError for an unknown format, or a place that the
-    format cannot be written to; ModuleNotFoundError if the package that writes the format is
-    missing.
+    """Return the ParquetTarget, DeltaTarget or IcebergTarget for the format ``kind``. Raise
+    ExportError for an unknown format, an object store with ``parquet``, or a store other than
+    ``s3://``; ModuleNotFoundError if the package that writes the format is missing.
     """
     if kind == "parquet":
         from pyspark_kafka_log.export.parquet import ParquetTarget

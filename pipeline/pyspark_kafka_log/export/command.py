@@ -41,8 +41,10 @@ appender.stderr.target = SYSTEM_ERR
 def export_by_spark(
     options: argparse.Namespace, selection: Selection, found: Sequence[Partition]
 ) -> int:
-    """Export the partitions ``found``, and print the result. Return GOOD, PROBLEMS for losses or damage, or
-    COULD_NOT_RUN: export errors, a missing Java and an interruption are printed, not raised.
+    """Export the partitions ``found`` to the table of the command line, and print the result.
+    Return GOOD; PROBLEMS for lost, damaged or missed records, or a failed task; COULD_NOT_RUN for
+    invalid options, other export errors, a missing Java or an interruption. These errors are
+    printed, not raised.
     """
     try:
         target = target_of(options.out, options.format, options.catalog)
@@ -108,7 +110,9 @@ def export_by_spark(
 
 
 def _print_result(done: Exported) -> int:
-    """Print losses and what was added. Return the exit code: PROBLEMS for losses or damage, else GOOD."""
+    """Print missed and lost records, and the number of rows and files added, to stderr. Return
+    PROBLEMS if records were missed, lost, or come from damaged batches; else GOOD.
+    """
     for line in (*done.missed, *done.lost):
         print_message(line)
     if done.lost_places:
@@ -132,7 +136,9 @@ def _print_result(done: Exported) -> int:
 
 
 def _progress_bar() -> Progress:
-    """Return a progress bar on stderr, which is hidden if stderr is no terminal."""
+    """Return a progress bar on stderr that shows finished and all tasks and the elapsed time. It is
+    removed when it ends, and disabled if stderr is no terminal.
+    """
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -150,7 +156,10 @@ def _is_not_from_py4j(record: logging.LogRecord) -> bool:
 
 
 def _session(master: str | None, scratch: Path) -> SparkSession:
-    """Return a session for ``master`` or Spark's configuration; without both a quiet local one on all cores, which listens on loopback only."""
+    """Return a Spark session for ``master``. If that is None, use Spark's own configuration if
+    SPARK_CONF_DIR or SPARK_REMOTE is set, or else a quiet local session on all cores that listens
+    on loopback only. Raise JavaNotFound if the local session finds no suitable Java.
+    """
     builder = SparkSession.builder.appName("kafka-log export")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
     logging.getLogger().addFilter(_is_not_from_py4j)

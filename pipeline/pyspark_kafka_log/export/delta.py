@@ -43,9 +43,9 @@ class DeltaTarget:
         return nullcontext()
 
     def state(self) -> State | None:
-        """Return the state in the newest commit of an export; None for a new table. Raise
-        ExportError if other files or another table are there, or the commit is no longer in the
-        history.
+        """Return the state in the newest commit that an export made; None if no table exists and
+        the location is empty. Raise ExportError if other files are there, no export made the table,
+        or its history no longer has that commit.
         """
         if not self._is_there():
             if not self._out.is_free():
@@ -75,8 +75,8 @@ class DeltaTarget:
         return self._out
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
-        """Add files to the table by one commit, and create the table if ``before`` is None. Raise
-        ExportError if delta-rs refuses the commit.
+        """Add files and the state ``after`` to the table in one commit. Create the table if
+        ``before`` is None. Raise ExportError if delta-rs reports an error.
         """
         from deltalake.transaction import AddAction, create_table_with_add_actions
 
@@ -119,8 +119,8 @@ class DeltaTarget:
             raise self._export_error(error) from error
 
     def clean(self, job_id: str) -> None:
-        """Remove the files of a job that are not part of the table; a commit that failed may still
-        have added them.
+        """Remove the files of a job that are not part of the table. Keep files of a commit that
+        seemed to fail and yet has added them. Raise ExportError if the table cannot be examined.
         """
         kept = set()
         if self._is_there():
@@ -130,7 +130,9 @@ class DeltaTarget:
                 self._out.remove(file)
 
     def _is_there(self) -> bool:
-        """Return whether the table exists. Raise ExportError if that cannot be told."""
+        """Return whether a Delta table exists at the location. Raise ExportError for any error of
+        the look-up, such as refused access.
+        """
         try:
             return bool(self._delta.DeltaTable.is_deltatable(self._out.root, self._options))
         except Exception as error:  # delta-rs has several of its own, and those of Python
@@ -148,7 +150,9 @@ class DeltaTarget:
 
 
 def table_schema(job: Job) -> Any:
-    """Return the columns of the table: those of the files, then the partition columns."""
+    """Return the table's columns as a deltalake Schema: the columns of the job's files, then its
+    partition columns in order.
+    """
     from deltalake import Schema
 
     fields = list(job.schema)
@@ -159,7 +163,10 @@ def table_schema(job: Job) -> Any:
 
 
 def statistics(file: File) -> str:
-    """Return the statistics of a file as Delta's JSON. Times are rounded outwards to milliseconds; times after year 9999 are left out."""
+    """Return a file's row count, minimum and maximum values as Delta's JSON. Round timestamps to
+    milliseconds, minimum down and maximum up. Leave out timestamps that Python's datetime cannot
+    hold, such as those after year 9999.
+    """
     least: dict[str, Any] = dict(file.least)
     greatest: dict[str, Any] = dict(file.greatest)
     for name, values, up in (("timestamp", least, 0), ("timestamp", greatest, 999)):
@@ -173,7 +180,9 @@ def statistics(file: File) -> str:
 
 
 def _time(milliseconds: int) -> str | None:
-    """Return a time as ISO 8601 in UTC, None if Python's datetime cannot hold it."""
+    """Return a time, given in milliseconds since 1970, as ISO 8601 in UTC with ``Z``. Return None
+    if Python's datetime cannot hold it.
+    """
     from datetime import UTC, datetime, timedelta
 
     try:

@@ -43,8 +43,9 @@ class IcebergTarget:
         return nullcontext()
 
     def state(self) -> State | None:
-        """Return the state in the table's property; None if there is no table, or one without rows.
-        Raise ExportError if an export did not make the table.
+        """Return the state in the table's property. Return None if no table exists, or one without
+        the property and without snapshots, as an interrupted export leaves. Raise ExportError if
+        the table has a snapshot that no export made, or an invalid state.
         """
         if not self._catalog.table_exists(self.name):
             return None
@@ -57,7 +58,10 @@ class IcebergTarget:
         return None
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
-        """Return the location of the table's files. Create a missing table without rows."""
+        """Return the location of the table's data files. If no table was found by :meth:`state`,
+        create its namespace if needed, and an empty table with ``schema``, partitioned by
+        ``partition_by``; ``date`` becomes the day of the timestamp.
+        """
         from pyiceberg.transforms import DayTransform, IdentityTransform
 
         if self._table is None:
@@ -72,7 +76,10 @@ class IcebergTarget:
         return self._location()
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
-        """Add files by one commit. Raise ExportError if another export has changed the table since."""
+        """Add files and the state ``after`` to the table in one commit. PyIceberg retries it if
+        another writer is faster; raise ExportError if that writer was another export, or the
+        retries fail.
+        """
         from pyiceberg.exceptions import CommitFailedException
 
         base = self._uri()
@@ -101,8 +108,8 @@ class IcebergTarget:
             self._table.refresh = refresh
 
     def clean(self, job_id: str) -> None:
-        """Remove the files of a job that are not part of the table; a commit that failed may still
-        have added them. Do nothing if there is no table.
+        """Remove the files of a job that are not part of the table's current snapshot; a commit
+        that seemed to fail may still have added them. Do nothing if there is no table.
         """
         if self._table is None:
             return

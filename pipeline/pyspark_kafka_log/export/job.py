@@ -96,9 +96,10 @@ def run_export(
     fail_on_data_loss: bool = True,
     compression: Compression = "zstd",
 ) -> Exported:
-    """Add records to a target and return the totals; see :func:`pyspark_kafka_log.export.export`.
-    Raise ExportError if earlier exports had other options; DataLossError if records are gone and
-    ``fail_on_data_loss`` is set.
+    """Read new records by tasks of ``runner``, commit their files to ``target``, and return the
+    totals. Commit nothing if no files were written. Raise ExportError for unsuitable options, or if
+    earlier exports had other columns, filters or partition columns; DataLossError if records are
+    gone and ``fail_on_data_loss`` is set. Errors of tasks pass.
     """
     columns = default_columns(options)
     _check_options(target, options, columns, partition_by)
@@ -168,8 +169,10 @@ def run_export(
 def _start_offsets(
     logs: Sequence[Log], known: Ends, options: Options
 ) -> tuple[dict[tuple[str, int], int], list[str]]:
-    """Return the offset from which each partition is read, and messages for records that are gone
-    or replaced since the last export (``known``). Raise CodecError for damage that is an error.
+    """Return the first offset to read of each partition, and messages for partitions whose records
+    are gone. A partition starts at EARLIEST if it is new, else at its offset in ``known``; but at
+    its first offset if that is higher, and at its end if that is lower. Raise CodecError for damage
+    unless the mode accepts it.
     """
     starts: dict[tuple[str, int], int] = {}
     missed: list[str] = []
@@ -193,8 +196,9 @@ def _start_offsets(
 
 
 def _log_end(ends: LogEnds, log: Log) -> Position | None:
-    """Return the end of a log; None if a listed file is gone, which its task reports. Raise
-    CodecError for damage that is an error.
+    """Return the end of a log as a Position; None if it has none, or a listed file is gone, which
+    the task of that file reports. Raise CodecError for damage unless the mode accepts it,
+    UnreadableError if a file exists but cannot be read.
     """
     try:
         return ends.find_end(log.key, log)
@@ -207,8 +211,9 @@ def _log_end(ends: LogEnds, log: Log) -> Position | None:
 def _check_options(
     target: Target, options: Options, columns: Sequence[str], partition_by: Sequence[str]
 ) -> None:
-    """Raise ExportError for options that an export cannot take: a view or report, starting offsets,
-    ignoreCorruptFiles, or unsuitable partition columns.
+    """Raise ExportError for options that an export cannot take: a view or report, startingOffsets,
+    ignoreCorruptFiles, an unknown partition column. Raise it also if the target's files need a
+    partition column that is not among the columns, or if no other columns are left for the files.
     """
     wrong = [name for name in partition_by if name not in PARTITION_COLUMNS]
     if wrong:
@@ -244,7 +249,9 @@ def _check_options(
 def _export_definition(
     options: Options, query: RowRanges, columns: Sequence[str], partition_by: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what must be equal in all exports to a table: columns, filters, partition columns. The handling of damage may change."""
+    """Return what must be equal in all exports to a table, as plain JSON values: columns, partition
+    columns, and filters that are set. Leave out the handling of damage, which may change.
+    """
     rows = options.selection.to_keywords()
     for name in ("policy", "on_damage"):
         rows.pop(name, None)

@@ -34,8 +34,10 @@ class Location:
         return is_url(self.root)
 
     def create(self, path: str) -> BinaryIO:
-        """Return a new file opened for writing, at a path relative to the location. The caller must
-        finish or discard it. Raise OSError if it exists or cannot be made.
+        """Return a new file opened for writing, at a path relative to the location; make missing
+        directories. In a bucket the file stays invisible until :meth:`finish`. The caller must
+        finish or discard it. Raise FileExistsError if it exists in a directory; OSError if it
+        cannot be made.
         """
         if self.is_store:
             store, top = self._store()
@@ -46,7 +48,8 @@ class Location:
         return place.open("xb")
 
     def finish(self, file: BinaryIO) -> int:
-        """Complete a file and make it visible. Return its size in bytes. Raise OSError if that
+        """Complete a file of :meth:`create`, and return its size in bytes. In a bucket this makes
+        the file visible; in a directory it is flushed to disk and closed. Raise OSError if that
         fails.
         """
         size = file.tell()
@@ -60,7 +63,9 @@ class Location:
         return size
 
     def discard(self, file: BinaryIO, path: str) -> None:
-        """Remove an unfinished file without making it visible."""
+        """Remove an unfinished file at ``path``. In a bucket, cancel its upload; in a directory,
+        ignore errors of closing it, and raise OSError if it cannot be removed.
+        """
         if self.is_store:
             cast(Any, file).closed = True  # closing it would send what is held
             cast(Any, file).discard()
@@ -85,8 +90,9 @@ class Location:
             raise as_os_error(error, f"{self.root}/{path}", self.options) from error
 
     def is_free(self) -> bool:
-        """Return whether the location is missing, or holds only files of exports that were
-        interrupted or still run. Raise OSError if it cannot be listed.
+        """Return whether the location is missing or empty, or every file in it is named as export
+        tasks name theirs, so that it comes from exports that were interrupted or still run. Raise
+        OSError if it cannot be listed.
         """
         if self.is_store:
             names = iter(self._names())
@@ -96,7 +102,9 @@ class Location:
         return all(_OF_EXPORT.fullmatch(name.rpartition("/")[2]) for name in names)
 
     def files_of(self, job_id: str) -> Iterator[str]:
-        """Yield the files of a job, as paths below the location."""
+        """Yield the Parquet files of a job at any depth, as paths relative to the location. Yield
+        nothing if the location is missing. Raise OSError if a store cannot be listed.
+        """
         start = f"part-{job_id}-"
         if not self.is_store:
             for file in Path(self.root).glob(f"**/{start}*.parquet"):
@@ -126,7 +134,10 @@ class Location:
 def table_location(
     table: str, root: str | os.PathLike[str], options: Mapping[str, Any] | None = None
 ) -> Location:
-    """Return the location of a table by its path or URI. Raise :class:`ExportError` for a store that tables are not written to."""
+    """Return the location of a table by its path, ``file:`` URL or ``s3://`` URL; paths become
+    absolute, and ``options`` are kept only for a bucket. Raise :class:`ExportError` for a URL of
+    another store, or an invalid ``file:`` URL.
+    """
     text = os.fspath(root)
     if is_url(text):
         if urllib.parse.urlsplit(text).scheme.lower() not in SCHEMES:
@@ -151,8 +162,9 @@ _OF_FSSPEC = {
 
 
 def options_of_delta(table: str, place: Location) -> dict[str, str] | None:
-    """Return delta-rs's options for the fsspec options of a location; None if it is a directory.
-    Raise ExportError for an option that delta-rs does not have.
+    """Return the storage options of delta-rs for a location's fsspec options; None if it is a
+    directory. Allow plain HTTP if the endpoint uses it, and set the region to us-east-1 if neither
+    options nor environment name one. Raise ExportError for an option that delta-rs does not have.
 
     The message shows no value.
     """
@@ -187,7 +199,9 @@ _OF_ICEBERG = {
 
 
 def options_of_iceberg(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fsspec's options for the properties with which PyIceberg opens a table."""
+    """Return s3fs options for the S3 properties of a PyIceberg table: keys, token, endpoint and
+    region. Leave out properties that are missing or empty, and all others.
+    """
     out: dict[str, Any] = {
         ours: str(properties[name]) for name, ours in _OF_ICEBERG.items() if properties.get(name)
     }

@@ -44,9 +44,9 @@ class ParquetTarget:
         return locked_output(self._out)
 
     def state(self) -> State | None:
-        """Finish an interrupted commit, remove leftovers, and return the state of earlier exports;
-        None if nothing was exported yet. Raise ExportError if the directory has files that no
-        export wrote, or an invalid state file.
+        """Finish an interrupted commit, remove leftover staged files, and return the state of
+        earlier exports; None if nothing was exported yet. Raise ExportError if the directory has
+        files but no export's private directory, or the state in its file or journal is invalid.
         """
         if not self._own.is_dir():
             if any(child.name != OUTPUT_LOCK for child in self._out.iterdir()):
@@ -65,8 +65,9 @@ class ParquetTarget:
         return Location(os.fspath(root))
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
-        """Write a journal, and rename all files into their places. If that is interrupted, the next
-        export does the rest. Raise OSError if a file cannot be moved.
+        """Write a journal, rename all staged files into their places, and write the state
+        ``after``. If that is interrupted, the next export finishes it. Raise OSError if a file
+        cannot be written or moved.
         """
         journal = {
             "root": Path(job.place.root).name,
@@ -83,8 +84,8 @@ class ParquetTarget:
             shutil.rmtree(self._own / job_id, ignore_errors=True)
 
     def _read(self) -> State | None:
-        """Return the state of earlier exports; None if there is none yet. Raise ExportError if its
-        file is invalid.
+        """Return the state of earlier exports; None if the state file does not exist. Raise
+        ExportError if it is invalid.
         """
         try:
             return State.from_json(self.name, self._state.read_text("utf-8"))
@@ -92,8 +93,10 @@ class ParquetTarget:
             return None
 
     def _finish(self) -> None:
-        """Complete the commit in the journal, which may have been done in part; do nothing without
-        a journal. Raise ExportError if the state is invalid; OSError if a file cannot be moved.
+        """Complete the commit that the journal describes: rename the remaining staged files, write
+        the state, and remove journal and staging directory. Skip files that are already renamed. Do
+        nothing without a journal. Raise ExportError if a state is invalid; OSError if a file cannot
+        be moved.
         """
         try:
             journal: dict[str, Any] = json.loads(self._journal.read_bytes())
@@ -115,8 +118,8 @@ class ParquetTarget:
         shutil.rmtree(root, ignore_errors=True)
 
     def _sweep(self) -> None:
-        """Remove the staged files that killed exports have left in the private directory. Raise
-        OSError if a file cannot be removed.
+        """Remove everything but the state file from the private directory: what killed exports have
+        staged. Ignore directories that cannot be removed; raise OSError if a file cannot.
         """
         for child in self._own.iterdir():
             if child.is_dir():

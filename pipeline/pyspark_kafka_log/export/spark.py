@@ -73,7 +73,8 @@ class SparkRunner:
 
     def _collect_in_background(self, collect: Callable[[], list[str]], tasks: int) -> list[str]:
         """Return the results of ``collect``, which runs in a thread while progress is shown. Raise
-        what the job raises, translated; on KeyboardInterrupt cancel its tasks first.
+        TaskError if a task failed in Python, ExportError if the JVM or a worker ended, other errors
+        unchanged. On KeyboardInterrupt cancel the job's tasks, wait up to 30 s, and raise it again.
         """
         found: list[str] = []
         failed: list[BaseException] = []
@@ -107,7 +108,9 @@ class SparkRunner:
         return found
 
     def _show_progress(self, tasks: int) -> None:
-        """Call the progress function with the number of finished tasks."""
+        """Call the progress function with the number of finished tasks of this job and ``tasks``.
+        Do nothing with Spark Connect.
+        """
         if self._context is None:
             return
         tracker = self._context.statusTracker()
@@ -121,8 +124,8 @@ class SparkRunner:
 
 
 def _translate_error(error: BaseException) -> BaseException:
-    """Return the export's error for an error of Spark or Py4J; any other error is returned
-    unchanged.
+    """Return ExportError for a lost JVM or a worker that crashed, TaskError with the message of a
+    Python error that a task raised. Return any other error unchanged.
     """
     if isinstance(error, ConnectionError) or type(error).__name__ in _OF_NO_JVM:
         return ExportError("Spark", JVM_GONE)
@@ -139,7 +142,10 @@ _CRASHED = "Python worker exited unexpectedly"
 
 
 def _last_python_error(text: str) -> str | None:
-    """Return the last message of a Python task in an error of Spark, without the name of its class; None if there is none."""
+    """Return the message of the last Python traceback in a Spark error, without the name of its
+    class; the whole line if no class name stands before it. Return None if the text has no
+    traceback.
+    """
     _, mark, trace = text.rpartition("Traceback (most recent call last):\n")
     if not mark:
         return None

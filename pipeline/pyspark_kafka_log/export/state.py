@@ -51,7 +51,9 @@ class TaskError(ExportError):
 
 @dataclass(frozen=True)
 class State:
-    """The state of a table. ``number`` counts the exports that added rows; ``definition`` has their columns, filters and partition columns."""
+    """The state of a table. ``number`` counts the exports that added rows, ``ends`` has the next
+    offset to export of each partition, ``definition`` the columns, filters and partition columns.
+    """
 
     number: int
     ends: Ends
@@ -62,7 +64,9 @@ class State:
         return State(self.number + 1, {**self.ends, **ends}, self.definition)
 
     def to_json(self) -> str:
-        """Return the state as JSON."""
+        """Return the state as JSON, with the format's version, the export number, the next offset
+        by topic and partition, and the definition.
+        """
         offsets: dict[str, dict[str, int]] = {}
         for (topic, partition), end in sorted(self.ends.items()):
             offsets.setdefault(topic, {})[str(partition)] = end
@@ -76,7 +80,9 @@ class State:
 
     @classmethod
     def from_json(cls, target: str, text: str) -> State:
-        """Return the state of JSON. Raise :class:`ExportError` if it is invalid or of another version."""
+        """Return the state of JSON. Raise :class:`ExportError`, which names ``target``, if the text
+        is no JSON, lacks a member, or is of another version.
+        """
         try:
             whole = json.loads(text)
             if whole["version"] != VERSION:

@@ -107,7 +107,9 @@ class TaskResult:
 
     @property
     def next_offsets(self) -> dict[tuple[str, int], int]:
-        """The offset after the last row of each topic and partition."""
+        """The offset after the highest exported one, by topic and partition, over all tasks.
+        Partitions without rows are missing.
+        """
         out: dict[tuple[str, int], int] = {}
         for topic, partition, end in self.ends:
             out[topic, partition] = max(out.get((topic, partition), 0), end)
@@ -126,9 +128,9 @@ class TaskResult:
 
 
 def write_task(number: int, splits: tuple[Split, ...], job: Job) -> TaskResult:
-    """Write the rows of splits into files of the job, and return the files and losses. If that
-    fails, remove the files. Raise CodecError for damage that is an error; OSError if a file cannot
-    be written.
+    """Write the rows of splits into new files of the job, warn of lost ranges, and return files,
+    next offsets and losses. If that fails, remove the files, and raise the error: CodecError for
+    damage unless the mode accepts it; OSError if a file cannot be written.
     """
     losses = Losses()
     # The same task may run twice at once, or again after it was lost.
@@ -176,7 +178,10 @@ def _log_key(split: Split) -> tuple[str, int]:
 
 
 def split_by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
-    """Yield the rows of each day in UTC, days ascending, with its ISO date; None for null timestamps and years that Python's date does not have."""
+    """Yield an ISO date and the rows of that day in UTC, days ascending, rows in their order. The
+    date is None for null timestamps and for days that Python's date does not have. Yield nothing
+    for an empty batch.
+    """
     if not batch.num_rows:
         return
     times = batch.column("timestamp")
@@ -217,7 +222,10 @@ class TaskFiles:
         self._held = 0
 
     def write(self, values: Values, rows: pa.RecordBatch) -> None:
-        """Add rows to the file of these partition values. The file that was written to longest ago is closed if too many are open."""
+        """Add rows to the open file of these partition values, or to a new one. If MAX_OPEN_FILES
+        are open, complete the one that got rows longest ago first. Rows are buffered, and written
+        as a row group when ROW_GROUP rows or too many bytes are buffered.
+        """
         file = self._open.pop(values, None)
         if file is None:
             if len(self._open) >= MAX_OPEN_FILES:
@@ -239,14 +247,18 @@ class TaskFiles:
             self._close(values)
 
     def _close(self, values: Values) -> None:
-        """Complete the file of these partition values."""
+        """Complete the open file of these partition values, and append it to ``whole``. Raise
+        KeyError if none is open.
+        """
         file = self._open[values]
         self._held -= file.rows.bytes_held
         self.whole.append(file.close())
         del self._open[values]
 
     def remove(self) -> None:
-        """Remove all files, complete or not."""
+        """Remove all files of the task, unfinished and complete ones. Raise OSError if one cannot
+        be removed.
+        """
         for file in self._open.values():
             file.discard()
         for whole in self.whole:
@@ -265,7 +277,9 @@ class _File:
         self.rows = GroupedWriter(self._file, job.schema, job.compression)
 
     def close(self) -> File:
-        """Complete the file. Return its path, size and statistics."""
+        """Write the buffered rows, complete the file, and return it as a File with its path, rows,
+        size in bytes and statistics.
+        """
         found = self.rows.close()
         size = self.job.place.finish(self._file)
         least, greatest = _statistics(found)
@@ -278,8 +292,9 @@ class _File:
 
 
 def _statistics(found: Any) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the minimum and the maximum values by column name, of the columns for which every row
-    group of a Parquet file has them.
+    """Return the minimum and the maximum values of partition, offset and timestamp (in
+    microseconds) from a Parquet file's metadata, by column name. Leave out a column that is
+    missing, or has no statistics in some row group; all if there are no row groups.
     """
     numbers = {found.schema.column(i).path: i for i in range(found.num_columns)}
     least: dict[str, int] = {}
@@ -298,8 +313,9 @@ def _statistics(found: Any) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def hive_directories(partition_by: tuple[str, ...], values: Values) -> list[str]:
-    """Return the names of the directories that a file lies in, outermost first: ``name=value`` for
-    each partition column, as Hive names them.
+    """Return the names of nested directories for partition values, outermost first: ``name=value``
+    for each partition column, percent-encoded, as Hive names them; Hive's default partition name in
+    place of None.
     """
     return [
         f"{name}={NO_VALUE if value is None else quote(value, safe='-_.')}"

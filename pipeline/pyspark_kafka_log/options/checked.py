@@ -106,8 +106,8 @@ def parse_paths(
     given: Mapping[str, str] | None = None,
     session: Session = Session(),  # noqa: B008
 ) -> Options:
-    """Return the options of a query with the paths of its ``load``. Raise OptionError for the first
-    invalid or unknown option.
+    """Return the checked options of a query that reads one or several paths; ``path`` replaces the
+    options path or paths. Raise OptionError for the first invalid or unknown option.
     """
     several = [path] if isinstance(path, (str, os.PathLike)) else path
     paths = [os.fspath(one) for one in several]
@@ -116,8 +116,10 @@ def parse_paths(
 
 
 def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Session()) -> Options:  # noqa: B008
-    """Return the checked options of a query. Raise :class:`OptionError` for the first invalid or
-    unknown one.
+    """Return the checked options of a query, with defaults for those not given. Raise
+    :class:`OptionError` for the first invalid or unknown one, for options that contradict each
+    other, or that the view does not take. With ``batch`` reject a start at the latest and an end at
+    the earliest offset too.
 
     Args:
         given: The options by name, in any case.
@@ -189,8 +191,9 @@ def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Se
 
 
 def parse_limits(of: Given) -> tuple[int | None, int | None, int]:
-    """Return the greatest and least number of offsets of a micro-batch, and the greatest delay in milliseconds. Raise :class:`OptionError` if the least is more
-    than the greatest.
+    """Return the maximum and the minimum number of offsets of a micro-batch, each None if not
+    given, and the maximum delay in milliseconds. Raise :class:`OptionError` if the minimum exceeds
+    the maximum.
     """
     most, least = of[table.MAX_OFFSETS], of[table.MIN_OFFSETS]
     if most is not None and least is not None and least > most:
@@ -199,8 +202,9 @@ def parse_limits(of: Given) -> tuple[int | None, int | None, int]:
 
 
 def _files(of: Given, session: Session) -> Files:
-    """Return the selection of files. The session decides for options that are not given. Raise
-    OptionError for an invalid time zone.
+    """Return the options that select segment files: name pattern, modification times, recursion,
+    whether missing and corrupt files are ignored. The session decides the last two if they are not
+    given. Raise OptionError for an invalid time or time zone.
     """
     missing, corrupt = of[table.IGNORE_MISSING_FILES], of[table.IGNORE_CORRUPT_FILES]
     return Files(
@@ -214,8 +218,9 @@ def _files(of: Given, session: Session) -> Files:
 
 
 def _parse_time(of: Given, option: Option[Moment | None], session: Session) -> int | None:
-    """Return a time in nanoseconds since 1970; None if the option is not given. Raise OptionError
-    for an unknown time zone, or a time too far away.
+    """Return the time of an option in nanoseconds since 1970; None if it is not given. Its own time
+    zone counts, else that of the option ``timeZone``, else the session's, else this machine's.
+    Raise OptionError for an unknown time zone, or a time too far away.
     """
     given = of[option]
     if given is None:
@@ -229,8 +234,8 @@ def _parse_time(of: Given, option: Option[Moment | None], session: Session) -> i
 
 
 def _without_zone(of: Given, session: Session) -> tuple[str, ...]:
-    """Return the names of the given time options that have no time zone; ``()`` if the option
-    ``timeZone`` or the session has one.
+    """Return the names of the options modifiedAfter and modifiedBefore that are given without a
+    time zone. Return ``()`` if the option ``timeZone`` or the session has one.
     """
     if session.time_zone is not None or of[table.TIME_ZONE] is not None:
         return ()
@@ -243,8 +248,9 @@ def _without_zone(of: Given, session: Session) -> tuple[str, ...]:
 
 
 def _record_damage(of: Given) -> tuple[OnDamage, Policy]:
-    """Return what to do with damaged records (``raise``, ``drop`` or ``keep``), and the policy of
-    the reader. Raise OptionError if the options mode and policy contradict each other.
+    """Return what to do with damaged records (``raise``, ``drop`` or ``keep``, by the option mode),
+    and the reader's policy, by default that of the mode. Raise OptionError for the policy strict
+    with a mode other than FAILFAST, or salvage with FAILFAST.
     """
     on_damage, by_mode = of[table.MODE]
     policy: Policy = of[table.POLICY] or by_mode
@@ -265,15 +271,17 @@ def _report_damage(of: Given) -> tuple[OnDamage, Policy]:
 def _times(
     of: Given, one: table.Option[int | None], each: table.Option[Offsets | None]
 ) -> Offsets | int | None:
-    """Return the time for all partitions, else the times by partition, else None, as Spark's Kafka
-    source does.
+    """Return the value of the option with one time for all partitions; else that of the option with
+    times by partition; None if neither is given.
     """
     time, times = of[one], of[each]
     return times if time is None else time
 
 
 def _isolation(of: Given) -> Isolation | None:
-    """Return the isolation level, None if it is not given. Raise OptionError if its two options differ."""
+    """Return the isolation level of isolationLevel or kafka.isolation.level; None if neither is
+    given. Raise OptionError if both are given and differ.
+    """
     one, other = of[table.ISOLATION], of[table.KAFKA_ISOLATION]
     if one is not None and other is not None and one != other:
         raise OptionError("isolationLevel", "kafka.isolation.level has another value")
@@ -283,8 +291,9 @@ def _isolation(of: Given) -> Isolation | None:
 def _topics(
     of: Given, view: str | None
 ) -> tuple[tuple[str, ...] | None, str | None, frozenset[tuple[str, int]] | None]:
-    """Return topics, pattern and partitions, at most one of them not None; a view selects its own
-    topic. Raise OptionError if more than one option is given.
+    """Return the options subscribe, subscribePattern and assign, at most one of them not None. A
+    view without any of them gets its own topic as subscribe. Raise OptionError if more than one is
+    given.
     """
     subscribe, pattern, assign = of[table.SUBSCRIBE], of[table.SUBSCRIBE_PATTERN], of[table.ASSIGN]
     chosen = {"subscribe": subscribe, "subscribePattern": pattern, "assign": assign}
@@ -297,7 +306,9 @@ def _topics(
 
 
 def _columns(of: Given, view: str | None) -> tuple[tuple[str, ...] | None, bool, bool]:
-    """Return columns, headers and metadata options. Raise OptionError if they contradict each other."""
+    """Return the options columns (None if not given), includeHeaders and includeMetadata. Raise
+    OptionError if columns is given together with one of the others, or includeHeaders with a view.
+    """
     columns = of[table.COLUMNS]
     headers, metadata = of[table.INCLUDE_HEADERS], of[table.INCLUDE_METADATA]
     if columns is not None and (headers or metadata):
@@ -311,8 +322,9 @@ def _columns(of: Given, view: str | None) -> tuple[tuple[str, ...] | None, bool,
 
 
 def _check_bound(name: str, verb: str, given: Bound | None, never: int) -> None:
-    """Raise OptionError if a batch query would start at the end, or end at the start: if ``given``,
-    or an offset in it, is ``never``.
+    """Raise OptionError if ``given``, or the offset of any partition in it, is ``never``: a batch
+    query cannot start at LATEST or end at EARLIEST. ``name`` is the option, ``verb`` "start" or
+    "end" in the message.
     """
     word = {EARLIEST: "earliest", LATEST: "latest"}[never]
     if given == never:
@@ -327,7 +339,10 @@ def _check_bound(name: str, verb: str, given: Bound | None, never: int) -> None:
 
 
 def default_columns(options: Options) -> tuple[str, ...]:
-    """Return the columns if the query gives no schema."""
+    """Return the columns that are read if the query gives no schema: those of the option
+    ``columns``, or of the report or view, or of Spark's Kafka source. Add headers (records only)
+    and metadata columns (records and views) if their options are set.
+    """
     if options.columns is not None:
         return options.columns
     if options.report is not None:

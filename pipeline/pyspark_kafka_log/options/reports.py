@@ -49,7 +49,7 @@ RAISING = ("batches", "log_transactions", "producers")
 
 
 def check(report: str, given: Collection[str]) -> None:
-    """Raise OptionError for the first given option that has no effect on the report."""
+    """Raise OptionError for the first option in ``given`` that the view ``report`` does not take."""
     taken = (*_EVERY, *REPORTS[report])
     for name in given:
         if name not in taken:

@@ -47,7 +47,10 @@ class Session:
 
 
 def parse_time_zone(name: str, value: str) -> tzinfo:
-    """Return a time zone in one of Spark's forms: ``Europe/Paris``, ``UTC``, ``+01:00``, ``GMT+1``. Raise OptionError for another value."""
+    """Return a time zone in one of Spark's forms: ``Europe/Paris``, ``UTC``, ``Z``, ``+01:00``,
+    ``GMT+1``. Raise OptionError, which names the option ``name``, for an unknown name, and for an
+    offset that is invalid or more than 18 hours.
+    """
     if value in ("Z", "UTC", "GMT", "UT"):
         return UTC
     found = _OFFSET.fullmatch(value)
@@ -67,8 +70,9 @@ def parse_time_zone(name: str, value: str) -> tzinfo:
 
 
 def to_nanoseconds(name: str, when: datetime, zone: tzinfo | None) -> int:
-    """Return a time as nanoseconds since 1970. A time without a zone is in ``zone``, or in this machine's if that is None. Raise OptionError if it is too far
-    away.
+    """Return a time as nanoseconds since 1970. A time without a zone is in ``zone``, or in this
+    machine's zone if that is None. Raise OptionError, which names the option ``name``, if the time
+    is out of the range of Python's datetime.
     """
     try:
         if when.tzinfo is None:

@@ -240,7 +240,10 @@ def _documented(name: str) -> str:
 
 
 def _unknown(name: str, names: Mapping[str, str], purpose: str) -> OptionError:
-    """Return the error for an option that is not in ``names``, with the most similar name as a hint."""
+    """Return the OptionError for an option that is not in ``names`` (documented names by their
+    lower-case forms). The message has the most similar name as a hint, if one is similar, and all
+    known ones. ``purpose`` is text for the message.
+    """
     near = difflib.get_close_matches(name.lower(), names, n=1)
     hint = f"did you mean {names[near[0]]}? " if near else ""
     reason = f"there is no such option{purpose}; {hint}known: {', '.join(names.values())}"

@@ -72,7 +72,9 @@ def text(name: str, value: str) -> str:
 
 
 def integer(name: str, value: str) -> int:
-    """Return an integer of any sign. Raise OptionError if ``value`` is not one."""
+    """Return an integer, perhaps negative. Raise OptionError if Python's ``int`` does not accept
+    ``value``.
+    """
     try:
         return int(value)
     except ValueError:
@@ -80,7 +82,9 @@ def integer(name: str, value: str) -> int:
 
 
 def one_of(*allowed: S) -> Callable[[str, str], S]:
-    """Return a reader that takes one of ``allowed`` in any case, and raises OptionError for other values."""
+    """Return a function of an option's name and text that returns the one of ``allowed`` that
+    equals the text without regard to case. The function raises OptionError if there is none.
+    """
 
     def read(name: str, value: str) -> S:
         """Return the allowed value that equals ``value`` without case. Raises OptionError if there is none."""
@@ -106,8 +110,8 @@ def name_pattern(name: str, value: str) -> str:
 
 
 def states(name: str, value: str) -> tuple[State, ...]:
-    """Return states of segments from a comma-separated list. Raise OptionError for an unknown
-    state.
+    """Return segment states from a comma-separated list, as :func:`parse_include` does. Raise
+    OptionError for an unknown state.
     """
     try:
         return parse_include(value)
@@ -116,8 +120,9 @@ def states(name: str, value: str) -> tuple[State, ...]:
 
 
 def mode(name: str, value: str) -> tuple[OnDamage, Policy]:
-    """Return what to do with damage, and the policy, for one of Spark's modes (:data:`MODES`, in
-    any case). Raise OptionError for another mode.
+    """Return what to do with damage and the policy for one of Spark's modes, in any case: FAILFAST
+    is ``raise`` and ``kafka``, PERMISSIVE ``keep`` and ``salvage``, DROPMALFORMED ``drop`` and
+    ``salvage``. Raise OptionError for another mode.
     """
     if value.upper() not in MODES:
         raise OptionError(name, f"one of {', '.join(MODES)} is expected, not {value!r}")
@@ -130,8 +135,8 @@ def policy(name: str, value: str) -> Policy:
 
 
 def names(name: str, value: str) -> tuple[str, ...]:
-    """Return the names of a comma-separated list. Raise OptionError if a name is empty or occurs
-    twice.
+    """Return the names of a comma-separated list in order, without surrounding spaces. Raise
+    OptionError if a name is empty or occurs twice.
     """
     found = tuple(part.strip() for part in value.split(","))
     if not all(found):
@@ -143,8 +148,8 @@ def names(name: str, value: str) -> tuple[str, ...]:
 
 
 def topics(name: str, value: str) -> tuple[str, ...]:
-    """Return topics from a comma-separated list. Empty and repeated names are dropped, as in
-    Spark's Kafka source. Raise OptionError if no name is left.
+    """Return the topics of a comma-separated list in order, without surrounding spaces. Drop empty
+    and repeated names, as Spark's Kafka source does. Raise OptionError if no name is left.
     """
     found = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
     if not found:
@@ -167,8 +172,8 @@ def pattern(name: str, value: str) -> str:
 
 
 def column(name: str, value: str) -> str:
-    """Return the value as the name of an additional column. Raise OptionError if it is empty, or
-    the name of a column of the source (in any case).
+    """Return the value unchanged, as the name of an additional column. Raise OptionError if it is
+    blank, or the name of a column of the source in any case.
     """
     if not value.strip() or value.lower() in {known.lower() for known in COLUMNS}:
         raise OptionError(name, f"expected a name that no other column has, not {value!r}")
@@ -176,8 +181,8 @@ def column(name: str, value: str) -> str:
 
 
 def path(name: str, value: str) -> tuple[str, ...]:
-    """Return a tuple of the one path of the option. Raise OptionError if it is empty, or a URL with
-    a password.
+    """Return a tuple with the one path, URL or pattern of the option, unchanged. Whether it exists
+    is not checked. Raise OptionError if it is empty, or a URL that contains a password.
     """
     if not value:
         raise OptionError(
@@ -193,8 +198,8 @@ def path(name: str, value: str) -> tuple[str, ...]:
 
 
 def paths(name: str, value: str) -> tuple[str, ...]:
-    """Return the paths of a JSON list of strings. Raise OptionError if the value is not such a
-    list, or a path is empty or has a password.
+    """Return the paths of a JSON list of strings, in order; ``()`` for ``[]``. Raise OptionError if
+    the value is not such a list, or a path is empty or a URL with a password.
     """
     found = read_json(name, value, '["/data/kafka-1", "/data/kafka-2"]')
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
@@ -203,8 +208,8 @@ def paths(name: str, value: str) -> tuple[str, ...]:
 
 
 def read_json(name: str, value: str, example: str) -> object:
-    """Return the value of JSON without duplicate keys. Raise OptionError, which shows ``example``,
-    if the text is not such JSON.
+    """Return the value of a JSON text. Raise OptionError, which shows ``example``, if the text is
+    not JSON; OptionError if an object in it has a key twice.
     """
 
     def reject_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -222,8 +227,9 @@ def read_json(name: str, value: str, example: str) -> object:
 
 
 def assign(name: str, value: str) -> frozenset[tuple[str, int]]:
-    """Return (topic, partition) pairs from JSON such as ``{"topicA":[0,1]}``. Raise OptionError for
-    any other value, and for an empty object.
+    """Return the set of (topic, partition) pairs in JSON such as ``{"topicA":[0,1]}``. Raise
+    OptionError for any other value, a partition that is no integer or negative, and an empty
+    object.
     """
     example = '{"topicA":[0,1],"topicB":[0,1]}'
     wrong = OptionError(name, f"expected e.g. {example}, got {value!r}")
@@ -249,8 +255,8 @@ def bound(name: str, value: str) -> Bound:
 
 
 def milliseconds(name: str, value: str) -> int:
-    """Return a time in milliseconds since 1970. Raise OptionError if the value is not such a
-    number.
+    """Return a time in milliseconds since 1970. Raise OptionError unless the value consists of 1 to
+    18 digits.
     """
     if not re.fullmatch(r"[0-9]{1,18}", value, re.ASCII):
         raise OptionError(name, f"milliseconds since 1970 are expected, not {value!r}")
@@ -258,8 +264,8 @@ def milliseconds(name: str, value: str) -> int:
 
 
 def duration(name: str, value: str) -> int:
-    """Return the milliseconds of a duration such as ``15m``. Raise OptionError if the value is not
-    one.
+    """Return the milliseconds of a duration such as ``15m``: an integer and one of the units ms
+    (the default), s, m, min, h and d, in any case. Raise OptionError for any other value.
     """
     found = re.fullmatch(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", value.lower(), re.ASCII)
     unit = None if found is None else UNITS_MS.get(found[2] or "ms")
@@ -269,8 +275,9 @@ def duration(name: str, value: str) -> int:
 
 
 def moment(name: str, value: str) -> tuple[datetime, str | None]:
-    """Return a time in ISO 8601, and the name of the time zone after it (None without one). Raise
-    OptionError for any other value, and for a zone after a time with an offset.
+    """Return a time in ISO 8601, aware only if the text has an offset, and the name of the time
+    zone written after it (None without one, not checked). Raise OptionError for any other value,
+    and for a zone after a time with an offset.
     """
     named = re.fullmatch(r"(.*?[0-9])\s*([A-Za-z]{2}.*)", value.strip(), re.ASCII)
     text, zone = named.groups() if named is not None else (value.strip(), None)
@@ -294,8 +301,9 @@ TIMES_EXAMPLE = '{"topicA":{"0":1700000000000,"1":1700000000000}}'
 
 
 def parse_by_partition(name: str, value: str, least: int, example: str) -> Offsets:
-    """Parse JSON such as ``{"topic":{"0":23}}`` into a number, at least ``least``, for each topic
-    and partition. Raise OptionError, which shows the valid ``example``, for any other value.
+    """Return the numbers in JSON such as ``{"topic":{"0":23}}`` by (topic, partition); ``{}`` for
+    an empty object. Raise OptionError, which shows the valid ``example``, for any other value, a
+    partition that is not 1 to 9 digits, and a number that is no integer from ``least`` to 2^63 - 1.
     """
     wrong = OptionError(name, f"expected e.g. {example}, got {value!r}")
     found = read_json(name, value, example)

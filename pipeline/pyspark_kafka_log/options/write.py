@@ -48,7 +48,9 @@ class WriteOptions:
 
 
 def parse_write(given: Mapping[str, str]) -> WriteOptions:
-    """Return the options of a write. Raise :class:`~pyspark_kafka_log.options.OptionError` for the first invalid one.
+    """Return the checked options of a write. Raise :class:`~pyspark_kafka_log.options.OptionError`
+    for the first unknown or invalid one, a missing path, and a URL of a store: rows are written to
+    local directories only.
 
     Settings of Hadoop and options of Spark's own streams are dropped.
     """
@@ -70,7 +72,9 @@ def parse_write(given: Mapping[str, str]) -> WriteOptions:
 
 
 def _local(path: str) -> str:
-    """Return the local path of a path or ``file:`` URL. Raise OptionError for another URL."""
+    """Return the local path of a ``file:`` URL, or the path itself. Raise OptionError for an
+    invalid ``file:`` URL, or a URL of another scheme.
+    """
     if is_url(path):
         raise OptionError("path", f"{path!r} is a URL: rows are written to local directories only")
     try:

@@ -25,9 +25,10 @@ def split_segment(
     by_index: bool = False,
     records: int | None = None,
 ) -> list[Split]:
-    """Cut a segment where batches begin, into splits of about equal size with at most about
-    ``split_bytes`` bytes each. An invalid header ends the cutting: the last split reaches the end
-    of the file.
+    """Return a segment cut where batches begin, in file order, into splits of about equal size with
+    at most about ``split_bytes`` bytes, or about ``records`` offsets if that is given. Drop splits
+    outside of the half-open range ``offsets``. After an invalid header no cut is made: the last
+    split reaches the end of the file.
 
     Args:
         segment: The segment.
@@ -35,9 +36,6 @@ def split_segment(
         offsets: The wanted offset range. Splits whose first and following headers lie outside are dropped, assuming that offsets rise.
         by_index: Find the cuts by the index file of the segment, as far as it reaches.
         records: The number of offsets of a split, about, at most. All headers of the segment are read then.
-
-    Returns:
-        The splits in file order.
     """
     cuts = [Cut(0, None)]
     if records is not None:
@@ -61,15 +59,14 @@ def split_segment(
 def find_selected_runs(
     segment: Segment, offsets: Range, only: frozenset[int] | None = None
 ) -> list[tuple[int, int]] | None:
-    """Return the first and the end position of each run of batches that may hold some of the offsets, by all headers of a segment.
+    """Return the byte ranges (start, end) of consecutive batches that may hold selected offsets, in
+    file order, from all batch headers of a segment. Return None if there are no headers, or one is
+    invalid; ``[]`` if no batch may hold any.
 
     Args:
         segment: The segment.
         offsets: The offset range.
         only: The offsets of the range that are selected; None for all.
-
-    Returns:
-        The runs in file order; None if there are no headers, or they cannot be read to the end of the file.
     """
     import numpy as np  # these take their time: not for queries that ask for no offsets
 
@@ -102,7 +99,9 @@ def find_selected_runs(
 
 
 def _may_have_any(headers: Any, offsets: Any) -> Any:
-    """Return which batches may hold some of several offsets, which are in order. A header without bounds leaves it open."""
+    """Return a NumPy mask: True for each batch whose offset range holds one of ``offsets``
+    (sorted), or whose header does not state the range.
+    """
     from kafka_log.segment.row_masks import numbers_of
 
     first, last = (headers.column(name) for name in ("base_offset", "offset_bound"))
@@ -113,8 +112,8 @@ def _may_have_any(headers: Any, offsets: Any) -> Any:
 
 
 def intersect_runs(part: Split, runs: Iterable[tuple[int, int]]) -> Iterator[Split]:
-    """Yield the parts of a split that lie in ``runs``: byte ranges of the file, each from its start
-    to its end (excluded).
+    """Yield the parts of a split that lie in ``runs``, byte ranges of the file with exclusive ends,
+    in their order. Yield nothing for runs outside of the split.
     """
     stop = part.segment.size if part.stop is None else part.stop
     for begin, end in runs:
@@ -124,7 +123,10 @@ def intersect_runs(part: Split, runs: Iterable[tuple[int, int]]) -> Iterator[Spl
 
 
 def _cut_by_records(segment: Segment, split_bytes: int, records: int) -> list[Cut]:
-    """Return cuts between which at most ``records`` offsets and about ``split_bytes`` bytes lie, unless a single batch has more."""
+    """Return cuts at batch starts, without the start of the file, between which at most about
+    ``records`` offsets and ``split_bytes`` bytes lie, unless a single batch has more. The last
+    batch before an invalid header or the end begins a split of its own.
+    """
     begin = Cut(0, segment.base_offset if segment.has_canonical_name else 0)
     last = begin
     found: list[Cut] = []
@@ -151,10 +153,10 @@ class Cut:
 
 
 def find_boundaries(segment: Segment, split_bytes: int, *, by_index: bool = False) -> list[Cut]:
-    """Return the byte positions of batches that are at least ``split_bytes`` bytes apart, in file
-    order, without the start of the file. An invalid header ends the list without an error.
-
-    Only lengths are read, and the headers at these positions. The search stops at the first invalid header; the reader of the last split reports it.
+    """Return the start positions of batches, each at least ``split_bytes`` bytes after the one
+    before, in file order, with the offset in their header. The start of the file is not included.
+    Stop without an error at an invalid header. ``by_index`` uses the offset index, as far as it
+    reaches, to skip ahead.
 
     Args:
         segment: The segment.

@@ -30,7 +30,9 @@ class RowRanges:
     """The offsets of the range ``offsets`` that are wanted."""
 
     def may_contain(self, topic: str, partition: int) -> bool:
-        """Return whether a partition may contain rows of the query."""
+        """Return whether the query's conditions on topic and partition number admit a partition.
+        Other conditions are not considered.
+        """
         low, high = self.partitions
         return (
             (self.topics is None or topic in self.topics)
@@ -44,7 +46,10 @@ EVERY_ROW = RowRanges()
 
 
 def parse_filters(filters: Iterable[Filter]) -> RowRanges:
-    """Return the ranges that remain if all filters hold. Filters on other columns or with other operators are ignored."""
+    """Return the ranges of topic, partition, offset and timestamp that remain if all filters hold.
+    Ignore filters on other columns, with other operators, or with values of another type. Negative
+    offset bounds and timestamps between milliseconds are adjusted without losing rows.
+    """
     out = RowRanges()
     for column, operator, value in filters:
         values = list(value) if operator == "in" else [value]
@@ -85,7 +90,10 @@ def _intersect_values(before: frozenset[Any] | None, values: Iterable[Any]) -> f
 
 
 def _operator_range(operator: str, values: list[int]) -> Range:
-    """Return the numbers that an operator takes as a range of 64-bit numbers. If it takes none, both ends are the same number."""
+    """Return the half-open range of 64-bit numbers that an operator admits; for ``in`` the range
+    from the smallest to the largest value. An unknown operator admits all, (None, None). A lower
+    limit beyond 64 bits gives an empty range with equal ends; an upper one becomes None.
+    """
     low, high = {
         "=": (min(values), max(values) + 1),
         "in": (min(values), max(values) + 1),
@@ -111,7 +119,9 @@ def _round_up_to_ms(microseconds: int | None) -> int | None:
 
 
 def intersect_ranges(a: Range, b: Range) -> Range:
-    """Return the intersection of two half-open ranges, an empty range if they have nothing in common."""
+    """Return the intersection of two half-open ranges, in which None is no limit. Without common
+    numbers both ends are the lower of the two limits.
+    """
     lows = [low for low in (a[0], b[0]) if low is not None]
     highs = [high for high in (a[1], b[1]) if high is not None]
     low, high = max(lows, default=None), min(highs, default=None)

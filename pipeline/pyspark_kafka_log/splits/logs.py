@@ -33,8 +33,9 @@ Log = Partition
 
 
 def find_logs(options: Options) -> list[Log]:
-    """Return all logs below the paths, selected or not. Raise OptionError for an invalid path, or
-    one that matches nothing; DirectoryError for a path without logs.
+    """Return all logs below the paths, selected or not, one for each topic and partition; none for
+    partitions without segments. Raise OptionError for an invalid path, or one that matches nothing;
+    DirectoryError for a path without logs.
     """
     return [
         log
@@ -45,10 +46,11 @@ def find_logs(options: Options) -> list[Log]:
 
 def find_survey(options: Options) -> Survey:
     """Return all partitions and log directories below the paths, also partitions without segments.
-    Raise OptionError if a path matches nothing; DirectoryError for a path without logs.
+    Warn of skipped paths, and if all segments are excluded. Raise OptionError if a path matches
+    nothing; DirectoryError for a path without logs; OSError for a partition that cannot be read,
+    which has an ``error`` instead if the mode accepts damage.
 
-    Warns of files that are named like segments but are none, and of segments outside of partitions.
-    If damage does not fail the query, partitions that cannot be read have an ``error``.
+    Skipped paths are files that are named like segments but are none, and segments outside of partitions.
     """
     selection = options.selection
     places = find_paths(options)
@@ -65,8 +67,9 @@ def find_survey(options: Options) -> Survey:
 
 
 def find_paths(options: Options) -> list[Path]:
-    """Return the paths that the path options expand to, with ``recursiveFileLookup`` the directories with segments below. Raise :class:`OptionError` if no
-    path is given or one matches nothing.
+    """Return the absolute paths that the path options expand to. With ``recursiveFileLookup``
+    return the directories below them that contain segments instead. Raise :class:`OptionError` if
+    no path is given or one matches nothing.
     """
     if not options.paths:
         raise OptionError(
@@ -80,8 +83,9 @@ def find_paths(options: Options) -> list[Path]:
 
 
 def _find_segment_directories(place: Path) -> list[Path]:
-    """Return the directories below ``place`` that contain segments, sorted; ``[place]`` if there are none. Symbolic links and hidden directories, where
-    unfinished output lies, are skipped.
+    """Return the directories, ``place`` or below it, that directly contain ``.log`` files, sorted;
+    ``[place]`` if there are none or it is no directory. Skip symbolic links and hidden directories,
+    where unfinished output lies.
     """
     if not place.is_dir():
         return [place]
@@ -98,7 +102,10 @@ def _find_segment_directories(place: Path) -> list[Path]:
 
 
 def expand_path(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
-    """Return the absolute paths that a path, URL or pattern matches. An existing path is never taken as a pattern. Raise OptionError if nothing matches."""
+    """Return the absolute paths that a path, URL or glob pattern matches. An existing path is never
+    taken as a pattern; a missing path without pattern characters is returned. Raise OptionError if
+    a pattern is invalid or matches nothing, or a URL is invalid.
+    """
     try:
         found = _match_paths(path, storage or {})
     except (PatternError, FileUrlError) as error:
@@ -109,8 +116,10 @@ def expand_path(path: str, storage: Mapping[str, str] | None = None) -> list[Pat
 
 
 def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
-    """Return the paths that a path, URL or pattern matches; ``[]`` for a pattern without matches.
-    Raise OptionError for a URL without ``//``; OSError if a store cannot be listed.
+    """Return the absolute paths that a path, URL or glob pattern matches; ``[]`` for a pattern
+    without matches; a path that exists, or has no pattern characters, itself. Raise OptionError for
+    a URL without ``//``; PatternError for an invalid pattern; FileUrlError for an invalid ``file:``
+    URL; OSError if a store cannot be listed.
     """
     if is_url(path):
         return place_of(path, storage_options(path, storage)).matches()  # type: ignore[attr-defined,no-any-return]
@@ -129,7 +138,9 @@ def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
 
 
 def _is_empty_log_directory(path: Path) -> bool:
-    """Return whether a path is a log directory without logs: an empty directory, or one with a broker's metadata and no topics."""
+    """Return whether a path is an empty directory, or a log directory without partitions: it has a
+    broker's ``meta.properties``, and no subdirectories or ``.log`` files.
+    """
     if not path.is_dir():
         return False
     inside = list(path.iterdir())
@@ -139,7 +150,10 @@ def _is_empty_log_directory(path: Path) -> bool:
 
 
 def _split_by_partition(partition: Partition) -> Iterator[Log]:
-    """Yield one log for each topic and partition among the segments: one for a partition directory, several for files that lie together elsewhere."""
+    """Yield one log for each topic and partition among the segments of ``partition``, in their
+    order: usually one, several if segments of several partitions lie together. Yield nothing
+    without segments.
+    """
     by_topic: dict[tuple[str, int], list[Segment]] = {}
     for segment in partition.segments:
         by_topic.setdefault((segment.topic, segment.partition), []).append(segment)
@@ -151,9 +165,10 @@ def _split_by_partition(partition: Partition) -> Iterator[Log]:
 
 
 def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
-    """Return the logs that the options select. Raise OptionError if a named topic or partition is
-    missing, two directories hold the same partition, or an option of offsets does not name exactly
-    the selected partitions.
+    """Return the logs that the options select, all copies of a partition or the newest as
+    ``replicas`` says. Raise OptionError if a named topic or partition is missing, a pattern matches
+    internal topics only, two directories hold the same partition and ``replicas`` is ``error``, or
+    offsets or timestamps by partition do not name exactly the selected partitions.
     """
     topics = sorted({log.topic for log in logs})
     if options.subscribe is not None:
@@ -183,7 +198,10 @@ def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
 
 
 def is_selected(options: Options, key: tuple[str, int]) -> bool:
-    """Return whether the options select a partition, present or not."""
+    """Return whether subscribe, subscribePattern or assign selects a topic partition, whether it
+    exists or not. Without these options all are selected. A pattern selects internal topics only if
+    a view is read.
+    """
     topic, _ = key
     if options.subscribe is not None:
         return topic in options.subscribe
@@ -194,9 +212,9 @@ def is_selected(options: Options, key: tuple[str, int]) -> bool:
 
 
 def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None) -> list[Log]:
-    """Return those of ``logs`` that the options select, merged with remote segments. Named
-    partitions may be missing. Raise OptionError if two directories hold the same partition and
-    ``replicas`` is ``error``; OSError if a file cannot be read.
+    """Return the logs that the options select, merged with remote segments, without segments that
+    the file options exclude, and without logs that have none left. Named partitions may be missing.
+    Raise OptionError if two directories hold the same partition and ``replicas`` is ``error``.
 
     ``ends`` caches the ends of remote segments.
     """
@@ -211,7 +229,9 @@ def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None)
 
 
 def _filter_segments(log: Log, files: Files) -> Log | None:
-    """Return a log with the segments that the name pattern and times select, None if there are none."""
+    """Return a log with the segments that pathGlobFilter, modifiedAfter and modifiedBefore select;
+    the log unchanged if none of these is set; None if no segment is left.
+    """
     if files.pattern is None and files.after is None and files.before is None:
         return log
     kept = tuple(segment for segment in log.segments if _is_selected_file(segment, files))
@@ -219,7 +239,10 @@ def _filter_segments(log: Log, files: Files) -> Log | None:
 
 
 def _is_selected_file(segment: Segment, files: Files) -> bool:
-    """Return whether the name and modification time of a segment file are selected. A missing file is: its reader reports it."""
+    """Return whether a segment's file name matches the pattern, and its modification time lies
+    between ``after`` and ``before`` (both exclusive). Return True for a missing file with a
+    matching name: its reader reports it.
+    """
     if files.pattern is not None and not matches(segment.path.name, files.pattern):
         return False
     if files.after is None and files.before is None:
@@ -239,7 +262,9 @@ def _describe_missing(what: str, missing: Sequence[str], known: Sequence[str]) -
 
 
 def _check_replicas(logs: Sequence[Log]) -> None:
-    """Raise OptionError if two logs hold the same partition in the same state."""
+    """Raise OptionError if two logs hold the same topic partition in the same segment state, since
+    their records would be read twice.
+    """
     seen: dict[tuple[str, int, State], Log] = {}
     for log in logs:
         other = seen.setdefault((*log.key, log.state), log)
@@ -254,7 +279,10 @@ def _check_replicas(logs: Sequence[Log]) -> None:
 def _check_offsets(
     name: str, offsets: Bound | None, logs: Sequence[Log], what: str = "an offset"
 ) -> None:
-    """Raise OptionError unless ``offsets`` has a number for each of ``logs`` and no other partition, as Spark's Kafka source requires."""
+    """Raise OptionError, which names the option ``name``, unless ``offsets`` has a number for each
+    of ``logs`` and no other partition, as Spark's Kafka source requires. Accept None, and one
+    number for all.
+    """
     if offsets is None or isinstance(offsets, int):
         return
     there = {log.key for log in logs}

@@ -22,10 +22,11 @@ from pyspark_kafka_log.splits.logs import Log, find_logs, select_logs
 
 
 def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
-    """Return the half-open offset range that the options select in a log; None at either end for
-    its start or end. Raise OptionError if no record has the starting timestamp or a later one and
-    the strategy is ``error``; with ``failOnDataLoss`` also if the log does not have a named offset,
-    or the first offset comes after the end.
+    """Return the half-open offset range that the options select in a log; None at an end without a
+    limit. If no record has the starting time, raise OptionError, or select nothing if the strategy
+    is ``latest``. With ``failOnDataLoss`` raise OptionError if the log does not have a named
+    offset, or the first comes after the end. Raise CodecError for damage before a time's record
+    unless the mode accepts it.
     """
     first = _given_offset(options.starting_offsets, log, EARLIEST)
     end = _given_offset(options.ending_offsets, log, LATEST)
@@ -59,8 +60,9 @@ def _given_offset(offsets: Bound | None, log: Log, none: int) -> int | None:
 
 
 def _offset_at_time(times: Bound, log: Log, options: Options, starts: LogStarts) -> int | None:
-    """Return the first offset with a timestamp not before the given time of a log; None if there is
-    none. Raise CodecError for damage before the record, if damage is an error.
+    """Return the first offset whose timestamp is at or after the time that ``times`` gives for a
+    log; None if there is none. Ignore deleted records unless they are included. Raise CodecError
+    for damage before the record unless the mode accepts it.
     """
     from kafka_log.read.offsets_by_time import offset_at
 
@@ -72,7 +74,10 @@ def _offset_at_time(times: Bound, log: Log, options: Options, starts: LogStarts)
 def _check_available(
     option: str, offset: int, log: Log, options: Options, starts: LogStarts
 ) -> None:
-    """Raise :class:`OptionError` for an offset before the first available one, or after the end."""
+    """Raise :class:`OptionError` if an offset lies before the first available one of a log, or
+    after its readable end. Check nothing if file options are set or the first file has no canonical
+    name: the log may be a part only. An end hidden by damage is not checked.
+    """
     lowest, files = log.segments[0], options.files
     if not lowest.has_canonical_name or (files.pattern, files.after, files.before) != (
         None,
@@ -100,7 +105,10 @@ _HINT = "set failOnDataLoss to false to read what is there"
 
 
 def _readable_end(log: Log, options: Options) -> int | None:
-    """Return the offset after the last readable record, None if damage hides it. The task that reads there reports the damage."""
+    """Return the offset after the last readable record, with read_committed that of the oldest open
+    transaction. Return None if damage or a missing file hides it: the task that reads there reports
+    that.
+    """
     ends = LogEnds(options.selection, options.engine)
     try:
         end = ends.find_end(log.key, log)
@@ -115,9 +123,10 @@ def _describe_partition(log: Log) -> str:
 
 
 def ending_offsets(path: Paths, options: Mapping[str, str] | None = None) -> str:
-    """Return the present ends of logs as JSON for the option ``endingOffsets``:
-    ``{"orders":{"0":950}}``. Raise OptionError for invalid options, and for options that already
-    say where queries end; DirectoryError for a path without logs; CodecError for damage.
+    """Return the present ends of the selected logs as JSON for the option ``endingOffsets``:
+    ``{"orders":{"0":950}}``. Leave out partitions whose directory is gone. Raise OptionError for
+    invalid options, and for options that already say where queries end; DirectoryError for a path
+    without logs; CodecError for damage.
 
     Queries with this option read what is there now, and no later records. A partition ends after its last complete batch; with ``isolationLevel``
     ``read_committed`` at its oldest open transaction. This process reads the files. A query with these offsets fails if a partition is new since.

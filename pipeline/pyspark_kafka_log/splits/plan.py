@@ -50,8 +50,9 @@ MAX_CACHED_SPLITS = 200_000
 
 
 def plan_key(logs: Sequence[Log], asked: object) -> str:
-    """Return a digest of the files (paths, sizes, times) and of ``asked``, the question that the
-    plan answers: equal digests have equal plans.
+    """Return a SHA-256 digest of the logs' files (paths, sizes, states, modification times) and of
+    ``asked``, the parameters of the plan. Equal digests stand for equal plans. A time that cannot
+    be read counts as -1.
 
     Transactions may also come from files beside these. Writing such a file changes the time of the directory, which is part of the digest.
     """
@@ -85,8 +86,9 @@ class PlanCache:
         self._lock = threading.Lock()
 
     def get(self, key: str, make: Callable[[], Plan]) -> Plan:
-        """Return the plan of a key from the cache, or from ``make``, which is called outside of the
-        lock. Raise what ``make`` raises.
+        """Return the cached plan of a key; otherwise call ``make``, cache its plan, and return it.
+        ``make`` runs without the lock. Drop the plans not used for longest while the cache exceeds
+        its limits. Raise what ``make`` raises.
         """
         with self._lock:
             found = self._plans.get(key)
@@ -131,9 +133,10 @@ def plan(
     parallelism: int | None = None,
     seen: QueryLogs | None = None,
 ) -> Tasks:
-    """Return the splits of each task, in the order of topics, partitions and offsets. Raise
-    OptionError or DirectoryError if the selected logs cannot be found; CodecError for damage in
-    transactions.
+    """Return the splits of each task, in the order of topics, partitions and offsets. Use a cached
+    plan if files and parameters are unchanged. Add what is found to ``seen``. Raise OptionError or
+    DirectoryError if the selected logs cannot be found or lack a named offset; CodecError for
+    damage in transactions unless the mode accepts it.
 
     A file is read up to its present size, so that a task that runs again reads the same rows. Plans are cached as long as sizes and times
     of the files stay the same.
@@ -164,8 +167,10 @@ def _make_plan(
     parallelism: int | None,
     seen: QueryLogs,
 ) -> Plan:
-    """Return a plan: the segments of logs cut into splits, and these packed into tasks. Raise
-    OptionError if the options name an offset that a log does not have.
+    """Return a new plan for logs: their segments cut into splits, several small splits to a task;
+    with maxRecordsPerPartition each split is a task. Raise OptionError if the options name an
+    offset that a log does not have; CodecError for damage in transactions unless the mode accepts
+    it.
     """
     total = sum(segment.size for log in logs for segment in log.segments)
     enough = target_task_bytes(total, options, parallelism)
@@ -186,7 +191,8 @@ def _make_plan(
 
 def target_task_bytes(total: int, options: Options, parallelism: int | None) -> int:
     """Return the maximum number of bytes that one task should read if all tasks together read
-    ``total`` bytes.
+    ``total`` bytes: a share for each of ``parallelism`` (default: one for each processor), at least
+    MIN_TASK_BYTES, at most splitBytes, and less if minPartitions asks for more tasks.
     """
     enough = min(
         options.split_bytes,
@@ -198,7 +204,9 @@ def target_task_bytes(total: int, options: Options, parallelism: int | None) -> 
 
 
 def pack(splits: Iterable[S], enough: int) -> Iterator[tuple[S, ...]]:
-    """Yield groups of consecutive splits. A group has about ``enough`` bytes at most, unless a single split has more."""
+    """Yield tuples of consecutive splits. Each has at most about ``enough`` bytes, with
+    OPEN_COST_BYTES added for each split after the first, unless a single split has more.
+    """
     held: list[S] = []
     size = 0
     for part in splits:
@@ -215,9 +223,10 @@ def pack(splits: Iterable[S], enough: int) -> Iterator[tuple[S, ...]]:
 def _log_splits(
     log: Log, options: Options, query: RowRanges, split_bytes: int, starts: LogStarts, known: Known
 ) -> Iterator[Split]:
-    """Yield the splits of one log that may contain selected rows, with the row selection of each.
-    Raise OptionError if the options name an offset that the log does not have; CodecError for
-    damage in transactions.
+    """Yield the splits of one log that may contain rows of options and query, in order, with the
+    row selection of each. With ignoreCorruptFiles each segment is one split. Raise OptionError if
+    the options name an offset that the log does not have; CodecError for damage in transactions
+    unless the mode accepts it.
     """
     first, end = resolve_offsets(log, options, starts)
     of_options = intersect_ranges((first, end), EVERYTHING)
@@ -302,11 +311,11 @@ def read_clock() -> tuple[float, float]:
 def map_concurrently(
     work: Callable[[A], B], items: Sequence[A], *, waits: bool = False, clock: Clock = read_clock
 ) -> list[B]:
-    """Return the results of ``work`` for each item, in the order of ``items``. Threads are used
-    once the calls turn out to wait for disks or networks. Raise what ``work`` raises.
+    """Return the results of ``work`` for each item, in the order of ``items``. Use threads from the
+    first item if ``waits``, otherwise once calls have waited for disks or networks longer than they
+    computed. Raise what ``work`` raises.
 
-    Python runs one thread at a time, and on cached files eight threads take twice the time of one. So threads start only when a call has waited longer
-    than it has computed, or from the first item with ``waits``.
+    Python runs one thread at a time: on cached files eight threads take twice the time of one.
     """
     done: list[B] = []
     begun, busy = clock()

@@ -37,7 +37,8 @@ class QueryLogs:
     """Base offsets of the last segments, by directories that were found as a whole."""
 
     def find(self, options: Options) -> list[Log]:
-        """Return the logs below the paths of ``options``, as the first scan found them. Raise
+        """Return the logs below the paths of ``options``. Later calls return what the first call
+        for the same paths and selection found, and segments keep their first size. Raise
         OptionError for an invalid path, or one that matches nothing; DirectoryError for a path
         without logs.
         """
@@ -57,7 +58,9 @@ class QueryLogs:
         return self.found[asked]
 
     def _restrict_to_known(self, log: Log) -> Log:
-        """Return a log with the known version of each segment, without live segments that are newer than the first listing of its directory."""
+        """Return a log with each known segment as it was first seen, and without new live segments
+        at or after the newest one of its directory's first listing. New segments before that stay.
+        """
         newest = self.newest.get(log.directory)
         kept = [
             self.segments.get(one.path, one)
@@ -70,7 +73,9 @@ class QueryLogs:
         return replace(log, segments=tuple(kept))
 
     def _remember(self, log: Log, options: Options) -> None:
-        """Record the segments of a log, and the newest live one if the paths list its whole directory."""
+        """Record the segments of a log as they are now, unless recorded before. Also record the
+        base offset of its last live segment, if no path may name a file of the directory.
+        """
         for segment in log.segments:
             self.segments.setdefault(segment.path, segment)
         live = [segment for segment in log.segments if segment.state == "live"]
@@ -90,7 +95,10 @@ class QueryLogs:
 
 
 def _fix_end(log: Log, options: Options) -> Log:
-    """Return a log whose last segment ends at its present end offset, if the broker has preallocated the file. Later records lie within its present size."""
+    """Return a log whose last segment is limited to the log's present end offset, if the segment is
+    active and ends in zeros, as a file that a broker preallocates. Return the log unchanged
+    otherwise, and if the policy is not ``kafka``, damage is accepted, or the end cannot be read.
+    """
     wanted = options.selection
     if not log.segments or not wanted.raises or wanted.policy is not Policy.KAFKA:
         return log  # the zeros are damage, or what is torn before them is read
@@ -110,7 +118,9 @@ def _fix_end(log: Log, options: Options) -> Log:
 
 
 def _ends_in_zeros(segment: Segment) -> bool:
-    """Return whether the last bytes of a segment, too few for a batch, are all zero; False if they cannot be read."""
+    """Return whether the last ZERO_TAIL_BYTES of a segment are all zero. Return False if the file
+    is empty or cannot be read.
+    """
     try:
         with segment.path.open("rb", buffering=0) as file:
             file.seek(max(0, segment.size - ZERO_TAIL_BYTES))

@@ -26,8 +26,9 @@ _OWN = "storage."
 
 
 def storage_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options of fsspec's class for a URL. ``storage.`` options override Hadoop's; names
-    are in lower case. Raise OptionError if a value is invalid JSON, or a key file cannot be read.
+    """Return the options of fsspec's class for a URL, from options of Hadoop's connectors and
+    options ``storage.NAME``, which override them. Names in ``given`` are in lower case. Raise
+    OptionError if a value begins like JSON and is invalid, or a key file cannot be read.
 
     The message shows no secret.
     """
@@ -41,7 +42,10 @@ def storage_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _parse_value(name: str, text: str) -> Any:
-    """Return a bool for ``true`` or ``false``, the value of JSON objects and lists, else the text itself. Raise OptionError for invalid JSON."""
+    """Return a bool for ``true`` or ``false`` in any case, the parsed value of a JSON object or
+    list, any other text itself. Raise OptionError, which names the option ``name``, if the text
+    begins with ``{`` or ``[`` and is invalid JSON.
+    """
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if not text.lstrip().startswith(("{", "[")):
@@ -53,8 +57,9 @@ def _parse_value(name: str, text: str) -> Any:
 
 
 def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return fsspec's options for a URL from those of Hadoop's connector (``given``, names in lower
-    case); ``{}`` for an unknown scheme. Raise OptionError if a key file cannot be read.
+    """Return fsspec's options for an s3, s3a, abfs, abfss, gs or gcs URL from those of Hadoop's
+    connector (``given``, names in lower case); ``{}`` for another scheme, or abfs without a
+    container. Raise OptionError if a key file of Google cannot be read or is not JSON.
 
     The message shows no secret.
     """
@@ -70,7 +75,10 @@ def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _s3_options(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
-    """Return s3fs's options for a bucket. Settings of the bucket override the general ones."""
+    """Return s3fs's options for a bucket from Hadoop's ``fs.s3a`` settings: keys, endpoint, region,
+    path style, anonymous access. A setting of the bucket overrides the general one. Leave out what
+    is not set.
+    """
     setting = _setting_reader(
         given, lambda name: (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}")
     )
@@ -93,8 +101,10 @@ def _s3_options(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
 def _azure_options(
     given: Mapping[str, str], scheme: str, container: str, host: str
 ) -> dict[str, Any]:
-    """Return adlfs's options for a container of a storage account, by the authentication type that
-    is set; ``{}`` if nothing is set.
+    """Return adlfs's options for a container of a storage account from Hadoop's ``fs.azure``
+    settings: account key, SAS token or OAuth client, as the authentication type says, or any of
+    them if none is set. Add the account's name and host outside of Azure's own domain. An endpoint
+    with a port is taken as an emulator.
     """
     blobs = host.replace(".dfs.", ".blob.", 1)
     ends = [f".{container}.{host}", f".{host}", f".{container}.{blobs}", f".{blobs}", ""]
@@ -121,8 +131,8 @@ def _azure_options(
 
 
 def _azure_emulator_options(url: str, account: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return adlfs's options for an emulator at ``url``: a connection string with the key or
-    signature in ``found``.
+    """Return adlfs's options for an emulator at ``url``: one connection string with the account,
+    and the key or else the SAS token in ``found``, if there is one.
     """
     parts = [f"AccountName={account}", f"BlobEndpoint={url}"]
     if key := found.get("account_key"):
@@ -133,8 +143,9 @@ def _azure_emulator_options(url: str, account: str, found: Mapping[str, Any]) ->
 
 
 def _google_options(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return gcsfs's options, by the authentication type that is set. Raise OptionError if a key
-    file cannot be read.
+    """Return gcsfs's options from Hadoop's ``fs.gs`` settings: project, endpoint, and as token
+    ``anon``, a default kind of credentials, or the content of a service account's key file. Leave
+    out what is not set. Raise OptionError if the key file cannot be read or is not JSON.
     """
     setting = _setting_reader(given, lambda name: (name,))
     found = _read_settings(setting, project="fs.gs.project.id")
@@ -155,7 +166,10 @@ def _google_options(given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _read_key_file(name: str, path: str) -> Any:
-    """Return the JSON of a service account's key file, so that tasks need no file. Raise OptionError if it cannot be read or is not JSON."""
+    """Return the parsed JSON of a service account's key file, given as path or ``file:`` URL. Raise
+    OptionError, which names the option ``name``, if the URL is invalid, or the file cannot be read
+    or is not JSON.
+    """
     try:
         file = Path(path_of_file_url(path) or path)
     except FileUrlError as error:
@@ -171,8 +185,8 @@ def _read_key_file(name: str, path: str) -> Any:
 
 
 def _setting_reader(given: Mapping[str, str], names: Any) -> Callable[[str], str]:
-    """Return a function from a setting's name to the first non-empty value among the keys
-    ``names(name)``; ``""`` if there is none.
+    """Return a function from a setting's name to the first value in ``given``, among the keys
+    ``names(name)``, that is not blank, without surrounding spaces; ``""`` if there is none.
     """
 
     def setting(name: str) -> str:

@@ -12,7 +12,9 @@ from pyspark_kafka_log.options.table import MAX_DELAY
 
 @dataclass(frozen=True)
 class Limits:
-    """The greatest and least number of offsets of a micro-batch, None for no limit. After ``delay_ms`` milliseconds fewer than ``least`` are enough."""
+    """The maximum (``most``) and minimum (``least``) number of offsets of a micro-batch, None for
+    no limit. After ``delay_ms`` milliseconds fewer than ``least`` are enough.
+    """
 
     most: int | None = None
     least: int | None = None
@@ -21,7 +23,8 @@ class Limits:
 
 def share_offsets(most: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> dict[Key, int]:
     """Return the end offset of each partition for a micro-batch of about ``most`` offsets. Each
-    partition has a share in proportion to its remaining offsets, at least one.
+    partition gets a share in proportion to the offsets between its ``start`` and ``end``, at least
+    one offset if it has any, and never goes beyond ``end``.
 
     ``start`` has all partitions of ``end``.
     """
@@ -37,7 +40,7 @@ def share_offsets(most: int, start: Mapping[Key, int], end: Mapping[Key, int]) -
 
 
 class Pace:
-    """A clock that decides when a micro-batch with a least number of offsets is due."""
+    """A clock that decides when a micro-batch with a minimum number of offsets is due."""
 
     def __init__(self, limits: Limits) -> None:
         """Start without a previous micro-batch."""
@@ -45,8 +48,10 @@ class Pace:
         self._last: int | None = None
 
     def should_wait(self, now: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> bool:
-        """Return whether the next micro-batch should wait because it has too few offsets and is not
-        due at ``now`` (monotonic milliseconds). The first one never waits.
+        """Return True if fewer offsets than the minimum are new and the delay since the last
+        micro-batch is not over at ``now`` (monotonic milliseconds). Return False otherwise, always
+        for the first micro-batch or without a minimum, and note ``now`` as the time of the
+        micro-batch.
         """
         least = self._limits.least
         if least is None:
@@ -60,7 +65,10 @@ class Pace:
 
 
 def lag_metrics(consumed: Mapping[Key, int], latest: Mapping[Key, int]) -> dict[str, str]:
-    """Return how far a stream is behind, under the names of Spark's Kafka source; nothing without partitions."""
+    """Return the minimum, maximum and average number of offsets by which a stream is behind, as
+    text under the names of Spark's Kafka source. Partitions that were not consumed do not count;
+    ``{}`` if none is left.
+    """
     lags = [max(0, offset - consumed[key]) for key, offset in latest.items() if key in consumed]
     if not lags:
         return {}

@@ -18,7 +18,9 @@ Positions = Mapping[Key, Position]
 
 
 def to_json(positions: Positions) -> dict[str, Any]:
-    """Return ``{"topic": {"0": 23}, "@leaderEpochs topic 0:4": {}}``, sorted. Unknown epochs are left out.
+    """Return positions as a JSON object, ``{"topic": {"0": 23}, "@leaderEpochs topic 0:4": {}}``:
+    offsets by topic and partition, sorted, then one member for each topic with leader epochs.
+    Unknown epochs are left out.
 
     Spark's Kafka source ignores a topic without partitions, so it accepts these offsets too.
     """
@@ -32,7 +34,10 @@ def to_json(positions: Positions) -> dict[str, Any]:
 
 
 def from_json(found: Any) -> dict[Key, Position]:
-    """Return the positions in the JSON of :func:`to_json` or of Spark's Kafka source. Raise ValueError for anything else."""
+    """Return the positions in a parsed JSON object of :func:`to_json`, or of Spark's Kafka source,
+    where leader epochs are NO_EPOCH. Ignore initial offsets in it. Raise ValueError for any other
+    value.
+    """
     epochs: dict[Key, int] = {}
     offsets: dict[Key, int] = {}
     try:
@@ -52,7 +57,9 @@ def from_json(found: Any) -> dict[Key, Position]:
 
 
 def add_initial(end: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the end of a first micro-batch with its start in it, for sources that Spark gives no checkpoint.
+    """Return ``end``, the offsets at which a first micro-batch ends, with members added for the
+    offsets ``start`` at which it begins: Spark gives Python sources no checkpoint. Leader epochs of
+    ``start`` are left out.
 
     ``{"@initialOffsets": {}, "@initialOffsets topic 0:23": {}}`` stands beside the offsets.
     """
@@ -65,7 +72,9 @@ def add_initial(end: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, A
 
 
 def initial_offsets(end: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the start that :func:`add_initial` put into ``end``, None if there is none. Raise ValueError if it is damaged."""
+    """Return the start offsets that :func:`add_initial` added to ``end``, without leader epochs;
+    None if it was not called. Raise ValueError if a member has another form.
+    """
     if INITIAL not in end:
         return None
     out: dict[str, Any] = {}
@@ -77,7 +86,10 @@ def initial_offsets(end: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _parse_numbers(what: str, name: str, *, digits: int) -> dict[Key, int]:
-    """Return the number of each partition of one topic, of so many ``digits`` at most. Raise ValueError if the name has another form."""
+    """Return the numbers in a name such as ``@leaderEpochs topic 0:4 1:4``, by (topic, partition).
+    ``what`` is its first word; numbers have at most ``digits`` digits. Raise ValueError if the name
+    has another form.
+    """
     if not re.fullmatch(rf"{what} [^ ]+( [0-9]{{1,9}}:[0-9]{{1,{digits}}})+", name, re.ASCII):
         raise ValueError(f"not the offsets of a stream: {name!r}")
     _, topic, *some = name.split(" ")

@@ -55,7 +55,10 @@ def drop_options(given: Mapping[str, str], names: Iterable[str]) -> dict[str, st
 
 
 def parse_stream(given: Mapping[str, str], session: Session = Session()) -> StreamOptions:  # noqa: B008
-    """Return the options of a stream. Raise :class:`OptionError` for the first invalid one.
+    """Return the checked options of a stream. Raise :class:`OptionError` for the first invalid or
+    unknown one, and for what streams cannot have: an end, ignoreCorruptFiles, a report, segment
+    states other than live and remote, several replicas. A view is read with read_committed by
+    default.
 
     Only the time zone of ``session`` is used: ``failOnDataLoss`` decides about missing files.
     """
@@ -97,7 +100,9 @@ def parse_stream(given: Mapping[str, str], session: Session = Session()) -> Stre
 
 
 def _drop_added_names(text: str) -> str:
-    """Return offsets without the leader epochs and initial offsets that the progress of a stream shows beside them."""
+    """Return a JSON text of offsets without the members for leader epochs and initial offsets that
+    a stream's progress shows. Return the text unchanged if it has none or is not a JSON object.
+    """
     try:
         found = json.loads(text)
     except ValueError:
@@ -110,8 +115,9 @@ def _drop_added_names(text: str) -> str:
 
 
 def _starting_times(texts: Mapping[str, str]) -> Offsets | int | None:
-    """Return the starting time for all partitions in milliseconds since 1970, else the times by
-    partition, else None. Raise OptionError if the value of one of the two options is invalid.
+    """Return the option startingTimestamp, one time in milliseconds since 1970; else
+    startingOffsetsByTimestamp, times by partition; None if neither is given. Raise OptionError if
+    the value that is used is invalid.
     """
     one, several = texts.get(_TIMES[0].lower()), texts.get(_TIMES[1].lower())
     if one is not None:

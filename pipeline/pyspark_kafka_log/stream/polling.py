@@ -85,8 +85,11 @@ class LogStream:
         return self._retry_listing(self._initial)
 
     def _initial(self) -> dict[str, Any]:
-        """Return the start offsets by the options, from one listing, as JSON. Raise OptionError if
-        the options name other partitions than there are.
+        """Return the offsets at which a new query begins, as a JSON object, from one listing: by
+        starting time, else starting offsets, else the end. Raise OptionError if the options name
+        other partitions than there are, or no record has the time and the strategy does not allow
+        it; DirectoryError for a path without logs; CodecError for damage unless the mode accepts
+        it.
         """
         self._starts = LogStarts()
         logs = {log.key: log for log in select_logs(self._find_logs(), self._reading)}
@@ -120,17 +123,17 @@ class LogStream:
 
     def latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
         """Return the end of the micro-batch that begins at ``start``: the end of the logs, or less
-        if ``limited`` by the options. Raise DataLossError if records after ``start`` are gone and
-        ``failOnDataLoss`` is set; CodecError for damage.
-
-        The end is ``start`` itself if there is nothing to read yet. Without ``start`` it is the end of the logs.
+        if ``limited`` by minimum and maximum offsets. Return ``start`` if nothing is due; the end
+        of the logs if ``start`` is None. Raise DataLossError if records after ``start`` are gone
+        and ``failOnDataLoss`` is set; CodecError for damage unless the mode accepts it.
         """
         return self._retry_listing(lambda: self._latest(start, limited=limited))
 
     def _latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
-        """Return the end of the micro-batch after ``start``, from one listing; ``start`` if there
-        is nothing to read. Raise DataLossError if records are gone and ``failOnDataLoss`` is set;
-        CodecError for damage.
+        """Return the end of the micro-batch after ``start``, from one listing: ``start`` itself if
+        there is nothing to read, or too little; the end of the logs if ``start`` is None. Raise
+        DataLossError if records are gone and ``failOnDataLoss`` is set; CodecError for damage
+        unless the mode accepts it.
         """
         if start is None:
             self._last = self._find_ends(self._matching_logs({}), {})[0]
@@ -174,8 +177,8 @@ class LogStream:
         return to_json(self._last) if self._last else None
 
     def lag_metrics(self, consumed: Any) -> dict[str, str]:
-        """Return by how many offsets ``consumed`` is behind the last poll, as Spark's metrics;
-        ``{}`` before the first micro-batch or poll.
+        """Return by how many offsets ``consumed`` is behind the ends that the last poll found, as
+        Spark's metrics. Return ``{}`` if ``consumed`` is None or no poll has found partitions.
         """
         if consumed is None or not self._last:
             return {}
@@ -183,17 +186,19 @@ class LogStream:
         return lag_metrics(there, {key: position.offset for key, position in self._last.items()})
 
     def tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
-        """Return the splits of each task of a micro-batch. Raise DataLossError if records of the
-        micro-batch are gone and ``failOnDataLoss`` is set.
-
-        If ``end`` contains the offsets at which the query began, these replace ``start``.
+        """Return the splits of each task of the micro-batch from ``start`` to ``end``. If ``end``
+        contains the offsets at which the query began, these replace ``start``. Raise DataLossError
+        if records of the micro-batch are gone and ``failOnDataLoss`` is set, else warn; CodecError
+        for damage unless the mode accepts it.
         """
         start = initial_offsets(end) or start
         return self._retry_listing(lambda: self._tasks(start, end))
 
     def _tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
-        """Return the splits of each task of a micro-batch, from one listing. Raise DataLossError if
-        records of the micro-batch are gone and ``failOnDataLoss`` is set.
+        """Return the splits of each task of a micro-batch, from one listing; none for a partition
+        without new offsets. Raise DataLossError if records of the micro-batch are gone and
+        ``failOnDataLoss`` is set, else warn and read those that remain. Raise CodecError for damage
+        unless the mode accepts it.
         """
         before, after = from_json(start), from_json(end)
         logs = self._matching_logs(after)
@@ -254,9 +259,10 @@ class LogStream:
         return drop_tiered_segments(found) if self._copies_first else found
 
     def _matching_logs(self, known: Positions) -> dict[Key, Log]:
-        """Return the selected logs by topic and partition; ``{}`` if all of them are gone and
-        ``known`` has partitions. Raise OptionError or DirectoryError if a path has no logs and
-        ``known`` is empty; DirectoryError if directories keep disappearing while they are listed.
+        """Return the selected logs by topic and partition. If no path has logs, return ``{}`` if
+        ``known`` has partitions, and raise OptionError or DirectoryError if it is empty. Raise
+        OptionError if two directories hold the same partition; DirectoryError if directories keep
+        disappearing while they are listed.
         """
         self._starts = LogStarts()
         for _ in range(TRIES):
@@ -274,9 +280,10 @@ class LogStream:
     def _find_ends(
         self, logs: Mapping[Key, Log], start: Positions
     ) -> tuple[dict[Key, Position], list[str]]:
-        """Return the positions up to which logs can be read, and descriptions of losses since
-        ``start``. A missing partition stays at its position, since it may come back. Raise
-        CodecError for damage that is an error.
+        """Return the positions up to which partitions can be read now, and messages for records
+        lost since ``start``. A missing partition stays at its position, since it may come back; a
+        truncated one goes back to where it was cut. Raise CodecError for damage unless the mode
+        accepts it.
         """
         now: dict[Key, Position] = {}
         losses: list[str] = []
@@ -316,7 +323,9 @@ class LogStream:
     def _limit_positions(
         self, ends: Mapping[Key, int], now: Positions, logs: Mapping[Key, Log]
     ) -> dict[Key, Position]:
-        """Return the positions at the offsets ``ends``, those of ``now`` where the offset is the same."""
+        """Return the positions at the offsets ``ends``: that of ``now`` if it has the same offset,
+        else a new one with the leader epoch from the log.
+        """
         return {
             key: now[key]
             if offset == now[key].offset
@@ -325,15 +334,19 @@ class LogStream:
         }
 
     def _log_start(self, log: Log) -> int:
-        """Return the first available offset of a log: that of its first file, or later if records were deleted."""
+        """Return the first available offset of a log: the base offset in the name of its first
+        file, 0 if it has none there; the log start offset if that is higher and deleted records are
+        not included.
+        """
         lowest = log.segments[0]
         first = lowest.base_offset if lowest.has_canonical_name or lowest.state == "remote" else 0
         deleted = not self._reading.selection.deleted_records
         return max(first, (self._starts.get(log) or 0) if deleted else 0)
 
     def _position(self, log: Log, offset: int) -> Position:
-        """Return the position (offset and leader epoch) of an offset in a log; EARLIEST and LATEST
-        stand for its start and end. Raise CodecError for damage that is an error.
+        """Return the position (offset and leader epoch) of an offset in a log. EARLIEST stands for
+        its start, LATEST for its readable end, or offset 0 if its directory is gone. Raise
+        CodecError for damage unless the mode accepts it.
         """
         end = self._ends.find_end(log.key, log)
         if offset == LATEST:
@@ -343,8 +356,9 @@ class LogStream:
         )
 
     def _offset_at_time(self, log: Log, timestamp: int) -> int:
-        """Return the first offset not before a timestamp; LATEST if there is none and the strategy
-        allows it, else raise OptionError. Raise CodecError for damage before the record.
+        """Return the first offset whose timestamp is at or after ``timestamp``, in milliseconds. If
+        there is none, return LATEST if the strategy is ``latest``, and raise OptionError otherwise.
+        Raise CodecError for damage before the record unless the mode accepts it.
         """
         first = self._log_start(log)
         reading = self._reading
@@ -361,15 +375,17 @@ class LogStream:
         return LATEST if found is None else found
 
     def _describe_gone(self, key: Key, read: Position) -> str:
-        """Return a message for a partition that is missing, or no longer selected."""
+        """Return a message for a partition that was read up to ``read`` and is missing: that no
+        path has it any more, or that the options no longer select it.
+        """
         what = f"partition {partition_name(key)}, which was read up to offset {read.offset},"
         if is_selected(self._reading, key):
             return f"{what} is no longer in any path"
         return f"{what} is no longer selected by any option: use the earlier options, or a new checkpoint"
 
     def _report_losses(self, losses: list[str]) -> None:
-        """Raise DataLossError for losses if ``failOnDataLoss`` is set; otherwise warn of each loss
-        once.
+        """Raise DataLossError with all messages if there are any and ``failOnDataLoss`` is set.
+        Otherwise emit a warning for each message that this stream has not warned of before.
         """
         if losses and self._options.fails:
             raise DataLossError(losses)
@@ -385,7 +401,9 @@ def _describe_deleted(key: Key, read: Position, first: int) -> str:
 
 
 def _describe_late(key: Key, what: str) -> str:
-    """Return a message for a segment that came or grew after the stream had passed it."""
+    """Return a message for a segment that was added or grew, as ``what`` says, after the stream had
+    read beyond it.
+    """
     return (
         f"partition {partition_name(key)} was read beyond the segment, and after that {what}: this stream did not"
         " read what is new there; a batch query reads it"
@@ -393,7 +411,9 @@ def _describe_late(key: Key, what: str) -> str:
 
 
 def _describe_truncated(key: Key, read: Position, parted: int | None, end: Position | None) -> str:
-    """Return a message for a log that is gone, or was truncated at ``parted``."""
+    """Return a message for a log that was read up to ``read``: that it was truncated at the offset
+    ``parted`` and written again up to ``end``, or that it is gone if either is None.
+    """
     if end is None or parted is None:
         return f"partition {partition_name(key)} is gone: it was read up to offset {read.offset}"
     return (
@@ -409,8 +429,9 @@ Ranges = Mapping[Key, tuple[int, int]]
 def plan_micro_batch(
     logs: Mapping[Key, Log], ranges: Ranges, options: Options, parallelism: int | None = None
 ) -> list[tuple[Split, ...]]:
-    """Return the splits of each task, in the order of topics, partitions and offsets. Equal offsets
-    give equal rows, however late. Raise CodecError for damage in transactions.
+    """Return the splits of each task for half-open offset ranges of logs, in the order of topics,
+    partitions and offsets; ``[]`` if all ranges are empty. Equal ranges give equal rows, however
+    late. Raise CodecError for damage in transactions unless the mode accepts it.
     """
     parts = [
         part
@@ -423,8 +444,9 @@ def plan_micro_batch(
 
 
 def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Split]:
-    """Yield the byte range to read of each segment for the offsets ``start`` (included) to ``end``
-    (excluded). Raise CodecError for damage in transactions.
+    """Yield one split for each segment that has bytes to read for the offsets ``start`` (included)
+    to ``end`` (excluded), with its row selection. Raise CodecError for damage in transactions
+    unless the mode accepts it.
     """
     # Where the log starts, the range says.
     wanted = options.selection.but(offsets=(start, end), deleted_records=True)
@@ -450,7 +472,9 @@ def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Sp
 
 
 def _cut_split(part: Split, enough: int, options: Options) -> Iterator[Split]:
-    """Yield a split cut into parts of at most about ``enough`` bytes."""
+    """Yield the parts of a split, cut where batches begin, of at most about ``enough`` bytes each;
+    the split itself if it is not larger.
+    """
     if part.size <= enough:
         yield part
         return
@@ -463,7 +487,8 @@ def _cut_split(part: Split, enough: int, options: Options) -> Iterator[Split]:
 
 
 class PassedSegments:
-    """Sizes of the closed segments that a stream has read, by their base offsets and those of the next ones.
+    """Sizes of the closed segments (all but the last) that a stream has read, by their base offsets
+    and those of the next segments.
 
     Brokers do not change these. A copy of a log, say into a store, may deliver them late.
     """
@@ -473,7 +498,10 @@ class PassedSegments:
         self._read: dict[Key, dict[tuple[int, int], int]] = {}
 
     def record(self, key: Key, log: Log, first: int) -> None:
-        """Record the closed segments of a log that is read from the offset ``first``."""
+        """Record the present sizes of a log's closed segments. A segment that ends at or before the
+        offset ``first`` keeps the size recorded earlier, if any; segments that are gone are
+        forgotten.
+        """
         known = self._read.get(key, {})
         self._read[key] = {
             (base, following): segment.size
@@ -483,7 +511,9 @@ class PassedSegments:
         }
 
     def find_late(self, key: Key, log: Log, offset: int) -> list[str]:
-        """Return descriptions of segments before ``offset`` that came or grew after the log was read up to there."""
+        """Return descriptions of closed segments that end at or before ``offset`` and came or grew
+        after :meth:`record` noted the log. Return ``[]`` if the log was never recorded.
+        """
         known = self._read.get(key)
         if not known:
             return []

@@ -59,8 +59,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return self._made
 
     def initialOffset(self) -> dict[str, Any]:
-        """Return the offsets at which a new query begins. If an option does not fit the partitions,
-        return ``{}`` and keep the OptionError to raise it later.
+        """Return the offsets at which a new query begins, as JSON. If an option does not fit the
+        partitions, return ``{}``, and keep the OptionError, which later methods raise. Raise
+        CodecError for damage unless the mode accepts it.
 
         Spark also calls this when it repeats the first micro-batch. Then the logged end of that micro-batch contains the start offsets, and
         options that no longer fit do not matter.
@@ -75,11 +76,11 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: Any = None
     ) -> dict[str, Any]:
-        """Return the end of the next micro-batch after ``start`` (None: the start noted last). It is
-        ``start`` if there is nothing to read, and holds its start too for the first one. Raise OptionError if an option does not fit the partitions (see
-        :meth:`initialOffset`); DataLossError if records are gone and ``failOnDataLoss`` is set.
-
-        The end of the first micro-batch contains the offsets at which the query began.
+        """Return the end of the micro-batch after ``start`` (None: the start noted last); ``start``
+        itself if there is nothing to read. The end of the query's first micro-batch also contains
+        its start. Raise OptionError if an option does not fit the partitions; DataLossError if
+        records are gone and ``failOnDataLoss`` is set; CodecError for damage unless the mode
+        accepts it.
         """
         if self._refusal is not None:
             raise self._refusal
@@ -91,7 +92,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return add_initial(end, start)
 
     def getDefaultReadLimit(self) -> Any:
-        """Return Spark's limit for the options: maximum rows, minimum rows, or none. Spark has no limit for the delay, which LogStream applies."""
+        """Return Spark's read limit for the options: ReadMaxRows if a maximum is set, else
+        ReadMinRows if a minimum is set, else ReadAllAvailable.
+        """
         given = self._options.limits
         if given.most is not None:
             return limits.ReadMaxRows(given.most)
@@ -107,9 +110,10 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return self._stream.report()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the tasks of the micro-batch from ``start`` to ``end``. Raise OptionError if an
-        option does not fit the partitions and ``end`` does not contain the start of the query;
-        DataLossError if records of the micro-batch are gone and ``failOnDataLoss`` is set.
+        """Return the tasks of the micro-batch from ``start`` to ``end``. Raise the OptionError that
+        :meth:`initialOffset` kept, unless ``end`` contains the start of the query; DataLossError if
+        records of the micro-batch are gone and ``failOnDataLoss`` is set; CodecError for damage
+        unless the mode accepts it.
         """
         self._start = end
         if self._refusal is not None and initial_offsets(end) is None:
@@ -118,8 +122,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return [Task(splits) for splits in self._stream.tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a task, then warn of lost ranges. Missing files are dropped unless
-        ``failOnDataLoss`` is set. Raise CodecError for damage that is an error.
+        """Yield the rows of a task, then warn of lost ranges, if any. Drop a split whose file is
+        found nowhere, with a warning, unless ``failOnDataLoss`` is set. Raise CodecError for damage
+        and unreadable files unless the mode accepts damage.
         """
         losses = Losses()
         splits = partition.splits if isinstance(partition, Task) else ()

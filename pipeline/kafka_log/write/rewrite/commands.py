@@ -61,12 +61,11 @@ def run_job(
     beside: Callable[[Partition], Sequence[Segment]] = lambda _: (),
     leaves: Callable[[Segment], Any] | None = None,
 ) -> pa.Table:
-    """Do ``work`` for each partition in a directory of its own below ``out``, and return the
-    report. Raise OutputError if ``out`` must not be written to; OSError if writing fails. Complete
-    partitions stay.
-
-    Output of the same job with the same options and an unchanged source is kept. A partition that cannot be read, or whose damage `work`
-    refuses, is not written and gets a row by `refused`.
+    """Call ``work`` for each partition with a directory of its own below ``out``, and return all
+    report rows. Keep output of an earlier run with the same options and source. A partition that
+    cannot be read, or for which ``work`` raises CodecError, gets the row of ``refused`` instead.
+    Raise OutputError or OutputLockedError if ``out`` must not be written to; OSError if writing
+    fails.
 
     Args:
         job: Name of the job, for its manifest.
@@ -131,8 +130,9 @@ def salvage(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write the readable records of partitions below ``out`` so that a broker loads them, and
-    return one report row per loss or exclusion. Raise OutputError if ``out`` must not be written
-    to; OSError if writing fails.
+    return one report row for each kept, lost or excluded part. Raise OutputError or
+    OutputLockedError if ``out`` must not be written to; OSError if writing fails. Damage is
+    reported, not raised.
     """
     wanted = RewriteSelection(flatten=flatten, keep_damaged=keep_damaged)
 
@@ -154,8 +154,9 @@ _NEVER_FLAT = (
 
 
 def _snapshots(partition: Partition) -> list[Segment]:
-    """Return the snapshots in a directory of the metadata log; ``[]`` for other partitions. Raise
-    OSError if the directory cannot be listed.
+    """Return the metadata snapshots in a directory of ``__cluster_metadata`` as Segments; ``[]``
+    for other partitions, and for one that could not be read. Raise OSError if the directory cannot
+    be listed.
     """
     if partition.topic != CLUSTER_METADATA or partition.error is not None:
         return []
@@ -185,8 +186,9 @@ def cut(
     wanted: RewriteSelection,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """Write a selection of the batches of partitions below ``out``, and return the report. Raise
-    OutputError if ``out`` must not be written to; OSError if writing fails.
+    """Write the batches of partitions that ``wanted`` selects below ``out``, and return the report.
+    Raise OutputError or OutputLockedError if ``out`` must not be written to; OSError if writing
+    fails. Damage is reported, not raised.
     """
     options = asdict(wanted)
     return run_job(
@@ -206,8 +208,10 @@ def convert(
     target: Target,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """Write partitions with another codec or version below ``out``, and return one report row per
-    segment. Raise OutputError if ``out`` must not be written to; OSError if writing fails.
+    """Write partitions with another codec or version below ``out``, and return one report row for
+    each segment. A partition with damage, or with a batch newer than the target version, is not
+    written and gets one row ``refused``. Raise OutputError or OutputLockedError if ``out`` must not
+    be written to; OSError if writing fails.
     """
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[Converted]:
@@ -228,8 +232,9 @@ def reindex(
     interval_bytes: int = INTERVAL_BYTES,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """Write the indexes of partitions below ``out``, and return the report. Raise OutputError if
-    ``out`` must not be written to; OSError if writing fails.
+    """Write the indexes and producer snapshots of partitions below ``out``, and return the report.
+    Raise OutputError or OutputLockedError if ``out`` must not be written to; OSError if writing
+    fails. Damage is reported, not raised.
     """
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
@@ -242,8 +247,10 @@ def reindex(
 def _reindex_partition(
     partition: Partition, out: Path, interval: int, advance: Advance
 ) -> list[ReportRow]:
-    """Write the indexes of the segments of a partition into ``out``, and return its report rows.
-    Raise OSError if a file cannot be written.
+    """Write the indexes of a partition's segments into ``out``, and return report rows:
+    ``indexed``, and rows for damage, incomplete tails and understated batches. A segment without a
+    canonical name is ``lost``. Raise OSError if a file cannot be written; CodecError if an index
+    does not read back right.
     """
     report = RewriteReport()
     named = [s for s in partition.segments if s.has_canonical_name]
@@ -274,7 +281,9 @@ def _reindex_partition(
 
 
 def _understated_row(segment: Segment, batch: UnderstatedBatch) -> ReportRow:
-    """Return the report row for a batch whose header understates its offsets."""
+    """Return the report row ``understated`` for a batch whose records have larger offsets or
+    timestamps than its header states, with the range of its records' offsets.
+    """
     said = ReportRow(_name(segment), "understated", 1, byte=batch.position, bytes=batch.size)
     said.first_offset, said.last_offset = batch.first_offset, batch.last_offset
     said.reason = batch.reason

@@ -85,8 +85,9 @@ class Target:
 
 
 def target(codec: str | None, level: int | None, magic: int | None = None) -> Target:
-    """Return the format to convert to. Raise ValueError if the codec, the level or the version does
-    not exist, the version does not use the codec, or a level is given without a codec.
+    """Return the format to convert to; None as codec or version keeps that of each batch. Raise
+    ValueError if the codec, the level or the version does not exist, the version does not use the
+    codec, or a level is given without a codec.
     """
     if magic is not None and magic not in BATCH_VERSIONS:
         listed = ", ".join(map(str, BATCH_VERSIONS))
@@ -107,9 +108,9 @@ def target(codec: str | None, level: int | None, magic: int | None = None) -> Ta
 
 
 def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
-    """Return the bytes of a batch with its records compressed by another codec; ``data`` is the
-    batch, which lies at byte ``position`` of ``file``. Raise CodecError if the records cannot be
-    decompressed, or the codec cannot be used.
+    """Return the bytes of a batch with its records compressed by the codec and level of ``to``;
+    ``data`` is the batch, which lies at byte ``position`` of ``file``. Raise CodecError if the
+    records cannot be decompressed, or the version cannot use the codec.
     """
     session = Session(strict=False, file=file, level=to.level)
     changes = {field_of(magic, "codec"): to.codec}
@@ -125,11 +126,10 @@ def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int)
 
 
 def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
-    """Return the bytes of a batch in the version of ``to``; ``data`` is the batch, which lies at
-    byte ``position`` of ``file``. Raise CodecError if the batch cannot be parsed, a checksum in it
-    is wrong, or that version cannot hold a value.
-
-    Fields that only that version has get their defaults.
+    """Return the bytes of a batch in the version of ``to``, with its codec if it has one. Fields
+    that only that version has get defaults. ``data`` is the batch at byte ``position`` of ``file``.
+    Raise CodecError if it does not parse, a checksum in it is wrong, or that version has no field
+    for a value.
     """
     assert to.magic is not None
     session = Session(strict=False, file=file)
@@ -152,8 +152,9 @@ def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) ->
 
 
 def _carry_value(value: Any, older: Any, newer: Any) -> Any:
-    """Return a parsed value as the newer codec takes it, without fields that builders compute.
-    Raise BuildError if the newer codec has no field for a value.
+    """Return a value parsed by the codec ``older`` in the form that ``newer`` builds, without
+    fields that builders compute, such as lengths. None, and values without fields, stay the same.
+    Raise BuildError if ``newer`` has no field for a value other than null or the default.
     """
     if value is None:
         return None
@@ -209,10 +210,9 @@ _WRITTEN = [name for name in _COLUMNS if name != "magic"]
 def convert_messages(
     path: Path, start: int, stop: int, magic: int, codec: str | None, level: int | None
 ) -> Iterator[memoryview]:
-    """Yield the legacy messages between two byte positions of a file as bytes of record batches, in
-    pieces of whole batches. Raise CodecError for damage, and for rows that no batch can hold.
-
-    A compressed message becomes one batch. Uncompressed messages share batches.
+    """Yield the legacy messages between two byte positions of a file as the bytes of record
+    batches, in pieces of whole batches. A compressed message becomes one batch; uncompressed ones
+    share batches. Raise CodecError for damage, and for rows that no batch can hold.
     """
     scanner = Scanner(path, _COLUMNS, start=start, stop=stop)
     rows = (_group_rows(batch) for batch in scanner)
@@ -222,7 +222,10 @@ def convert_messages(
 
 
 def _group_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows with the base offsets of their new batches, and CreateTime as the timestamp type of rows that have none."""
+    """Return the rows of legacy messages in the columns that are encoded. The base offset is that
+    of the new batch: of its wrapper's first message, or of the first uncompressed message in the
+    group. The timestamp type is CreateTime if there is none.
+    """
     offsets, kinds = numbers(rows, "offset"), numbers(rows, "timestamp_type")
     single = numbers(rows, "codec") == Compression.NONE
     base = numbers(rows, "base_offset").copy()
@@ -237,7 +240,10 @@ def _group_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _first_of_group(rows: pa.RecordBatch, single: Any, kinds: Any) -> Any:
-    """Return for each row the index of the first row of its new batch. Uncompressed messages share a batch up to :data:`GROUP_BYTES`."""
+    """Return an array with the index of the first row of each row's new batch. Consecutive
+    uncompressed messages share a batch of up to about GROUP_BYTES, while the timestamp type, and
+    with LogAppendTime the timestamp, stays the same.
+    """
     times = numbers(rows, "timestamp")
     begins = np.ones(rows.num_rows, bool)
     begins[1:] = ~(single[1:] & single[:-1]) | (kinds[1:] != kinds[:-1])
@@ -315,9 +321,10 @@ class Converted:
 def write_converted(
     partition: Partition, out: Path, target: Target, advance: Advance = lambda _: None
 ) -> list[Converted]:
-    """Convert a partition into an empty directory, with the files that a broker keeps beside
-    segments, and return a report row per segment. Raise CodecError for damage, for a batch newer
-    than the target, and if the output does not read as its source; OSError if writing fails.
+    """Convert the segments of a partition into the empty directory ``out``, write the files that a
+    broker keeps beside segments, verify them, and return a report row for each segment. Leave out
+    an incomplete tail. Raise CodecError for damage, a batch newer than the target, and output that
+    does not read as its source; OSError if writing fails.
 
     What was written is read again, and has to say the same as what was there. Memory holds the
     batch headers of one segment, and one batch or a chunk.
@@ -358,9 +365,9 @@ def _next_base(segments: Sequence[Segment], i: int) -> int:
 
 
 def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost | None]:
-    """Return the batch headers of a segment, the number of records of each batch, and its
-    incomplete tail or None. Raise CodecError for damage, and if offsets do not ascend from
-    ``start`` on or are not below ``stop``.
+    """Return the batch headers of a segment, an array with the number of records of each batch, and
+    its incomplete tail (None without one). Raise CodecError for damage, and if offsets do not
+    ascend from ``start`` (included) on or are not below ``stop``.
     """
     reader = BlockReader(segment.path, policy=Policy.KAFKA, tail=segment.tail, size=segment.size)
     parts: list[Headers] = []
@@ -393,8 +400,9 @@ def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost |
 
 
 def _find_unfinished_tail(segment: Segment, reader: BlockReader) -> Lost | None:
-    """Return the incomplete tail of a segment that was read to its end; None if it ends with a
-    whole batch. Raise CodecError if the bytes after the last batch are damage.
+    """Return the incomplete tail of a segment that was read to its end: a torn batch or zeros that
+    a broker would cut off. Return None if it ends with a whole batch. Raise TrailingError if the
+    bytes after the last batch are damage.
     """
     if reader.end is None or reader.end.note is None:
         return None
@@ -422,9 +430,9 @@ def _write(
     target: Target,
     base: int,
 ) -> Converted:
-    """Copy, recompress or upgrade the batches of a segment, as the code of each batch in ``kinds``
-    says, and return the report row of the segment. Raise OSError, and CodecError for a batch that
-    cannot be converted.
+    """Copy, recompress, upgrade or convert the batches of a segment, as the code of each batch in
+    ``kinds`` says, and return the report row of the segment. Raise CodecError for a batch that
+    cannot be converted or read; OSError if writing fails.
     """
     name = os.fspath(segment.path)
     columns = HeaderColumns(BOUNDS, name)
@@ -469,7 +477,9 @@ def _write(
 
 
 def _choose_conversions(headers: Headers, counts: Any, target: Target) -> Any:
-    """Return for each batch whether it is copied, recompressed, upgraded to a newer version, or made from legacy messages."""
+    """Return an array with a code for each batch: copied, recompressed, upgraded to the target's
+    version, or, for legacy messages, converted to record batches.
+    """
     found = np.where(_find_recompressed(headers, counts, target), _RECODE, _COPY)
     if target.magic is not None:
         found[headers.magic != target.magic] = _UPGRADE
@@ -478,8 +488,9 @@ def _choose_conversions(headers: Headers, counts: Any, target: Target) -> Any:
 
 
 def _find_recompressed(headers: Headers, counts: Any, target: Target) -> Any:
-    """Return a mask of the batches that are compressed anew. Kafka compresses neither markers nor
-    batches without records.
+    """Return a NumPy mask of the batches to compress again: the codec differs from the target's, or
+    the target has a level. False for control batches and batches without records, which Kafka does
+    not compress, and for all if the target has no codec.
     """
     if target.codec is None:
         return np.zeros(len(headers), bool)
@@ -490,8 +501,8 @@ def _find_recompressed(headers: Headers, counts: Any, target: Target) -> Any:
 
 
 def _refuse_versions(segment: Segment, headers: Headers, target: Target) -> None:
-    """Raise ValueRefused for the first batch of an unknown version, or of a version newer than that
-    of the target.
+    """Raise ValueRefused for the first batch whose version is unknown, or else newer than the
+    target's version. Do nothing for a newer one if the target has no version.
     """
 
     def refuse(rows: Any, reason: str) -> None:
@@ -509,8 +520,9 @@ def _refuse_versions(segment: Segment, headers: Headers, target: Target) -> None
 
 
 def _verify(segment: Segment, headers: Headers, kinds: Any, written: Sequence[Written]) -> None:
-    """Raise CodecError if the batches that were written of a segment do not read as their
-    source.
+    """Raise WrittenError if the batches written for a segment differ from their source: byte by
+    byte if all were copied, else by records, and by headers except those of legacy messages. Raise
+    other CodecErrors if they cannot be read.
     """
     stop = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
     if (kinds == _COPY).all() and stop == int(headers.size.sum()):
@@ -539,7 +551,9 @@ def _verify(segment: Segment, headers: Headers, kinds: Any, written: Sequence[Wr
 
 
 def _with_timestamp_type(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows in which messages that have no kind of timestamp have that of producers, as batches say."""
+    """Return rows in which the timestamp type is CreateTime where it is missing (-1), as in record
+    batches.
+    """
     at = rows.schema.get_field_index("timestamp_type")
     field = rows.schema.field(at)
     kinds = np.maximum(numbers(rows, "timestamp_type"), TimestampType.CREATE_TIME)
@@ -547,7 +561,9 @@ def _with_timestamp_type(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _split_runs(kinds: Any, headers: Headers) -> Iterator[tuple[int, int]]:
-    """Yield the start and end index of runs of batches that are converted in the same way."""
+    """Yield the start and end index (excluded) of each run of adjacent batches that have the same
+    code in ``kinds``, in order. Bytes between batches end a run.
+    """
     if not len(kinds):
         return
     ends = headers.position + headers.size

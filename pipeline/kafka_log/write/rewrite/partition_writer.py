@@ -47,13 +47,12 @@ Advance = Callable[[int], None]
 def write_partition(
     partition: Partition, out: Path, wanted: RewriteSelection, advance: Advance = lambda _: None
 ) -> list[ReportRow]:
-    """Write the selected batches of a partition into an empty directory, with the files that a
-    broker keeps beside segments. Raise OSError if writing fails.
+    """Write the selected batches of a partition, and the files that a broker keeps beside segments,
+    into an empty directory. Return report rows of what was kept, left out and lost, and of open
+    transactions; damage is reported, not raised. Raise OSError if writing fails; CodecError if what
+    was written does not read as its source.
 
     Memory holds the batch headers of one segment, and the offsets and positions of all batches.
-
-    Returns:
-        The report rows of the partition.
     """
     job = _Job(wanted, find_uncommitted(partition.segments) if wanted.flatten else Aborted())
     with LogWriter(out) as log:
@@ -75,11 +74,10 @@ def finish(
     *,
     producers: bool = True,
 ) -> list[Segment]:
-    """Write the files that a broker keeps beside segments: indexes, producer snapshots, leader
-    epochs, the topic id. Return the segments. Raise OSError if a file cannot be written, or a
-    segment cannot be read again. ``written`` are the paths of the segments and their base offsets,
-    ``epochs`` the leader epochs of their batches, ``end`` the offset after the last batch. Without
-    ``producers`` no transaction is open where the log begins.
+    """Write the files that a broker keeps beside the segments ``written`` (paths and base offsets):
+    indexes, producer snapshots, leader epochs, topic id. Return the segments. Without ``producers``
+    no producer snapshot is copied. Raise OSError if a file cannot be written, or a segment read
+    again; CodecError if an index is wrong.
     """
     last = len(written) - 1
     segments = [
@@ -99,7 +97,9 @@ def finish(
 
 
 def note_epochs(epochs: list[tuple[int, int]], headers: Headers, which: Any) -> None:
-    """Add the leader epochs of some batches that come next, each with its first offset."""
+    """Append to ``epochs`` each leader epoch of the batches in the mask ``which`` that is higher
+    than the last one, with its first offset. Negative epochs are ignored.
+    """
     rows = np.flatnonzero(which & (headers.leader_epoch >= 0))
     for epoch in np.unique(headers.leader_epoch[rows]).tolist():
         if not epochs or epoch > epochs[-1][0]:
@@ -108,8 +108,9 @@ def note_epochs(epochs: list[tuple[int, int]], headers: Headers, which: Any) -> 
 
 
 def open_transactions(segments: Sequence[Segment]) -> list[ReportRow]:
-    """Return report rows for transactions that have not ended: read_committed consumers stop at the
-    first of them. Raise CodecError if a batch is damaged.
+    """Return a report row ``open``, with the first offset, for each transaction that has not ended:
+    read_committed consumers stop at the first of them. Return ``[]`` without segments. Raise
+    CodecError if a batch is damaged or a file cannot be read.
     """
     found = read_transactions(segments) if segments else None
     if found is None:
@@ -156,8 +157,10 @@ class _Job:
         )
 
     def segment(self, log: LogWriter, segment: Segment, next_base: int | None) -> None:
-        """Write the selected batches of a segment, and add what is left out or lost to the report.
-        Raise OSError if writing fails.
+        """Write the selected batches of a segment, and add what is kept, left out or lost to the
+        report. Do nothing if its base offsets show that nothing is selected. Damage is reported,
+        not raised. Raise OSError if writing fails; CodecError if what was written does not read as
+        its source.
         """
         wanted, base = self._wanted, get_named_base_offset(segment)
         if not wanted.may_select(base, next_base):
@@ -198,10 +201,10 @@ class _Job:
         self._note(headers, there, taken, base)
 
     def end(self, log: LogWriter) -> None:
-        """Keep the end offset of the log: if its last batches were not written, write a batch
-        without records. Raise OSError if writing fails.
-
-        Else new records would get offsets that consumers have already seen. Does nothing for a cut.
+        """Write a batch without records up to the old end offset if the last batches were not
+        written, so that new records get no offsets that consumers have seen. Begin a segment if
+        there is none. Do nothing if only a part of the log is selected. Raise OSError if writing
+        fails; WrittenError if the batch cannot state its offsets.
         """
         if not self._wanted.is_all:
             return
@@ -217,7 +220,9 @@ class _Job:
             self.last = last
 
     def _mark_uncommitted(self, name: str, found: SegmentContents, taken: Any) -> Any:
-        """Return a mask of the batches without committed data, and report them as left out."""
+        """Return a mask of the batches without committed data: control batches, and data of
+        transactions that were aborted or have not ended. Report those in ``taken`` as left out.
+        """
         control = found.headers.is_control
         hidden = mark_hidden(found.headers, self._hidden)
         self.report.add_left_out(name, found, taken & control, "transaction markers and the like")
@@ -226,7 +231,10 @@ class _Job:
         return control | hidden
 
     def _say_lost(self, name: str, found: SegmentContents, inside: Any) -> None:
-        """Report lost ranges and the incomplete tail that concern selected offsets."""
+        """Report the lost ranges and the incomplete tail of a segment. Skip those that hold no
+        selected offsets; a range that begins at a damaged batch counts as that batch does in
+        ``inside``.
+        """
         troubled = {int(found.headers.position[i]): i for i in found.troubles}
         for lost in found.lost:
             i = troubled.get(lost.start)
@@ -239,7 +247,10 @@ class _Job:
                 self.report.add_unfinished(name, rest)
 
     def _note(self, headers: Headers, there: Any, taken: Any, base: int | None) -> None:
-        """Update the last offset, the end of the log, the version and the leader epochs after a segment."""
+        """Update the last written offset, the batch version and the leader epochs by the batches
+        ``taken``, and the end offset of the log by those in ``there`` and the segment's base
+        offset.
+        """
         if taken.any():
             self.last = int(headers.last[taken][-1])
             version = version_of(int(headers.magic[taken][-1]))

@@ -114,10 +114,11 @@ class RewriteReport:
         """Per file, the positions and sizes of the batches that are taken, parallel to ``_firsts``."""
 
     def rows(self) -> list[ReportRow]:
-        """Return all rows, ordered by file.
+        """Return all rows, sorted by file name. A noted batch that was not taken is ``lost``; it is
+        ``twice`` if batches with its offsets were kept, and, for a single batch out of order, only
+        if one of these has the same bytes.
 
-        A batch that was not taken is lost, unless its offsets were written from elsewhere. Base offsets are in no checksum: a batch that does not
-        continue the batch before it counts as kept twice only if the same bytes were taken.
+        Base offsets are in no checksum: that of a batch that does not continue the batch before it may be wrong.
         """
         begin, end = self._find_kept_runs()
         for one, alone in self._untaken:
@@ -133,7 +134,9 @@ class RewriteReport:
         return sorted([*self.entries, *(one for one, _ in self._untaken)], key=lambda one: one.file)
 
     def _is_taken_elsewhere(self, place: _Place, offset: int) -> bool:
-        """Return whether a batch with the same offset and bytes was taken from another place."""
+        """Return whether a batch with the same first offset and the same bytes was taken from any
+        place.
+        """
         for firsts, (path, position, size) in zip(self._firsts, self._places, strict=True):
             i = int(np.searchsorted(firsts, offset))
             if i < len(firsts) and firsts[i] == offset and size[i] == place[2]:
@@ -141,7 +144,9 @@ class RewriteReport:
         return False
 
     def _find_kept_runs(self) -> tuple[Any, Any]:
-        """Return the first and last offsets of runs of kept batches without gaps."""
+        """Return two arrays: the first and the last offset of each run of kept batches without gaps
+        between them. Both are empty if none were kept.
+        """
         none = np.empty(0, np.int64)
         firsts, lasts = (np.concatenate([none, *some]) for some in (self._firsts, self._lasts))
         if not len(firsts):
@@ -150,7 +155,10 @@ class RewriteReport:
         return firsts[new], lasts[np.append(new[1:] - 1, len(lasts) - 1)]
 
     def add_taken(self, name: str, found: SegmentContents, taken: Any, rewritten: Any) -> None:
-        """Add rows for batches without problems: one for those that are kept, and one for those that lose their producer."""
+        """Note the batches in the mask ``taken``, and add rows for those without problems: ``kept``
+        for those not in ``rewritten`` (also if there are none at all), and ``rewritten`` for those
+        that lose their producer.
+        """
         headers = found.headers
         first, position, size = (a[taken] for a in (headers.first, headers.position, headers.size))
         self._firsts.append(first)
@@ -166,14 +174,19 @@ class RewriteReport:
             self.entries.append(one)
 
     def add_left_out(self, name: str, found: SegmentContents, which: Any, reason: str) -> None:
-        """Add a row for batches that are left out on purpose, if there are any."""
+        """Add one row ``left out`` with ``reason`` for the batches in the mask ``which``; do
+        nothing if there are none.
+        """
         if which.any():
             one = _sum_batches(name, "left out", found.headers, which, found.rows)
             one.reason = reason
             self.entries.append(one)
 
     def add_rewritten(self, name: str, found: SegmentContents, one: RewrittenBatch) -> None:
-        """Add rows for a batch with problems that was encoded again: records that were written, and records that were not."""
+        """Add rows for a batch with problems that was encoded again: ``rewritten`` for records that
+        were written, and another one for records that were left out, with the error if there was
+        one. Either is omitted if there are none.
+        """
         row = _describe_batch(name, "rewritten", found, one.index)
         if one.written:
             row.records = one.written
@@ -186,7 +199,10 @@ class RewriteReport:
             self.entries.append(row)
 
     def note_untaken(self, name: str, found: SegmentContents, which: Any) -> None:
-        """Note batches that are selected but were not taken. Whether they are lost is decided by :meth:`rows`."""
+        """Note the batches in the mask ``which`` that are selected but were not taken, adjacent
+        ones without problems together; batches with problems and no records are ignored. Whether
+        they are lost is decided by :meth:`rows`.
+        """
         good = np.flatnonzero(which & found.is_good)
         for run in np.split(good, np.flatnonzero(np.diff(good) > 1) + 1):
             if len(run):
@@ -199,7 +215,9 @@ class RewriteReport:
                 self._untaken.append((row, _place_single_batch(found, np.array([i]))))
 
     def add_unfinished(self, name: str, found: Lost | None) -> None:
-        """Add a row for the incomplete tail of a segment, which does not count as lost. None: there is none."""
+        """Add a row ``unfinished`` for the incomplete tail of a segment, which does not count as
+        lost. Do nothing if it is None.
+        """
         if found is not None:
             row = ReportRow(name, "unfinished", byte=found.start, bytes=found.end - found.start)
             if found.after_offset is not None:
@@ -208,7 +226,9 @@ class RewriteReport:
             self.entries.append(row)
 
     def add_lost(self, name: str, lost: Lost) -> None:
-        """Add a row for a range of bytes that cannot be read completely."""
+        """Add a row ``lost`` for a range of bytes that cannot be read completely, with the offsets
+        that may be lost as far as its neighbors are known.
+        """
         row = ReportRow(name, "lost", byte=lost.start, bytes=lost.end - lost.start)
         if lost.after_offset is not None:
             row.first_offset = lost.after_offset + 1
@@ -219,7 +239,9 @@ class RewriteReport:
 
 
 def _place_single_batch(found: SegmentContents, run: Any) -> _Place | None:
-    """Return the place of a single batch that does not continue the batch before it; None for other batches and for several."""
+    """Return file, position and size of the batch of a run of one, if its first offset is not the
+    one after the batch before it in the file. Return None otherwise, and for a longer run.
+    """
     headers, i = found.headers, int(run[0])
     if len(run) > 1 or (i and headers.first[i] == headers.last[i - 1] + 1):
         return None
@@ -239,7 +261,10 @@ def _name_missing(found: SegmentContents, i: int) -> str:
 
 
 def _sum_batches(name: str, what: str, headers: Headers, which: Any, rows: Any) -> ReportRow:
-    """Return one row for several batches, given by a mask or by indexes. It has a position only if they are adjacent."""
+    """Return one report row ``what`` for batches given by a mask or by indexes: their number,
+    records, bytes and offsets. It has a byte position only if they are adjacent in the file; no
+    bytes and offsets without batches.
+    """
     which = np.flatnonzero(which) if which.dtype == np.bool_ else which
     count = len(which)
     found = ReportRow(name, what, count, int(rows[which].sum()))

@@ -15,7 +15,10 @@ _WORDS = {"rewritten": "written anew", "open": "left open", "twice": "there twic
 
 
 def format_report(table: pa.Table, width: int | None) -> str:
-    """Return a report (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) as text, folded at `width` unless it is None."""
+    """Return a report (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) as text: a summary
+    line for each partition, a line for each row except ``kept`` and ``indexed`` without a reason,
+    and the number of losses. Lines are folded at ``width`` unless it is None.
+    """
     lines: list[str] = []
     rows = table.to_pylist()
     for (topic, partition), group in groupby(rows, lambda r: (r["topic"], r["partition"])):
@@ -35,7 +38,9 @@ _ONCE = ("nothing is lost", "1 range or record is lost: see the line with lost")
 
 
 def _summarize_partition(rows: list[dict[str, Any]]) -> str:
-    """Return the summary of a partition: records, batches and segments that are there, or segments that are indexed."""
+    """Return the summary of a partition's rows: the number of indexed segments, or without those
+    the records, batches and segments that were kept or rewritten.
+    """
     indexed = [row for row in rows if row["what"] == "indexed"]
     if indexed:
         return f"{count_noun(len(indexed), 'segment', spec=',')} indexed"
@@ -47,7 +52,9 @@ def _summarize_partition(rows: list[dict[str, Any]]) -> str:
 
 
 def _line(row: dict[str, Any]) -> str:
-    """Return a report row as one line."""
+    """Return a report row as one line: what, file, byte position, bytes, offsets, records and
+    reason, without those that are None.
+    """
     parts = [f"{_WORDS.get(row['what'], row['what'])}: {row['file']}"]
     if row["byte"] is not None:
         parts[0] += f" byte {row['byte']}"
@@ -67,7 +74,9 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _fold_line(text: str, indent: str, width: int | None) -> list[str]:
-    """Return a line with unprintable characters escaped, folded at `width` unless it is None."""
+    """Return a text as a list of indented lines, folded at ``width``; a single line if that is
+    None. Unprintable characters are escaped as in Python.
+    """
     plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     if width is None:
         return [indent + plain]

@@ -67,8 +67,9 @@ class SegmentContents:
 
 
 def read_contents(segment: Segment, next_base: int | None = None) -> SegmentContents:
-    """Read a segment and return its contents. Never raise for damage or an unreadable file: bytes
-    that cannot be decoded or read become lost ranges, the whole segment if it cannot be opened.
+    """Return the batches, damage, lost ranges and incomplete tail of a segment, read under
+    ``salvage``. Never raise for damage or an unreadable file: bytes that cannot be decoded or read
+    become lost ranges, the whole segment if it cannot be opened.
 
     Args:
         segment: The segment.
@@ -128,11 +129,10 @@ def get_named_base_offset(segment: Segment) -> int | None:
 def choose_batches(
     found: SegmentContents, next_base: int | None, after: int, keep_damaged: bool
 ) -> Any:
-    """Return a mask of the batches to write: those whose offsets ascend from ``after`` (excluded)
-    and stay below ``next_base``. Batches with problems are chosen only if they fit between the
-    others and have records to write.
-
-    Batches without problems are chosen first.
+    """Return a NumPy mask of the batches to write: those whose offsets ascend from ``after``
+    (excluded) and stay below ``next_base``. Batches with problems are chosen after the others, only
+    if they fit between them and have records to write; without ``keep_damaged``, records with a
+    valid checksum.
 
     Args:
         found: The contents of a segment.

@@ -44,14 +44,19 @@ class RewriteSelection:
         return self.offsets == EVERYTHING and self.timestamps == EVERYTHING
 
     def may_select(self, base: int | None, next_base: int | None) -> bool:
-        """Return whether a segment may hold selected offsets, by its base offset and that of the next segment."""
+        """Return whether a segment may hold selected offsets, by its base offset and that of the
+        next segment; None, for an unknown one, excludes nothing. Timestamps are not considered.
+        """
         low, high = self.offsets
         before = low is not None and next_base is not None and next_base <= low
         after = high is not None and base is not None and base >= high
         return not (before or after)
 
     def mark_selected(self, found: SegmentContents) -> Any:
-        """Return a mask of the batches that have records in both ranges."""
+        """Return a NumPy mask of the batches that may have a record in the offset range, and have a
+        record in the timestamp range, if one is set. Records are read only for timestamps, and for
+        batches whose header does not bound their offsets.
+        """
         headers, (low, high) = found.headers, self.offsets
         inside = np.ones(len(headers), np.bool_)
         if low is not None:
@@ -70,7 +75,9 @@ class RewriteSelection:
         return inside
 
     def may_concern(self, lost: Lost) -> bool:
-        """Return whether a lost range of bytes may have held selected offsets."""
+        """Return whether a lost range of bytes may have held selected offsets, by the offsets
+        around it; an unknown one excludes nothing.
+        """
         low, high = self.offsets
         first, end = lost.after_offset, lost.before_offset
         before = low is not None and end is not None and end <= low
@@ -95,8 +102,9 @@ def _find_selected_positions(segment: Segment, selection: RowSelection) -> Any:
 
 
 def find_uncommitted(segments: Sequence[Segment]) -> Aborted:
-    """Return the offset ranges of records of transactions that were aborted or have not ended.
-    Raise CodecError if a batch is damaged.
+    """Return the offset ranges, by producer id, of records of transactions that were aborted or
+    have not ended. Skip damaged batches and unreadable segments. Raise UnreadableError if retention
+    deletes a segment meanwhile.
     """
     found = read_transactions(segments, Policy.SALVAGE, damage_raises=False)
     undecided = [(producer, first, _NEVER) for producer, first in found.open_first_offsets]

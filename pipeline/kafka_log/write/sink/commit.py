@@ -55,7 +55,8 @@ from kafka_log.write.verification import WrittenError
 
 @dataclass(frozen=True, slots=True)
 class AppendPosition:
-    """Where a log continues.
+    """Where a log continues: its next offset, its last leader epoch (None if unknown), and the
+    bytes of the producer snapshot there (None without).
 
     Attributes:
         offset: The offset of the next record.
@@ -69,9 +70,10 @@ class AppendPosition:
 
 
 def find_append_position(directory: Path, start: int) -> AppendPosition:
-    """Return the next offset of the log in a partition directory, at least ``start``, with its last
-    leader epoch and producer states. Raise DirectoryError if the log does not end with a complete
-    batch; OSError if it cannot be read.
+    """Return the next offset of the log in a partition directory, at least ``start``, its last
+    leader epoch, and the producer snapshot at that offset. Without live segments the log continues
+    at ``start``. Raise DirectoryError if it does not end with a complete batch; OSError if it
+    cannot be read.
     """
     (partition,) = discover(directory)
     if partition.error is not None:
@@ -118,9 +120,10 @@ _ROWS = [c.name for c in RECORDS.columns if c.name not in ("position", "base_off
 
 
 def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> None:
-    """Add `shift` to the offsets of a segment that we wrote, and set the leader epoch of its
-    batches unless it is None. Raise OSError if the segment cannot be read or written; CodecError if
-    a batch would not read the same with the new offsets.
+    """Add ``shift`` to the offsets of a segment that this package wrote, and set the leader epoch
+    of its batches unless ``epoch`` is None or the version has none. Compressed legacy messages are
+    encoded again. Raise OSError if the segment cannot be read or written; CodecError if a batch
+    would not read the same with the new offsets.
 
     The segment and its indexes keep their names, and index entries stay relative to them. The caller syncs the files.
     """
@@ -156,9 +159,10 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
 
 
 def _rewrite(path: Path, shift: int, written: LogFormat) -> None:
-    """Encode a segment of compressed legacy messages again with ``shift`` added to its offsets,
-    which lie inside the compressed sections, and rebuild its indexes. Raise OSError if a file
-    cannot be written, or what was written cannot be read again.
+    """Encode a segment of compressed legacy messages again with ``shift`` added to its offsets, and
+    rebuild its indexes; all keep their file names. Remove producer snapshots beside it. Raise
+    OSError if a file cannot be written, or what was written cannot be read again; CodecError if a
+    message is damaged or an index is wrong.
     """
     scanner = Scanner(path, _ROWS)
     schema = scanner.schema
@@ -206,8 +210,9 @@ def new_job(
     overwrite: bool = False,
     passed: Iterable[str] = (),
 ) -> WriteJob:
-    """Return a job that writes to a log directory. Raise DirectoryError if ``target`` holds
-    segments itself or is a file; OSError if it cannot be listed.
+    """Return a job that writes to a log directory, which may not exist yet, with the number of
+    partitions that each topic has there. Raise DirectoryError if ``target`` holds segments itself
+    or is no directory; OSError if it cannot be listed.
     """
     path = Path(target).absolute()
     counts: dict[str, int] = {}
@@ -228,10 +233,10 @@ def make_batch_job(job: WriteJob, batch: int) -> WriteJob:
 
 
 def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | None = None) -> None:
-    """Make the segments that the tasks of a job wrote part of the logs, lowest task first; drop a
-    ``micro`` batch that was committed before. Raise SinkError for offsets that do not ascend;
-    DirectoryError for logs that cannot be appended to, and while a broker runs; OSError. Call
-    :func:`abort` then.
+    """Make the segments that the tasks of a job wrote part of the logs, lowest task first; drop
+    them if the micro-batch ``micro`` was committed before. Raise SinkError for offsets that do not
+    ascend; FormatError for another topic id; DirectoryError for logs that cannot be appended to,
+    and while a broker runs; OSError. Call :func:`abort` after an error.
     """
     target = Path(job.target)
     place = job_directory(job)
@@ -260,8 +265,9 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
 
 
 def abort(job: WriteJob) -> None:
-    """Remove what a job wrote; complete a job that was committed but interrupted. Raise
-    DirectoryError if a broker runs in the directory; OSError if a file cannot be moved.
+    """Remove what a job wrote if it is not committed; otherwise complete its interrupted commit.
+    Raise DirectoryError if a broker runs in the directory, or another job holds its lock too long;
+    OSError if a file cannot be moved.
     """
     target = Path(job.target)
     place = job_directory(job)
@@ -273,7 +279,9 @@ def abort(job: WriteJob) -> None:
 
 
 def _read_done_batches(target: Path) -> dict[str, int]:
-    """Return the number of the last micro-batch that was committed, by query. Raise DirectoryError if the file cannot be parsed."""
+    """Return the number of the last micro-batch that was committed, by the id of its query; ``{}``
+    if the file does not exist. Raise DirectoryError if it is invalid; OSError if it cannot be read.
+    """
     path = target / BATCHES_DONE
     try:
         found = json.loads(path.read_bytes())
@@ -305,8 +313,10 @@ class _Commit:
         """Files and directories that are to be on the disk before all is decided."""
 
     def moves(self, staged: Sequence[Staged]) -> list[Move]:
-        """Return the moves that make staged segments part of the logs. Raise SinkError, FormatError
-        or DirectoryError if they cannot follow the existing segments.
+        """Return the moves that make staged segments part of the logs, after building their files
+        in the job's directory. With ``overwrite`` existing partitions of the written topics are
+        moved away. Raise SinkError for offsets that do not follow, FormatError for another topic
+        id, DirectoryError for a log that cannot be appended to, OSError.
         """
         by_partition = {
             key: sorted(found, key=_by_offset)
@@ -334,8 +344,8 @@ class _Commit:
         return out
 
     def _find_partitions(self, topics: set[str]) -> dict[tuple[str, int], Path]:
-        """Return the directories of existing live partitions of some topics, by topic and
-        number.
+        """Return the directories of live partitions of some topics in the target, by topic and
+        number. Raise OSError if the target cannot be listed.
         """
         found: dict[tuple[str, int], Path] = {}
         for child in sorted(self._target.iterdir()):
@@ -348,7 +358,8 @@ class _Commit:
         self, topic: str, written: Iterable[tuple[str, int]], there: Iterable[tuple[str, int]]
     ) -> list[int]:
         """Return the numbers of the partitions of a topic that the commit creates or changes,
-        ascending; ``[0]`` for a new topic without rows.
+        ascending: those with rows, and all of the setting ``partitions``, or of the old topic if it
+        is overwritten; ``[0]`` for a new topic without either.
         """
         wanted = {number for of, number in written if of == topic}
         old = {number for of, number in there if of == topic}
@@ -361,8 +372,10 @@ class _Commit:
         return sorted(wanted)
 
     def _build_partition(self, topic: str, number: int, staged: Sequence[Staged]) -> list[Move]:
-        """Build a partition that is new or replaces another one, and return its move. Raise OSError
-        if a file cannot be written; SinkError if given offsets do not ascend.
+        """Build the directory of a partition that is new or replaces another one, with an empty
+        segment if nothing is staged, and return its move in a list. Raise SinkError if given
+        offsets do not ascend; DirectoryError if a staged file is missing; FormatError for another
+        topic id; OSError if a file cannot be written.
         """
         directory = self._place / "new" / f"{topic}-{number}"
         directory.mkdir(parents=True)
@@ -385,9 +398,10 @@ class _Commit:
         return [Move(_relative_path(self._target, directory), directory.name)]
 
     def _build_segments(self, old: Path, staged: Sequence[Staged]) -> list[Move]:
-        """Build segments that follow those of an existing partition, and return their moves. Raise
-        DirectoryError if the log does not end with a complete batch; SinkError if given offsets do
-        not follow it.
+        """Build segments that follow those of the partition directory ``old``, and return a move
+        for each file; ``[]`` if nothing is staged. Raise DirectoryError if the log does not end
+        with a complete batch, or a staged file is missing; SinkError if given offsets do not follow
+        it; FormatError for another topic id; OSError.
         """
         if not staged:
             return []
@@ -411,9 +425,10 @@ class _Commit:
     def _place_staged(
         self, at: AppendPosition, staged: Sequence[Staged], directory: Path
     ) -> tuple[list[int], int]:
-        """Give staged segments their final offsets and names. Return their base offsets, and the
-        offset after the last record. Raise SinkError if given offsets do not follow the log,
-        DirectoryError if a staged file is missing.
+        """Move staged segments into ``directory`` under their final offsets and names: given
+        offsets, or new ones after ``at``. Return their base offsets, and the offset after the last
+        record. Raise SinkError if given offsets do not follow the log; DirectoryError if a staged
+        file is missing; OSError or CodecError if a segment cannot be changed.
         """
         epoch = None if at.epoch == 0 else -1 if at.epoch is None else at.epoch
         bases: list[int] = []
@@ -444,8 +459,8 @@ class _Commit:
 
     def _id(self, topic: str) -> uuid.UUID:
         """Return the id of a topic: that of its existing partitions, else the id in the settings,
-        else a new one. Raise FormatError if the id in the settings differs from that of existing
-        partitions.
+        else a new random one. A second call returns the same. Raise FormatError if the id in the
+        settings differs from that of existing partitions.
         """
         if topic not in self._ids:
             old = None

@@ -59,9 +59,9 @@ class Move(NamedTuple):
 
 @contextmanager
 def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
-    """Hold the lock of a log directory during the ``with`` block. Waits while another job commits.
-    Raise DirectoryError if a broker runs in the directory, or if the lock is not free after
-    `patience_s` seconds.
+    """Create a log directory if needed, and hold the lock that its broker would take during the
+    ``with`` block. Wait while another job commits. Raise DirectoryError if a broker runs in the
+    directory, or if the lock is not free after ``patience_s`` seconds.
     """
     target.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + patience_s
@@ -80,7 +80,10 @@ def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
 
 
 def _try_lock(file: BinaryIO) -> bool:
-    """Lock an open file for this job and return True; return False if another one has the lock."""
+    """Lock an open file for this job without waiting, and return True; return False if another
+    process or job has the lock. Return True without locking on systems without such locks
+    (Windows). Raise OSError for other errors.
+    """
     try:
         if _OF_OPEN_FILES is not None:
             fcntl.fcntl(file, _OF_OPEN_FILES[0], _build_flock(fcntl.F_WRLCK))
@@ -94,7 +97,9 @@ def _try_lock(file: BinaryIO) -> bool:
 
 
 def _find_broker(file: BinaryIO) -> int | None:
-    """Return the process id of the broker that holds the lock of a file, or None if it is not known."""
+    """Return the process id of the broker that holds the lock of an open file. Return None if
+    nobody or another job of this package holds it, or the system does not tell.
+    """
     if _OF_OPEN_FILES is None:
         return None
     found = fcntl.fcntl(file, _OF_OPEN_FILES[1], _build_flock(fcntl.F_WRLCK))
@@ -108,8 +113,8 @@ def _build_flock(kind: int) -> bytes:
 
 
 def write_journal(target: Path, place: Path, moves: Sequence[Move]) -> None:
-    """Commit a job: write its journal under its final name. All files must be on the disk before.
-    Raise OSError if that fails.
+    """Commit a job: write its moves as a journal under its final name, and sync its directory and
+    the target. All moved files must be on the disk before. Raise OSError if that fails.
     """
     with open_staged_file(place / DECIDED) as file:
         file.write(json.dumps(moves).encode("ascii"))
@@ -118,8 +123,9 @@ def write_journal(target: Path, place: Path, moves: Sequence[Move]) -> None:
 
 
 def make_moves(target: Path, place: Path) -> None:
-    """Make those moves of a committed job that are not made yet. Raise OSError if a file cannot be
-    moved.
+    """Make those moves of a committed job that are not made yet, sync the directories, and remove
+    the job's directory. A move whose source is gone counts as made. Raise OSError if the journal
+    cannot be read, or a file cannot be moved.
     """
     moves = [Move(*one) for one in json.loads((place / DECIDED).read_bytes())]
     folders = set()
@@ -135,11 +141,12 @@ def make_moves(target: Path, place: Path) -> None:
 
 
 def recover(target: Path, own: Path | None = None) -> None:
-    """Finish jobs that were committed but interrupted, and remove what other jobs left long ago.
-    Raise OSError if a file cannot be moved.
+    """Finish jobs in ``target`` that were committed but interrupted, and remove directories of
+    other jobs that have not changed for STALE_S seconds, except ``own``. Raise OSError if a file
+    cannot be moved.
 
     Ages are measured by the clock of the file system, which may be another one than this
-    machine's. The directory of the caller's ``own`` job is never removed.
+    machine's.
     """
     for place in sorted(target.glob(f"{PREFIX}*{SUFFIX}")):
         if (place / DECIDED).exists():
@@ -161,7 +168,9 @@ def _file_system_time(directory: Path) -> float:
 
 
 def remove_job(place: Path) -> None:
-    """Remove what a job has written, unless it is committed. A task of it that goes on finds nothing to write into."""
+    """Remove the directory of a job that is not committed; do nothing if it is committed. It is
+    renamed first, so that a task that goes on finds nothing to write into. Errors are ignored.
+    """
     if (place / DECIDED).exists():
         return
     away = place.with_name(f"{PREFIX}{uuid.uuid4()}{SUFFIX}")
@@ -178,7 +187,9 @@ def _remove(place: Path) -> None:
 
 
 def _find_newest_time(place: Path) -> float:
-    """Return the latest modification time below a directory, in seconds since 1970."""
+    """Return the latest modification time of a directory and everything below it, in seconds since
+    1970. Ignore files that disappear. Raise OSError if the directory is gone.
+    """
     found = [place.stat().st_mtime]
     for path in place.rglob("*"):
         with suppress(FileNotFoundError):

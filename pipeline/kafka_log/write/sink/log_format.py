@@ -142,7 +142,9 @@ class WriteJob:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the job that :meth:`to_json` wrote."""
+        """Return the job that :meth:`to_json` wrote. Raise FormatError for a setting that cannot be
+        used.
+        """
         made: dict[str, Any] = json.loads(text)
         made["format"] = LogFormat(**made["format"])
         made["passed"] = tuple(made["passed"])

@@ -13,7 +13,9 @@ _WORD = 4
 
 
 def murmur2(keys: pa.Array) -> Any:
-    """Return Kafka's murmur2 hashes of binary values as unsigned 32-bit numbers, 0 for null."""
+    """Return a NumPy array of Kafka's murmur2 hashes of an Arrow array of binary values, as
+    unsigned 32-bit numbers; 0 for null.
+    """
     offsets = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1]
     data = keys.buffers()[2]
     size = 0 if data is None else data.size
@@ -52,7 +54,8 @@ def partition_by_key(keys: pa.Array, partitions: int) -> Any:
 
 
 class StickyPartitioner:
-    """Chooses partitions for records without a key: each takes ``batch_bytes`` bytes before the next one.
+    """Chooses partitions for records without a key: ``batch_bytes`` bytes of records go to one
+    partition, then to the next.
 
     The first partition depends on the number of the task only, so that a retried task gives the same result.
     """
@@ -63,7 +66,10 @@ class StickyPartitioner:
         self._bytes = 0
 
     def of(self, sizes: Any, partitions: int) -> Any:
-        """Return the partitions of the next records, by their sizes in bytes."""
+        """Return an array with the partition, from 0 to ``partitions`` - 1, of each of the next
+        records, by their sizes in bytes. Sizes of earlier calls count; the first partition depends
+        on the task.
+        """
         before = self._bytes + np.cumsum(sizes) - sizes
         if len(sizes):
             self._bytes = int(before[-1] + sizes[-1])

@@ -55,8 +55,9 @@ class PartitionRows(NamedTuple):
 
 
 def check_columns(schema: pa.Schema, job: WriteJob) -> None:
-    """Raise SinkError if a column is unknown, repeated or of a wrong type, or if ``value`` or the
-    topic is missing.
+    """Raise SinkError if a column is unknown, repeated or of a wrong type, if ``value`` is missing,
+    or if neither a column nor the job's settings name the topic. Names in the job's ``passed`` are
+    allowed: their columns are ignored.
     """
     names = schema.names
     known = (*COLUMNS, *_TYPE_COLUMNS)
@@ -96,7 +97,9 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _is_headers(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type is a list of structs of `key` (text) and `value` (bytes or text)."""
+    """Return whether an Arrow type is a list, also a large one, of structs with exactly ``key``
+    (text) and ``value`` (bytes or text), in this order.
+    """
     if not (pt.is_list(kind) or pt.is_large_list(kind)) or not pt.is_struct(kind.value_type):
         return False
     inner = kind.value_type
@@ -130,8 +133,9 @@ class SinkRows:
         self._sticky = StickyPartitioner(task, job.format.batch_bytes)
 
     def of(self, batch: pa.RecordBatch) -> Iterator[PartitionRows]:
-        """Yield the rows of a batch by partition. Raise SinkError for a row that cannot be written,
-        such as one without a topic.
+        """Yield the rows of a batch by topic partition, rows of one in their order. Raise SinkError
+        for an invalid column, and for a row that cannot be written: without or with an invalid
+        topic, partition, offset or timestamp, or a control record.
         """
         check_columns(batch.schema, self.job)
         given = {
@@ -165,8 +169,9 @@ class SinkRows:
                 yield PartitionRows(topics[number], partition, part, first + order[start:end])
 
     def _topics(self, given: dict[str, Any], first: int, count: int) -> Iterator[tuple[str, Any]]:
-        """Yield each topic with the indexes of its rows, or with None if all rows have it. Raise
-        SinkError for a null or a name that Kafka does not allow.
+        """Yield each topic with an array of the indexes of its rows, or with None if all rows have
+        it: the topic of the settings, else those of the column. Raise SinkError for a null or a
+        name that Kafka does not allow.
         """
         if self.job.format.topic is not None:
             yield self.job.format.topic, None
@@ -196,8 +201,8 @@ class SinkRows:
         value: pa.Array,
     ) -> Any:
         """Return an array with the partition number of each row of ``topic``: the given one, else
-        by key hash, else sticky. Raise SinkError if a given partition is out of range, or the topic
-        has more partitions than the settings ask for.
+        by key hash, else (null key) sticky. Raise SinkError if a given partition is out of range,
+        or the settings ask for fewer partitions than the topic has, unless it is overwritten.
         """
         count = self.job.partitions_of(topic)
         there = self.job.counts.get(topic, 0)
@@ -230,8 +235,9 @@ class SinkRows:
     def _encode_columns(
         self, given: dict[str, Any], first: int, key: pa.Array, value: pa.Array
     ) -> pa.RecordBatch:
-        """Return all rows in the columns that are encoded: key, value, headers, offset, timestamp
-        and its type. Raise SinkError for an offset or a timestamp that cannot be written.
+        """Return all rows in the columns that are encoded: key, value, timestamp and its type, and
+        headers and offset if given. A missing timestamp becomes the job's time, or -1 if the
+        version has none. Raise SinkError for a null or negative offset, or a timestamp before 1970.
         """
         columns = {"key": key, "value": value}
         if "headers" in given:
@@ -248,7 +254,9 @@ class SinkRows:
         return pa.RecordBatch.from_pydict(columns)
 
     def _types(self, given: dict[str, Any], count: int) -> Any:
-        """Return the timestamp type of each row: CreateTime unless the settings or a column say LogAppendTime; -1 if the version has none."""
+        """Return an array with the timestamp type of each row: that of the settings, else
+        LogAppendTime where a column says so (1), else CreateTime (0); -1 if the version has none.
+        """
         if not has_field(self.job.format.magic, "timestamp_type"):
             return np.full(count, -1, np.int8)
         wanted = self.job.format.timestamp_type
@@ -272,7 +280,9 @@ def _to_binary(column: pa.Array) -> pa.Array:
 
 
 def _headers(column: pa.Array) -> pa.Array:
-    """Return headers with an empty list in the place of null."""
+    """Return an array of record headers cast to the type that is encoded, with an empty list in
+    place of null.
+    """
     column = column.cast(HEADERS)
     if not column.null_count:
         return column
@@ -282,7 +292,9 @@ def _headers(column: pa.Array) -> pa.Array:
 
 
 def _offsets(column: pa.Array, first: int) -> pa.Array:
-    """Return offsets as 64-bit integers. Raise SinkError for the first null or negative offset; `first` is the number of the first row."""
+    """Return offsets as an array of 64-bit integers. Raise SinkError for the first null, or else
+    the first negative offset; ``first`` is the number of the first row in the task.
+    """
     if column.null_count:
         at = first + column.is_null().index(True).as_py()
         told = "it is null: give each row its offset, or leave out the column for new ones"
@@ -296,7 +308,10 @@ def _offsets(column: pa.Array, first: int) -> pa.Array:
 
 
 def _times(column: pa.Array, first: int, none: int) -> Any:
-    """Return times in milliseconds, finer digits cut off, with `none` in the place of null. Raise SinkError for a time before 1970."""
+    """Return a NumPy array of times in milliseconds since 1970, rounded down, with ``none`` in
+    place of null. Raise SinkError for a time before -1 ms; ``first`` is the number of the first row
+    in the task.
+    """
     per_second = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[column.type.unit]
     null = np.asarray(column.is_null())
     raw = column.cast(pa.int64()).fill_null(0).to_numpy()

@@ -78,10 +78,10 @@ def to_json(staged: Iterable[Staged]) -> str:
 
 
 def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> list[Staged]:
-    """Write the rows of one task, a number from 0 on, into a new directory, and return the staged
-    segments. Raise SinkError for a row that cannot be written; CodecError if what was written does
-    not read as these rows; OSError. Then nothing of the task is left. Memory holds one Arrow batch
-    and 64 MiB of rows.
+    """Write the rows of the task number ``task`` into a new directory of the job, verify them, and
+    return the staged segments of each partition. Raise SinkError for a row that cannot be written;
+    CodecError if what was written does not read as these rows; OSError if writing fails. After an
+    error nothing of the task is left.
     """
     place = job_directory(job)
     attempt = place / f"{task}-{uuid.uuid4().hex}"
@@ -117,7 +117,10 @@ class _Partitions:
         self._held = 0
 
     def add(self, part: PartitionRows) -> None:
-        """Buffer rows of a partition. Write rows if the partition, or all together, hold too many bytes."""
+        """Buffer rows of a partition. Write its rows if it holds its maximum of bytes, or the rows
+        of all partitions if they hold more than HELD_BYTES together. Raise SinkError for a row that
+        cannot be written; OSError if writing fails.
+        """
         key = part.topic, part.partition
         one = self._of.get(key)
         if one is None:
@@ -130,7 +133,10 @@ class _Partitions:
                 self._flush(other)
 
     def _flush(self, one: _Partition) -> None:
-        """Write the buffered rows of a partition. Close files if too many are open."""
+        """Write the buffered rows of a partition. Then close all open files, which are opened again
+        later, if more than OPEN_FILES are open. Raise SinkError for a row that cannot be written;
+        OSError if writing fails.
+        """
         self._held -= one.held
         one.flush()
         opened = [other.log for other in self._of.values() if other.log.is_open]
@@ -173,14 +179,17 @@ class _Partition:
         self.most = OLD_FLUSH_BYTES if self._is_old else FLUSH_BYTES
 
     def add(self, part: PartitionRows) -> int:
-        """Buffer rows and return their size in bytes."""
+        """Buffer rows without writing any, and return their size in bytes."""
         size: int = part.rows.nbytes
         self._rows.append(part)
         self.held += size
         return size
 
     def flush(self) -> None:
-        """Write the buffered rows. Raise SinkError for a row that cannot be written."""
+        """Write the buffered rows to the partition's segments; do nothing without rows. Raise
+        SinkError for a row that cannot be written; WrittenError if what was written does not read
+        as the rows; OSError if writing fails.
+        """
         held, self._rows, self.held = self._rows, [], 0
         if not held:
             return
@@ -200,7 +209,9 @@ class _Partition:
         self._next = int(offsets[-1]) + 1
 
     def _with_offsets(self, rows: pa.RecordBatch, numbers: object) -> pa.RecordBatch:
-        """Return rows with offsets: their own, or new ones from the next offset on. Raise SinkError if own offsets do not ascend."""
+        """Return rows with a column ``offset``: their own, or new ones that continue the rows
+        before. Raise SinkError if own offsets do not ascend, also after the rows before.
+        """
         if "offset" not in rows.schema.names:
             self._first = 0
             offsets = np.arange(self._next, self._next + rows.num_rows)
@@ -224,9 +235,9 @@ class _Partition:
             self._encode(rows.slice(start, step), start)
 
     def _encode(self, rows: pa.RecordBatch, start: int) -> None:
-        """Encode rows, write them and verify what was written. Raise RowRefused for a row that no
-        batch can hold, with its number in the task; WrittenError if what was written does not read
-        as the rows.
+        """Encode rows, append them to the segments and verify what was written. Raise RowRefused
+        for a row that no batch can hold, with its number counted from ``start``; WrittenError if
+        what was written does not read as the rows; OSError if writing fails.
         """
         to = self._format
         offsets = rows.column("offset")
@@ -260,8 +271,9 @@ class _Partition:
         compare_written(rows, self.log.since(mark))
 
     def finished(self) -> Staged:
-        """Write buffered rows and the indexes, and return the staged segments. Raise OSError if a
-        file cannot be written, or what was written cannot be read again.
+        """Write the buffered rows and the indexes, and return the staged segments. Raise SinkError
+        for a row that cannot be written; OSError if a file cannot be written, or what was written
+        cannot be read again; CodecError if an index is wrong.
         """
         self.flush()
         self.log.release()

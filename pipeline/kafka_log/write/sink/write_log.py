@@ -36,8 +36,10 @@ def write_log(
     topic_id: str | None = None,
 ) -> int:
     """Write records into a log directory, with the indexes, leader epochs and topic id that a
-    broker expects, and return the number of records written. Raise SinkError, FormatError,
-    DirectoryError or OSError, after which nothing is changed.
+    broker expects, and return their number. Raise SinkError for rows or columns; FormatError for
+    settings; ValueError for ``mode``; TypeError for data that is not Arrow; DirectoryError for the
+    directory or a running broker; CodecError if the output does not read back; OSError. Then
+    nothing is changed.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, anything else that gives an Arrow stream, or an iterable of
     RecordBatches with one schema. Its columns are those of Spark's Kafka sink: ``value``, which has to be there, and ``key`` (binary or
@@ -90,7 +92,9 @@ def write_log(
 
 
 def _stream(data: Any) -> tuple[pa.Schema | None, Iterable[pa.RecordBatch]]:
-    """Return the schema of `data`, or None if it is not known yet, and its record batches. Raise TypeError for anything but Arrow data."""
+    """Return the schema of ``data`` and its record batches. The schema is None for an iterable of
+    batches. Raise TypeError for anything but Arrow data or an iterable.
+    """
     if isinstance(data, pa.RecordBatch):
         return data.schema, [data]
     if isinstance(data, pa.Table):
