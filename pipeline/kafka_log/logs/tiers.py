@@ -137,13 +137,25 @@ def _select_disjoint(segments: Sequence[Segment], end: int | None, known: Ends) 
             if one not in known and (found := _read_end(one)) is not None:
                 known[one] = found
         unknown = MAX_OFFSET if following is None else following
-        ends = {s: known.get(s, unknown) for s in copies[base]}
-        segment = max(ends, key=lambda s: ends[s])
-        last = ends[segment] if end is None else min(ends[segment], end)
-        if last > done:
-            out.append(replace(segment, offsets=(max(done, base), last)))
-            done = last
+        for segment in _select_copies(copies[base], known):
+            stop = known.get(segment, unknown)
+            last = stop if end is None else min(stop, end)
+            if last > done:
+                out.append(replace(segment, offsets=(max(done, base), last)))
+                done = last
     return out
+
+
+def _select_copies(copies: Sequence[Segment], known: Ends) -> list[Segment]:
+    """Return the copy with the highest known end offset, of several segments with the same base
+    offset; after it the largest of the copies without a known end, if it has more bytes. If no end is known, only
+    the largest copy.
+    """
+    readable = [segment for segment in copies if segment in known]
+    others = [segment for segment in copies if segment not in known]
+    best = [max(readable, key=lambda s: known[s])] if readable else []
+    size = best[0].size if best else -1
+    return best + [s for s in sorted(others, key=lambda s: -s.size)[:1] if s.size > size]
 
 
 def _read_end(segment: Segment) -> int | None:

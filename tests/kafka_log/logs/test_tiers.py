@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.shares import examples
-from tests.support.tiers import TIER, local, remote, write
+from tests.support.tiers import IDS, TIER, local, remote, write
 
 pytest.importorskip("pyspark")
 
@@ -117,6 +117,40 @@ def test_each_offset_that_a_copy_has_comes_once(
     assert of_spark(root, include="remote") == sorted(there)
     merged = merge_tiered_segments(discover(root, ["remote"]))
     assert merge_tiered_segments(merged) == merged
+
+
+DAMAGE = st.sampled_from(["no", "no", "whole", "longer"])
+"""Damage that the headers of a copy show. Which copy has a wrong checksum is not known before it is read."""
+
+
+@examples(25)
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(1, 12), DAMAGE), min_size=1, max_size=6))
+def test_a_damaged_copy_hides_no_offset_of_an_intact_one(
+    tmp_path_factory: pytest.TempPathFactory, spans: Sequence[tuple[int, int, str]]
+) -> None:
+    root = tmp_path_factory.mktemp("tier")
+    intact = set()
+    for number, (base, count, damage) in enumerate(spans):
+        remote(root, number, base, base + count, batch=1)
+        path = next((root / TIER).rglob(f"{base:020d}-{IDS[number]}.log"))
+        data = path.read_bytes()
+        if damage == "no":
+            intact |= set(range(base, base + count))
+        else:
+            junk = bytes(8) + b"\xff" * (len(data) - 8)
+            path.write_bytes(junk if damage == "whole" else data + junk)
+    found = offsets(read_table(root, ["offset"], include="remote", policy="salvage"))
+    assert found == sorted(set(found)) and intact <= set(found)
+
+
+def test_of_two_copies_the_intact_one_is_read(tmp_path: Path) -> None:
+    remote(tmp_path, 0, 0, 3)
+    remote(tmp_path, 1, 0, 3)
+    path = next((tmp_path / TIER).rglob(f"{0:020d}-{IDS[1]}.log"))
+    path.write_bytes(bytes(8) + b"\xff" * (path.stat().st_size - 8))
+    (partition,) = merge_tiered_segments(discover(tmp_path, ["remote"]))
+    assert [s.offsets for s in partition.segments] == [(0, 3)]
+    assert offsets(read_table(tmp_path, ["offset"], include="remote")) == [0, 1, 2]
 
 
 def test_a_copy_that_cannot_be_read_does_not_hide_others(tmp_path: Path) -> None:
