@@ -52,6 +52,11 @@ def _diff_texts(name: str, old: Text | None, new: Text | None) -> Iterator[str]:
             yield f"{'+' if added else '-'} {key.name} is {'added' if added else 'removed'}"
 
 
+def _version_words(plan: LayoutPlan) -> str:
+    """Return ``version 2``, or ``the form without versions`` if the layout has no versions."""
+    return "the form without versions" if plan.version is None else f"version {plan.version}"
+
+
 class _Diff:
     """Compares two states."""
 
@@ -95,21 +100,22 @@ class _Diff:
         return next((p for p in plans if p.version == version), plans[0] if plans else None)
 
     def releases(self, old: Layout, new: Layout) -> Iterator[str]:
-        """Yield the changes of each version that both releases have, then the versions that only
-        one has. Lines about a version begin with ``version N: ``.
+        """Yield the lines for each version of ``old``: its changes, each behind ``version N: ``
+        (nothing for a layout without versions), or ``version N is removed`` if ``new`` lacks it.
+        Then yield ``version N is added`` for each version that only ``new`` has.
         """
         sides = [self.plans[0].versions[old.name], self.plans[1].versions[new.name]]
         for plan in sides[0]:
             match = next((p for p in sides[1] if p.version == plan.version), None)
             prefix = "" if plan.version is None else f"version {plan.version}: "
             if match is None:
-                yield f"version {plan.version} is removed"
+                yield f"{_version_words(plan)} is removed"
             else:
                 for line in self.fields(plan, match):
                     yield prefix + line
         for plan in sides[1]:
             if all(p.version != plan.version for p in sides[0]):
-                yield f"version {plan.version} is added"
+                yield f"{_version_words(plan)} is added"
 
     # ------------------------------------------------------------ fields
 

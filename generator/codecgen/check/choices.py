@@ -174,9 +174,10 @@ def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnost
 
 
 def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the ``version`` expression of a field is invalid or not an integer, if
-    no held layout has versions, or if a held reference such as ``name@3`` fixes one version of a
-    layout that has no version field.
+    """Yield a diagnostic if the ``version`` expression of a field, which must have one, does not
+    resolve, names something newer than the field, or is not an integer; if no held layout has
+    versions; and for each reference such as ``name@3`` that fixes one version of a layout without a
+    version field. Unknown layouts are skipped.
     """
     expression = choosing(f.type)[1]
     assert expression is not None

@@ -149,8 +149,9 @@ class Ends:
     # ------------------------------------------------------------ elements
 
     def elements(self, fp: FieldPlan, layout: LayoutPlan) -> Iterator[Diagnostic]:
-        """Yield a diagnostic if the elements of an array are layouts or cases that take the rest or
-        can be empty. Elements of other types and choices with a length prefix yield nothing.
+        """Yield one diagnostic if the elements of an array are a layout that takes the rest or can
+        be empty, or a choice without a length prefix that accepts unknown cases or has a case that
+        takes the rest or can be empty. Yield nothing for elements of other types.
         """
         ref = reference_of(fp.field)
         where = place(fp.field, "array")

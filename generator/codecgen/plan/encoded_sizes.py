@@ -144,9 +144,9 @@ class _Sizer:
                 return self.size_tags(value)
 
     def count_elements(self, name: str) -> int:
-        """Return the number of elements of an array: 0 if it is not given, or its null count if the
-        value is None (by default or as given) and the array can be null. Raise SizeError if the
-        value is no list or tuple.
+        """Return the number of elements of an array. For None, return the null count if the array
+        can be null and None is given or the array has a default, else 0, as for an array that is
+        not given. Raise SizeError if the value is neither None nor a list or tuple.
         """
         array = self.layout.field(name)
         type_ = None if array is None else array.field.type
@@ -170,9 +170,10 @@ class _Sizer:
     def complete_bits(
         self, members: Iterable[BitMember], value: object, fp: FieldPlan
     ) -> dict[str, object]:
-        """Return the values of all bit members by name: given ones, defaults for missing ones or 0,
-        and enum values as numbers. A value that is no mapping counts as empty. Raise SizeError for
-        an unknown enum name, or a default that cannot be evaluated.
+        """Return the values of all bit members by name: given ones, or for members that are missing
+        or None their default, or 0 without one; enum names become numbers. Other names are ignored,
+        and a value that is no mapping counts as empty. Raise SizeError for an unknown enum name, or
+        a default that cannot be evaluated.
         """
         given = value if isinstance(value, Mapping) else {}
         out: dict[str, object] = {}

@@ -185,9 +185,10 @@ Combined = tuple[int | None, Mapping[str, LayoutPlan | None], list[Rows]]
 
 
 def iterate_combinations(plan: Plan, view: View) -> Iterator[Combined]:
-    """Yield each combination of part layouts that has rows, as (discriminator, layout by part,
-    rows). The discriminator is None if no part decides. Parts that no rows name are left out; the
-    layout of a part that does not decide can be None (null).
+    """Yield, for each discriminator that has rows, each combination of layout versions of the parts
+    that these rows name, as (discriminator, layout plan by part, rows). Named parts that do not
+    decide also have None (null) as a layout. The discriminators are the case numbers of the part
+    that decides, or None alone if no part does.
     """
     kinds = part_kinds(plan.model, view)
     decider = next((kind for kind in kinds if kind.decides), None)

@@ -407,9 +407,10 @@ class WriteResolver(Resolver):
         self.running = frozenset(running)
 
     def resolve_path(self, path: Path) -> Value:
-        """Return the column of the row, the version, or the entry field written before that a path
-        names. Raise Stop after a diagnostic if there is none, or if a column is named alone where
-        an entry of many rows is written.
+        """Return the version (for ``version``, if the layout has a version field), the entry field
+        that ``entry.field`` names, or else a column of the row. Raise Stop after a diagnostic if it
+        does not exist, the entry field is not written before or (for an element) depends on all
+        rows, or a column has parts or stands alone in an entry of many rows.
         """
         names = path.names
         if names == ("version",) and self.layout.version_is is not None:

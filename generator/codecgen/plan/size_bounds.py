@@ -116,9 +116,10 @@ def _normalize(node: Node) -> object:
 def _field_bounds(
     plan: Plan, layout: LayoutPlan, fp: FieldPlan, inside: frozenset[str]
 ) -> tuple[int, int | None, bool]:
-    """Return the minimum size in bytes, the maximum (None if unknown, as for layouts named in
-    ``inside``), and whether contents add to the size of a field. Bytes, texts and arrays count
-    their prefix only.
+    """Return the minimum and maximum size of a field in bytes, and whether contents add to it.
+    Bytes, texts and arrays of no fixed size count their prefix, or the zero byte at their end;
+    tagged fields their count; nullable layouts at least their prefix. The maximum is None (unknown)
+    for layouts named in ``inside`` and choices that accept unknown cases. Conditions are ignored.
     """
     match fp.field.type:
         case ScalarType(name) | BitsType(name):

@@ -375,9 +375,10 @@ class Array(Codec):
             section.session.tolerate(error)
 
     def check_version(self, item: Any, session: Session) -> None:
-        """Raise BuildError if an element to build states another version than the array. Accept it
-        if the array has no version, the element is no dict or states none, or the array accepts
-        ``mixed_versions`` and the session is not strict.
+        """Raise BuildError if an element to build states another version than the array; None as a
+        version is another one. Accept it if the array has no version, the element is no dict or
+        lacks the version field, or the array accepts ``mixed_versions`` and the session is not
+        strict.
         """
         if self.version is None or not isinstance(item, dict):
             return

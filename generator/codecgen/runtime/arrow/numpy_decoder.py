@@ -94,8 +94,9 @@ class _Entries:
         return _Entries(*where, *ends, section, rows, first - first[0], stored)
 
     def sizes(self) -> SectionSizes | None:
-        """Return the stored and the decompressed sizes of the entries' sections. Return None if
-        they were not asked for, or the entries are rows themselves.
+        """Return, for each entry, the byte of the file where it begins, and the stored and the
+        decompressed size of its section. Return None if sizes were not asked for, or the entries
+        are rows themselves.
         """
         if self.stored is None:
             return None

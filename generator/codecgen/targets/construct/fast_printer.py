@@ -449,8 +449,10 @@ class FunctionPrinter:
         self.scalar(target, COMPACT if name == COMPACT.name else SCALARS[name], endian)
 
     def is_number_of_all(self, array: FieldValue, inner: FieldValue) -> bool:
-        """Return whether all elements of an array are of one layout that always has the field
-        ``inner``, untagged and directly in it, and the field is an integer or varint.
+        """Return whether the array can hold only one layout in one version (also as the only case
+        of a choice), and ``inner`` is an integer or varint directly in it, untagged and without a
+        condition. Return False if several layouts or versions are possible, or if the array or the
+        field is missing.
         """
         fp = self.layout.field(array.field.name)
         type_ = None if fp is None else fp.field.type

@@ -468,8 +468,9 @@ class PayloadRowsKernel:
 
 
 def find_operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops.ReadOp:
-    """Return the operation in a layout's read program that reads the field as a number, array or
-    nested layout, also inside conditions and tagged fields. Raise Unsupported if there is none.
+    """Return the operation in a layout's read program that reads the field, found by name, as a
+    number (also bool, uuid or bits), array or nested layout, also inside conditions and tagged
+    fields. Raise Unsupported if there is none, as for bytes, texts and choices.
     """
     ops = list(read_program(kernels.plan, layout).ops)
     for op in ops:

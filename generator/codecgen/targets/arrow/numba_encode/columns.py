@@ -64,9 +64,10 @@ class Columns:
         self.leaf_variable = variables.leaf_variable
 
     def addresses(self, columns: Var) -> None:
-        """Emit loads of the buffer addresses and other facts of all columns from the table at the
-        address ``columns`` into variables. Loads that no later code uses are removed when the
-        function is printed.
+        """Emit loads of the facts of all columns from the table at the address ``columns`` into
+        variables: addresses of data, offsets and validity, first bit, step (0: one value for all
+        rows), end of the data, and whether the rows have the column. Loads that no later code uses
+        are removed when the function is printed.
         """
         for leaf in self.encoders.view.leaves:
             for name in BUFFERS:
