@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +32,7 @@ def test_yaml_of_the_pages_works(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = model_of_block(text)
-    write(model, tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    package = model.manifest.package
-    try:
+    with imported(model, tmp_path, monkeypatch) as package:
         codecs = importlib.import_module(package)
         for layout in model.layouts.values():
             for example in layout.examples:
@@ -43,9 +42,6 @@ def test_yaml_of_the_pages_works(
                     version = example.value[layout.version_is]
                 name = layout.name.upper() + ("" if version is None else f"_V{version}")
                 _agrees(getattr(codecs, name), example.data, example.value)
-    finally:
-        for name in [name for name in sys.modules if name.split(".")[0] == package]:
-            del sys.modules[name]
 
 
 def test_formats_of_others_work_as_the_page_says(
@@ -84,72 +80,41 @@ def test_the_short_manifest_is_enough_for_the_first_layout() -> None:
     assert checked({"codecgen.yaml": manifest, "reading.yaml": layout}).layouts
 
 
-def test_rows_are_made_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    [code] = [code for _, code in language_pages.blocks("python") if "SAMPLES" in code]
-    [block] = [text for _, text in BLOCKS if text.startswith("view: samples\n")]
-    model = model_of_block(block)
-    write(model, tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    package = model.manifest.package
-    names: dict[str, Any] = {}
-    try:
-        exec(code, names)
-        assert len(names["rows"]) == 1
-    finally:
-        for name in [name for name in sys.modules if name.split(".")[0] == package]:
-            del sys.modules[name]
-
-
-def test_texts_are_changed_as_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("mark", "begin", "name", "expected"),
+    [
+        ("SAMPLES", "view: samples\n", "len(rows)", 1),
+        ("SETTINGS", "text: settings\n", "found.interval", 20),
+        ("PRICES", "view: prices\n", "found.end", 3),
+        ("parse_request", "message:", "request.header.client", "me"),
+    ],
+)
+def test_python_of_the_pages_works(
+    mark: str,
+    begin: str,
+    name: str,
+    expected: object,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    [code] = [code for _, code in language_pages.blocks("python") if "SETTINGS" in code]
-    [block] = [text for _, text in BLOCKS if text.startswith("text: settings\n")]
-    model = model_of_block(block)
-    write(model, tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    package = model.manifest.package
-    names: dict[str, Any] = {}
-    try:
-        exec(code, names)
-        assert names["found"].interval == 20
-    finally:
-        for name in [name for name in sys.modules if name.split(".")[0] == package]:
-            del sys.modules[name]
-
-
-def test_payloads_are_decoded_as_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    [code] = [code for _, code in language_pages.blocks("python") if "PRICES" in code]
-    [block] = [text for _, text in BLOCKS if text.startswith("view: prices\n")]
-    model = model_of_block(block)
-    write(model, tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    """The Python code with ``mark`` runs with the package of the YAML that begins with ``begin``."""
+    [code] = [code for _, code in language_pages.blocks("python") if mark in code]
+    [block] = [text for _, text in BLOCKS if begin in text]
     monkeypatch.setattr(payloads, "load_kernels", lambda view: None)  # nothing need be compiled
-    package = model.manifest.package
     names: dict[str, Any] = {}
-    try:
+    with imported(model_of_block(block), tmp_path, monkeypatch):
         exec(code, names)
-        assert names["found"].end == 3
-    finally:
-        for name in [name for name in sys.modules if name.split(".")[0] == package]:
-            del sys.modules[name]
+        assert eval(name, names) == expected
 
 
-def test_messages_are_exchanged_as_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    [code] = [code for _, code in language_pages.blocks("python") if "parse_request" in code]
-    [block] = [text for _, text in BLOCKS if "role: request" in text]
-    model = model_of_block(block)
-    write(model, tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+@contextmanager
+def imported(model: Model, root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of the package that all targets make of a model; the modules are forgotten at the end."""
+    write(model, root)
+    monkeypatch.syspath_prepend(str(root))
     package = model.manifest.package
-    names: dict[str, Any] = {}
     try:
-        exec(code, names)
-        assert names["request"].header.client == "me"
+        yield package
     finally:
         for name in [name for name in sys.modules if name.split(".")[0] == package]:
             del sys.modules[name]
