@@ -118,8 +118,9 @@ class KafkaLogReader(DataSourceReader):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the rows: the columns of the query in order, under the names that the
-        query uses.
+        """Return the Arrow schema of the rows: the columns of the query in order. The column
+        ``problem`` has the name that the option columnNameOfCorruptRecord gives it, if the query
+        uses that name.
         """
         import pyarrow as pa
 

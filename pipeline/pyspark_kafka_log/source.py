@@ -128,8 +128,8 @@ def _warn_of_ignored(ignored: Sequence[str], why: str) -> None:
 
 
 def _warn_of_local_zone(options: Options) -> None:
-    """Warn if the options modifiedAfter or modifiedBefore have no time zone, so that this machine's
-    is used. Do nothing otherwise.
+    """Warn if modifiedAfter or modifiedBefore is given, and neither its value nor the option
+    timeZone nor the session has a time zone, so that this machine's is used. Do nothing otherwise.
     """
     if options.without_zone:
         warnings.warn(

@@ -212,9 +212,11 @@ def read_splits(
     on_read: OnRead | None = None,
     located: Located | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of splits in order. Small batches are joined until they have ``batch_rows /
-    ENOUGH`` rows, within ``batch_rows`` and ``batch_bytes``, also across splits. Raise CodecError
-    for damage and unreadable files unless damage is kept or dropped.
+    """Yield the rows of splits in order, each from where ``located`` finds its file; skip it if
+    that returns None. Join small batches, also across splits, until they have ``batch_rows /
+    ENOUGH`` rows, within ``batch_rows`` and ``batch_bytes``. Report losses to ``on_lost`` and
+    amounts read to ``on_read``. Raise CodecError for damage and unreadable files unless damage is
+    kept or dropped.
 
     Args:
         splits: Read in this order. Their bytes together decide whether kernels read.

@@ -97,7 +97,7 @@ MIN_OBJECTS = 50_000
 @contextmanager
 def freeze_loaded_objects() -> Iterator[None]:
     """Run the block; then, also after an error, collect garbage and exclude all remaining objects
-    from later collections, if more than MIN_OBJECTS exist.
+    from later collections, both only if more than MIN_OBJECTS exist.
 
     Spark's daemon collects garbage before a worker's next task. With PySpark, Arrow and the kernels loaded this takes 60 ms, as long as decoding 30 MiB.
     """

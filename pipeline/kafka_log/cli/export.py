@@ -301,8 +301,9 @@ class _ExportRequest:
             )
 
     def record_begin(self) -> None:
-        """Record in the output directory when the export began, on the first call only; do nothing
-        if its times are not relative. Raise OSError if the file cannot be written.
+        """Record in the output directory when the export began. Do nothing after the first call, if
+        its times are not relative, or if an interrupted export of the same request continues, whose
+        record stays. Raise OSError if the file cannot be written.
         """
         if self._times is not None and not self._is_noted:
             from kafka_log.inspect.export import record_begin

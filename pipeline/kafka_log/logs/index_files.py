@@ -164,8 +164,9 @@ def _find_offset(segment: Segment, offset: int, engine: Engine) -> int:
 
 def _find_timestamp(segment: Segment, timestamp: int, engine: Engine) -> int:
     """Return the byte position of the first batch with ``timestamp`` or a later one as its largest,
-    by the last time index entry at or below ``timestamp`` and the headers after it; the last
-    batch's position if none has. Return 0 without such an entry, or if headers contradict it.
+    by the last time index entry at or below ``timestamp`` and the headers after it. If none has,
+    return the position of the last batch before the end or damage. Return 0 without such an entry,
+    if headers contradict it, or if a file cannot be read.
     """
     index = read_index_entries(segment.path.with_suffix(".timeindex"), TIME_ENTRY_DTYPE)
     i = int(np.searchsorted(index["timestamp"].astype(np.int64), timestamp, "right")) - 1

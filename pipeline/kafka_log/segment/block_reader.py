@@ -86,7 +86,8 @@ class HeaderDecoder(BlockDecoder):
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """Yield, in file order, a Block with the headers of each run of consecutive batches,
         whatever their codec and format, and a Rejected for each entry that the kernels do not
-        accept. Only blocks of legacy messages have records.
+        accept. After a Rejected whose end is None, the caller must go on by other means. An
+        incomplete entry at the end yields nothing. Only blocks of legacy messages have records.
         """
         held: list[Rows] = []
         for item in Decoder.decode(self, chunk, position):

@@ -18,9 +18,10 @@ UNKNOWN = "UNKNOWN"
 def read_control(
     key: bytes | None, value: bytes | None, *, strict: bool, file: str, position: int
 ) -> Control:
-    """Return the parsed key and value of a control record. An unknown type has no value. Raise
-    CodecError under ``strict`` if the key or value is None or cannot be parsed; otherwise the
-    result has that error, and what could be read.
+    """Return the parsed key and value of a control record. With an unknown type (``UNKNOWN``) the
+    value is ignored, even if it is None. Raise CodecError under ``strict`` if the key, or the value
+    of a known type, is None or cannot be parsed; otherwise the result has that error, and the type
+    if the key could be read.
     """
     try:
         fields = _parse(CONTROL_RECORD_KEY, key, "key", strict, file, position)

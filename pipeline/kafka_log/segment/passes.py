@@ -416,10 +416,11 @@ class SegmentPass:
         frame: Frame | None,
         error: CodecError,
     ) -> tuple[int, int | None]:
-        """Return (byte position, first offset) of the first valid entry after damage that is no
-        message inside the wrapper ``batch``, beginning with the one at ``place``; the end of the
-        file and None if there is none. After a bounded amount of work, entries before ``says``
-        count as messages.
+        """Return (byte position, offset) of the first valid entry at or after ``place`` that is no
+        message inside the damaged wrapper ``batch``; the end of the file and None if there is none.
+        The offset is ``offset`` at ``place``; elsewhere that of a later entry, or None, if the
+        entry's own is implausible. After a bounded amount of work, entries before ``says``, the
+        wrapper's stated end, count as messages.
 
         A compressor may store messages uncompressed, so that they look like valid entries. ``place`` is the first valid
         entry after the beginning of ``batch``, whose header states that it ends at ``says``.

@@ -16,8 +16,10 @@ Read = Callable[[int, int], bytes]
 
 
 def read_frame(read: Read, position: int, file: str) -> Frame | None:
-    """Return layout, magic byte and size of the entry at ``position``. Return None if fewer bytes
-    than a frame takes are left, or the stored length is impossible.
+    """Return layout, magic byte and size of the entry at ``position``, also if it reaches beyond
+    the end of the file. An unknown magic byte stays, with the layout of the newest version below
+    it. Return None if fewer bytes than a frame takes are left, or the stored length is too small
+    for any entry.
     """
     head = read(position, HEADER_START)
     if len(head) < HEADER_START:

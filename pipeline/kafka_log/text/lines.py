@@ -73,8 +73,9 @@ def encode_csv_header(names: Sequence[str]) -> bytes:
 
 
 def encode_text_lines(batch: pa.RecordBatch, layout: Layout) -> Iterator[memoryview]:
-    """Yield the rows as lines for people, with the cells of `layout` (one for each column), some
-    MiB at a time. An empty or null list has no cell. Yield nothing without rows or columns.
+    """Yield the rows as lines for people, some MiB at a time. `layout` has a cell for each column,
+    with the prefix and padding of values and the text for null, and limits the bytes that are shown
+    of a binary value. An empty or null list has no cell. Yield nothing without rows or columns.
     """
 
     def line(part: pa.RecordBatch) -> Any:

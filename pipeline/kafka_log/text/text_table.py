@@ -172,9 +172,11 @@ _CONFUSING_ITEM = re.compile(r"[,\"]")
 
 
 def format_table(table: pa.Table, width: int | None = None, keys: int = 0) -> str:
-    """Return a table as aligned text, laid out by :func:`lay_out`. Null is ``-``, empty text ``""``
-    and an empty list ``[]``; text that looks like one of these is in quotes. Characters that a
-    terminal does not print are escaped.
+    """Return a table as aligned text, laid out by :func:`lay_out`; ``width`` None folds nothing,
+    and the first ``keys`` columns identify a row. Null is ``-``, a boolean ``yes`` or ``no``, an
+    empty list ``[]``; lists of simple values have commas, other nested values are JSON. Text that
+    could be mistaken for these, or has spaces at an end, is in quotes; unprintable characters are
+    escaped.
     """
     return lay_out(format_columns(table, keys), width, keys)
 

@@ -65,9 +65,10 @@ class ParquetTarget:
         return Location(os.fspath(root))
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
-        """Write a journal, rename all staged files into their places, and write the state
-        ``after``. If that is interrupted, the next export finishes it. Raise OSError if a file
-        cannot be written or moved.
+        """Write a journal, rename all staged files into their places, write the state ``after``,
+        and remove journal and staging directory; ``before`` is not used. If that is interrupted,
+        the next export finishes it. Raise OSError if a file cannot be written or moved; ExportError
+        if the present state is invalid.
         """
         journal = {
             "root": Path(job.place.root).name,

@@ -87,8 +87,9 @@ class PlanCache:
 
     def get(self, key: str, make: Callable[[], Plan]) -> Plan:
         """Return the cached plan of a key; otherwise call ``make``, cache its plan, and return it.
-        ``make`` runs without the lock. Drop the plans not used for longest while the cache exceeds
-        its limits. Raise what ``make`` raises.
+        ``make`` runs without the lock, so that two threads may make a plan; the later one is kept.
+        Drop the plans not used for longest while the cache exceeds its limits; a plan that exceeds
+        them alone empties it. Raise what ``make`` raises.
         """
         with self._lock:
             found = self._plans.get(key)

@@ -37,10 +37,11 @@ class QueryLogs:
     """Base offsets of the last segments, by directories that were found as a whole."""
 
     def find(self, options: Options) -> list[Log]:
-        """Return the logs below the paths of ``options``. Later calls return what the first call
-        for the same paths and selection found, and segments keep their first size. Raise
-        OptionError for an invalid path, or one that matches nothing; DirectoryError for a path
-        without logs.
+        """Return the logs below the paths of ``options``; again the first result if paths, storage
+        options and selection of files are the same. Other calls list anew, but known segments keep
+        their size, and directories listed as a whole get no newer ones. Raise OptionError for an
+        invalid path, or one that matches nothing; DirectoryError without logs; OSError for an
+        unreadable partition unless damage is accepted.
         """
         selection = options.selection
         asked = (

@@ -27,8 +27,10 @@ _OWN = "storage."
 
 def storage_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
     """Return the options of fsspec's class for a URL, from options of Hadoop's connectors and
-    options ``storage.NAME``, which override them. Names in ``given`` are in lower case. Raise
-    OptionError if a value begins like JSON and is invalid, or a key file cannot be read.
+    options ``storage.NAME``, which override them. Of the latter, ``true`` and ``false`` become
+    bools, and JSON objects and lists are parsed. Names in ``given`` are in lower case. Raise
+    OptionError if a value begins like JSON and is invalid, or Google's key file cannot be read or
+    is not JSON.
 
     The message shows no secret.
     """
@@ -131,8 +133,9 @@ def _azure_options(
 
 
 def _azure_emulator_options(url: str, account: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return adlfs's options for an emulator at ``url``: one connection string with the account,
-    and the key or else the SAS token in ``found``, if there is one.
+    """Return adlfs's options for an emulator: only ``connection_string``, with the account as
+    ``AccountName``, ``url`` as ``BlobEndpoint`` (the caller has appended the account), and from
+    ``found`` the ``account_key`` or else the ``sas_token``, if there is one.
     """
     parts = [f"AccountName={account}", f"BlobEndpoint={url}"]
     if key := found.get("account_key"):

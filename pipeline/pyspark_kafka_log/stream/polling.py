@@ -122,10 +122,11 @@ class LogStream:
         return self._options.limits
 
     def latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
-        """Return the end of the micro-batch that begins at ``start``: the end of the logs, or less
-        if ``limited`` by minimum and maximum offsets. Return ``start`` if nothing is due; the end
-        of the logs if ``start`` is None. Raise DataLossError if records after ``start`` are gone
-        and ``failOnDataLoss`` is set; CodecError for damage unless the mode accepts it.
+        """Return the end of the micro-batch that begins at ``start``: the end of the logs or that
+        of :meth:`prepare`, less if ``limited``; ``start`` if nothing is due. ``start`` None is
+        never limited. Raise DataLossError if records are gone or replaced and ``failOnDataLoss`` is
+        set, else warn; CodecError for damage unless accepted; OptionError or DirectoryError for
+        paths without logs or with a partition twice.
         """
         return self._retry_listing(lambda: self._latest(start, limited=limited))
 
@@ -323,8 +324,9 @@ class LogStream:
     def _limit_positions(
         self, ends: Mapping[Key, int], now: Positions, logs: Mapping[Key, Log]
     ) -> dict[Key, Position]:
-        """Return the positions at the offsets ``ends``: that of ``now`` if it has the same offset,
-        else a new one with the leader epoch from the log.
+        """Return the positions at the offsets ``ends``: that of ``now``, which has all of these
+        partitions, if it has the same offset; else a new one with the leader epoch of the last
+        batch before it, or -1 if there is none, or it is damaged or cannot be read.
         """
         return {
             key: now[key]

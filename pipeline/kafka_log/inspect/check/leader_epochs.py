@@ -134,9 +134,10 @@ class LeaderEpochCheck(EndCheck):
 
     def _check_log_start(self) -> Iterator[Finding]:
         """Yield ``segment_missing`` if the first segment begins after the first epoch of the file:
-        an error if after a clean shutdown the checkpoint of log start offsets is there without this
-        partition (but a note for the metadata log), else a note. Yield nothing if the file has no
-        sorted epochs, only some segments are checked, or the partition is not live.
+        an error, also added to ``context.missing``, if after a clean shutdown the checkpoint of log
+        start offsets is there without this partition (but a note for the metadata log), else a
+        note. Yield nothing without sorted epochs, if only some segments are checked, or for a
+        partition that is not live.
 
         Brokers remove epochs below the log start offset from the file. With tiered storage, the log start offset is
         below the first local segment, and its checkpoint file names such partitions.

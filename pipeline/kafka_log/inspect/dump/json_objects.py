@@ -222,9 +222,9 @@ def _quote_base64(data: bytes | None) -> str:
 
 
 def control_object(control: Control) -> dict[str, Any]:
-    """Return a control record as a JSON object: type id and type if known, the coordinator epoch of
-    a transaction marker or else the value as ``data``, and the error if it cannot be decoded. What
-    is unknown is left out.
+    """Return a control record as a JSON object: ``typeId`` and ``type`` (``UNKNOWN`` for an unknown
+    id), the coordinator epoch of a transaction marker or else the value as ``data``, and class,
+    message and place of the error if it cannot be decoded. What could not be read is left out.
     """
     out: dict[str, Any] = {}
     if control.type is not None:

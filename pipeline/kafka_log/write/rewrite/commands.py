@@ -129,10 +129,11 @@ def salvage(
     keep_damaged: bool = False,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """Write the readable records of partitions below ``out`` so that a broker loads them, and
-    return one report row for each kept, lost or excluded part. Raise OutputError or
-    OutputLockedError if ``out`` must not be written to; OSError if writing fails. Damage is
-    reported, not raised.
+    """Write the readable records of partitions below ``out`` for a broker to load, and return the
+    report; damage is a row of it, no error. ``flatten``: only committed data, without transactions.
+    ``keep_damaged``: also records with a wrong checksum. Partitions that an equal earlier run wrote
+    are kept. Raise OutputError or OutputLockedError if ``out`` must not be written to; OSError if
+    writing fails.
     """
     wanted = RewriteSelection(flatten=flatten, keep_damaged=keep_damaged)
 

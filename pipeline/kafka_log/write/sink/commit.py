@@ -210,9 +210,10 @@ def new_job(
     overwrite: bool = False,
     passed: Iterable[str] = (),
 ) -> WriteJob:
-    """Return a job that writes to a log directory, which may not exist yet, with the number of
-    partitions that each topic has there. Raise DirectoryError if ``target`` holds segments itself
-    or is no directory; OSError if it cannot be listed.
+    """Return a job that writes to a log directory, which may not exist yet, with each topic's
+    number of partitions there. ``overwrite`` lets the commit replace the partitions of written
+    topics; ``passed`` are columns that rows may have and that are not written. Raise DirectoryError
+    if ``target`` holds segments itself or is no directory; OSError if it cannot be listed.
     """
     path = Path(target).absolute()
     counts: dict[str, int] = {}

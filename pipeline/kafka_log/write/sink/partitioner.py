@@ -13,8 +13,9 @@ _WORD = 4
 
 
 def murmur2(keys: pa.Array) -> Any:
-    """Return a NumPy array of Kafka's murmur2 hashes of an Arrow array of binary values, as
-    unsigned 32-bit numbers; 0 for null.
+    """Return a NumPy array of Kafka's murmur2 hashes of an Arrow array, as unsigned 32-bit numbers;
+    0 for null. The array must be of type binary or string: types with 64-bit offsets (large_binary)
+    give wrong hashes without an error.
     """
     offsets = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1]
     data = keys.buffers()[2]
