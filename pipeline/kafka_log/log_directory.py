@@ -614,9 +614,9 @@ class LogDirectory:
             show_secrets: As in :meth:`metadata`.
 
         Raises:
-            CodecError: As in :meth:`metadata`.
-            DirectoryError: As in :meth:`metadata`.
-            ValueError: As in :meth:`metadata`, and if no two states are left to compare.
+            CodecError: As in :meth:`metadata`, and if damage leaves no two states to compare.
+            DirectoryError: As in :meth:`metadata`, and if missing records leave no two states to compare.
+            ValueError: As in :meth:`metadata`.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/metadata").metadata_changes(1000, None, "configs")
