@@ -321,7 +321,7 @@ class ModelBuilder:
             since=cast(Since | None, r["since"]),
             when=cast(Expression | None, r["when"]),
             default=forms.default(self.reader, r) or forms.absent_default(r),
-            absent=cast(int | None, r["absent"]),
+            absent=forms.absent_number(r),
             const=forms.constant(self.reader, r),
             is_version=r["is"] == "version",
             measures=forms.field_range(r, "measures"),
@@ -373,7 +373,7 @@ class ModelBuilder:
             compression=forms.compression(compressed) if isinstance(compressed, Record) else None,
             nesting=cast(int | None, r["nesting"]),
             at_least=cast(int, r["at_least"] or 0),
-            null=cast(int | None, r["null"]),
+            null=cast(int | None, r["none"]),
             until=until if isinstance(until := r["until"], Expression) else None,
         )
 
@@ -412,10 +412,10 @@ class ModelBuilder:
 
 def _read_presence(r: Record) -> tuple[str | None, int | None, Expression | None]:
     """Return the type of the number before an optional layout, the number that means null, and its version."""
-    version = cast(Expression | None, r["version"])
-    if "nullable" in r and "null" not in r:  # not in this version
+    version, none = cast(Expression | None, r["version"]), r["none"]
+    if not isinstance(none, Record):
         return None, None, version
-    return cast(str | None, r["present"]), cast(int | None, r["null"]), version
+    return str(none["type"]), cast(int, none["value"]), version
 
 
 def _make_choice(reader: Reader, r: Record) -> Choice:

@@ -62,13 +62,10 @@ _KEYS: Mapping[str, str] = {
     "if": "when",
     "condition": "when",
     "optional": "when",
-    "present": "when",
     "fixed": "const",
     "value": "const",
     "constant": "const",
-    "nullable": "null",
-    "none": "absent",
-    "sentinel": "absent",
+    "sentinel": "none",
     "refuses": "except",
     "excludes": "except",
     "is": "values",
@@ -96,6 +93,16 @@ _KEYS: Mapping[str, str] = {
     "message": "layout",
     "type": "layout",
 }
+_EARLIER: Mapping[str, tuple[str, str]] = {
+    "absent": ("none", "write `none: -1`: the number that stands for no value"),
+    "null": ("none", "write `none: -1`: the length, count or number that stands for no value"),
+    "nullable": ("none", "write `none: true`, or `none: {2+: true}`, in a flexible layout"),
+    "present": (
+        "none",
+        "write `none: {type: i8, value: -1}`: a number in front of the layout; a condition is `when`",
+    ),
+}
+"""Words that this language had before: word -> (the key that took its place, help)."""
 _CHOICES: Mapping[str, str] = {
     **dict.fromkeys(("le", "<", "little-endian", "little_endian", "littleendian"), "little"),
     **dict.fromkeys(("be", ">", "big-endian", "big_endian", "bigendian", "network"), "big"),
@@ -152,6 +159,9 @@ def type_help(text: str, known: Collection[str]) -> str:
 
 def key_help(text: str, known: Collection[str]) -> str:
     """Return help for a key of another language, or ``""``. ``known`` are the keys that are allowed."""
+    new, help = _EARLIER.get(text.lower(), ("", ""))
+    if new in known:
+        return help
     ours = _KEYS.get(text.lower(), "")
     if ours == _SIZE and "measures" not in known:
         return _WHOLE_SIZE if "fields" in known else ""

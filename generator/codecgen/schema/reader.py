@@ -348,6 +348,9 @@ def _iterate_items(value: Value) -> Iterator[int]:
 def _pick_kind(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
     """Return the alternative that fits the shape of a node, so that diagnostics are about that one."""
     maps = key_types.Use | key_types.MapOf | key_types.ByVersion
+    if isinstance(node, Mapping):
+        wanted = key_types.ByVersion if node.has_numbers else key_types.Use
+        options = tuple(k for k in options if isinstance(k, wanted)) or options
     for kind in options:
         if isinstance(kind, maps) and isinstance(node, Mapping):
             return kind
@@ -357,6 +360,8 @@ def _pick_kind(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kin
             if isinstance(kind, key_types.OneOf) and node.text in kind.words:
                 return kind
             if isinstance(kind, key_types.Integer) and parse_integer(node.text) is not None:
+                return kind
+            if isinstance(kind, key_types.Boolean) and node.text in ("true", "false"):
                 return kind
     if isinstance(node, Scalar):
         loose = [

@@ -82,7 +82,7 @@ def test_every_key_of_a_field_is_read_or_is_a_type() -> None:
         "padded",
         "padding",
     }
-    types |= {"compressed", "nesting", "at_least", "null", "present", "nullable", "enum", "only"}
+    types |= {"compressed", "nesting", "at_least", "none", "enum", "only"}
     types |= set(FIELD_OF_CHOICE)
     attributes = set(signature(Field).parameters)
     renamed = {"is": "is_version"}

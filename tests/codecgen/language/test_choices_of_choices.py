@@ -27,7 +27,7 @@ layout: holder
 fields:
   kind: {type: u8, enum: kind}
   version: u8
-  entry: {choice: entry, length: u8, null: 255}
+  entry: {choice: entry, length: u8, none: 255}
   body: {choice: body, given: kind, version: version, length: u8, unknown: bytes}
   entries: {array: {choice: entry}, count: u8}
   number: {type: u8, default: entry.magic}

@@ -30,7 +30,7 @@ fields:
   colour: {type: u8, enum: colour}
   flags: {bits: u8, members: {wet: {at: 0}, rest_: {reserved: keep}}}
   name: {string: u8}
-  data: {bytes: varint, null: -1}
+  data: {bytes: varint, none: -1}
   inner: {array: part, count: u8}
 examples:
   - {name: one, hex: %s, values: %s}
