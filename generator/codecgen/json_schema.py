@@ -20,7 +20,8 @@ _TEXT: Json = {"type": ["string", "number", "boolean"]}
 _SCALARS = ["string", "number", "boolean", "null"]
 _RANGE = "^[0-9]{1,5}([+]|-[0-9]{1,5})?$"
 _NUMBERED = "^([a-z][a-z0-9_]*|-?([0-9]{1,20}|0x[0-9a-fA-F]{1,16}))$"
-_RANGED = _NUMBERED.replace("{1,16})", "{1,16})|[0-9]{1,9}-[0-9]{1,9}")
+_END = "([0-9]{1,9}|0x[0-9a-fA-F]{1,8})"
+_RANGED = _NUMBERED.replace("{1,16})", f"{{1,16}})|{_END}-{_END}")
 _HEX_OF_BYTES: Json = {
     "type": "object",
     "properties": {"hex": {"type": ["string", "number"]}},
@@ -181,12 +182,12 @@ def _either(options: Sequence[key_types.Kind]) -> Json:
     then: list[Json] = []
     if by_version and forms:
         has_numbers = {"propertyNames": {"pattern": "^[0-9]"}}
-        (found,), (form,) = by_version, forms
-        choice = {"if": has_numbers, "then": _kind_schema(found), "else": _kind_schema(form)}
+        ranges, form = map(_kind_schema, (*by_version, *forms))
+        choice = {"if": has_numbers, "then": ranges, "else": form}
         then.append({"if": {"type": "object"}, "then": choice})
     elif by_version or forms:
-        (found,) = by_version or forms
-        then.append({"if": {"type": "object"}, "then": _kind_schema(found)})
+        (mapping,) = map(_kind_schema, (*by_version, *forms))
+        then.append({"if": {"type": "object"}, "then": mapping})
     if lists:
         then.append({"if": {"type": "array"}, "then": {"items": _either(lists)}})
     types = [part["if"]["type"] for part in then]

@@ -93,6 +93,8 @@ _KEYS: Mapping[str, str] = {
     "message": "layout",
     "type": "layout",
 }
+_SWITCH = ("switch", "switch_on", "switch-on", "select", "union", "variant", "discriminator")
+_CHOSEN = "write `choice: NAME` and `given: FIELD`; the choice is a document with its `cases`"
 _EARLIER: Mapping[str, tuple[str, str]] = {
     "absent": ("none", "write `none: -1`: the number that stands for no value"),
     "null": ("none", "write `none: -1`: the length, count or number that stands for no value"),
@@ -162,6 +164,8 @@ def key_help(text: str, known: Collection[str]) -> str:
     new, help = _EARLIER.get(text.lower(), ("", ""))
     if new in known:
         return help
+    if text.lower() in (*_SWITCH, "cases"):
+        return 'write "by"' if "by" in known and "cases" in known else _CHOSEN * ("given" in known)
     ours = _KEYS.get(text.lower(), "")
     if ours == _SIZE and "measures" not in known:
         return _WHOLE_SIZE if "fields" in known else ""
