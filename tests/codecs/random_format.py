@@ -171,7 +171,7 @@ def _batch(draw: st.DrawFn, kernels: bool) -> dict[str, Any]:
 
 
 def _less(field: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in field.items() if name not in ("type", "misprint")}
+    return {name: value for name, value in field.items() if name not in ("type", "documentation")}
 
 
 def _attributes(draw: st.DrawFn, known: dict[str, Any]) -> dict[str, Any]:

@@ -161,6 +161,8 @@ def releases(editor: Editor, place: str, node: Node, names: Names) -> Iterator[M
                         yield editor.change(f"{where}.{fact.name}", "release", item.value, new)
                 for new in words.neighbours(word(fact.value) or "", names.releases):
                     yield editor.change(where, "release", fact.value, new)
+        elif entry.name == "documentation":
+            yield from releases(editor, where, entry.value, names)
         elif entry.name in ("formerly", "misprint"):
             yield from releases(editor, where, entry.value, names)
             for fact in entries(entry.value):

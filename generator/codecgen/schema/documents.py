@@ -155,7 +155,7 @@ class ModelBuilder:
                 notes[int(key)] = (cast(Since | None, n["since"]), cast(Since | None, n["until"]))
             else:
                 self.reader.report("C006", f'a version is a number, not "{key}"', n.span)
-        overhead = r["overhead"]
+        overhead = forms.documentation(r)["overhead"]
         self.layouts[name] = Layout(
             name=name,
             doc=r.text("doc"),
@@ -309,6 +309,7 @@ class ModelBuilder:
         types = types_by_version(r, lambda one: self.make_type(one, span, here))
         type_ = types[-1][1] if types else self.make_type(r, span, here)
         self.path.pop()
+        pages = forms.documentation(r)
         return Field(
             name=name,
             type=type_,
@@ -334,9 +335,9 @@ class ModelBuilder:
             accepts=accepts | frozenset(forms.words(r["accepts"])),
             unit=cast(str | None, r["unit"]),
             spelled=cast(str | None, r["spelled"]),
-            formerly=forms.formerly(r["formerly"]),
-            misprint=forms.misprint(r["misprint"]),
-            hidden=bool(r["hidden"]),
+            formerly=forms.formerly(pages["formerly"]),
+            misprint=forms.misprint(pages["misprint"]),
+            hidden=bool(pages["hidden"]),
             sensitive=forms.sensitive(r["sensitive"]),
             tag=cast(int | None, r["tag"]),
             filled=forms.is_filled(r),

@@ -156,6 +156,14 @@ def _explicit_range(r: Record) -> FieldRange:
     return FieldRange(str(r["from"]), last, r.at("from"), words(r["zero"]))
 
 
+def documentation(r: Record) -> Record:
+    """Return what only pages say of a layout, a field or a bit: an empty record if the key is
+    missing.
+    """
+    found = r["documentation"]
+    return found if isinstance(found, Record) else Record("documentation", {}, r.span)
+
+
 def formerly(value: object) -> Formerly | None:
     """Return the former name of a field, or None."""
     return Formerly(str(value["name"]), str(value["until"])) if isinstance(value, Record) else None
@@ -364,7 +372,7 @@ def bit(name: str, r: Record, span: Span) -> BitMember:
         since=cast(Since | None, r["since"]),
         spelled=cast(str | None, r["spelled"]),
         default=cast(Expression | None, r["default"]),
-        misprint=misprint(r["misprint"]),
+        misprint=misprint(documentation(r)["misprint"]),
         places=r.places(),
     )
 

@@ -278,8 +278,8 @@ FORMS: Mapping[str, Form] = {
                 "What callers of builders may give in the elements of an array instead of a field: array, field, and how.",
             ),
             "examples": Key(ListOf(Use("example")), "Bytes beside what they mean."),
-            "overhead": Key(
-                Use("overhead"), "A table of the bytes that layouts add to what they carry."
+            "documentation": Key(
+                Use("layout_documentation"), "What only pages say, and no reader or builder."
             ),
         },
     ),
@@ -389,9 +389,9 @@ FORMS: Mapping[str, Form] = {
             "accepts": _ACCEPTS,
             "unit": Key(Word(), "Unit of the number."),
             "spelled": SPELLED,
-            "formerly": Key(Use("formerly"), "A name that it had before."),
-            "misprint": _MISPRINT,
-            "hidden": Key(Boolean(), "Left out of summaries."),
+            "documentation": Key(
+                Use("field_documentation"), "What only pages say, and no reader or builder."
+            ),
             "sensitive": Key(
                 Either((Boolean(), Use("sensitive"))), "The value is a secret: readers hide it."
             ),
@@ -465,7 +465,9 @@ FORMS: Mapping[str, Form] = {
             "since": SINCE,
             "spelled": SPELLED,
             "default": Key(Code(), "What the builder writes when no value is given."),
-            "misprint": _MISPRINT,
+            "documentation": Key(
+                Use("bit_documentation"), "What only pages say, and no reader or builder."
+            ),
         },
         one_of=(("at", "reserved"),),
         together={"only": ("enum",)},
@@ -553,6 +555,23 @@ FORMS: Mapping[str, Form] = {
             ),
         },
     ),
+    "layout_documentation": Form(
+        "What only pages say of a layout.",
+        {
+            "overhead": Key(
+                Use("overhead"), "A table of the bytes that layouts add to what they carry."
+            ),
+        },
+    ),
+    "field_documentation": Form(
+        "What only pages say of a field.",
+        {
+            "formerly": Key(Use("formerly"), "A name that it had before."),
+            "misprint": _MISPRINT,
+            "hidden": Key(Boolean(), "Left out of summaries."),
+        },
+    ),
+    "bit_documentation": Form("What only pages say of a bit.", {"misprint": _MISPRINT}),
     "formerly": Form(
         "A name that something had before.",
         {

@@ -99,6 +99,10 @@ _EARLIER: Mapping[str, tuple[str, str]] = {
     "absent": ("none", "write `none: -1`: the number that stands for no value"),
     "null": ("none", "write `none: -1`: the length, count or number that stands for no value"),
     "nullable": ("none", "write `none: true`, or `none: {2+: true}`, in a flexible layout"),
+    "formerly": ("documentation", "write `documentation: {formerly: ..}`"),
+    "misprint": ("documentation", "write `documentation: {misprint: ..}`"),
+    "hidden": ("documentation", "write `documentation: {hidden: true}`"),
+    "overhead": ("documentation", "write `documentation: {overhead: ..}`"),
     "present": (
         "none",
         "write `none: {type: i8, value: -1}`: a number in front of the layout; a condition is `when`",

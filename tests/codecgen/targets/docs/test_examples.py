@@ -122,7 +122,7 @@ def test_an_overhead_that_cannot_be_worked_out() -> None:
     text = """
 layout: box
 fields: {n: varint}
-overhead: {sizes: [1], columns: [{title: Box, layout: box, each: {}}]}
+documentation: {overhead: {sizes: [1], columns: [{title: Box, layout: box, each: {}}]}}
 """
     (one,) = findings(text)
     assert one.code == "C023" and one.span.line == 4
