@@ -83,7 +83,7 @@ def add_version(schemas: Path) -> None:
     records = schemas / "records"
     versions = f"versions: 2-{MAGIC}\n\nfields:\n"
     for name, after, field in (
-        ("record_batch", "  last_offset_delta:\n", "topic_epoch: {type: i32, absent: -1"),
+        ("record_batch", "  last_offset_delta:\n", "topic_epoch: {type: i32, none: -1"),
         (
             "record",
             "  attributes:\n",
@@ -148,12 +148,12 @@ def _batch(draw: st.DrawFn, kernels: bool) -> dict[str, Any]:
     first, second = draw(st.sampled_from(eight)), draw(st.sampled_from(four))
     fixed = {"batch_length", "magic", "records", first, second}
     rest: Fields = [(n, f) for n, f in known.items() if n not in fixed]
-    rest.append(("topic_epoch", {"type": "i32", "absent": -1, "doc": "Epoch of the topic."}))
+    rest.append(("topic_epoch", {"type": "i32", "none": -1, "doc": "Epoch of the topic."}))
     extra = draw(st.lists(st.sampled_from(_NUMBERS if kernels else _MORE_NUMBERS), max_size=3))
     rest += [(f"more_{i}", {"type": kind, "default": i, "doc": "More."}) for i, kind in enumerate(extra)]  # fmt: skip
     rest = draw(st.permutations(rest))
     if draw(st.booleans()):
-        rest.append(("host", {"bytes": "varint", "null": -1, "doc": "Who wrote it."}))
+        rest.append(("host", {"bytes": "varint", "none": -1, "doc": "Who wrote it."}))
     known["magic"]["const"] = MAGIC
     start = [(name, known[name]) for name in draw(st.permutations([first, second, "batch_length"]))]
     fields = [*start, ("magic", known["magic"]), *rest, ("records", known["records"])]
@@ -171,7 +171,7 @@ def _batch(draw: st.DrawFn, kernels: bool) -> dict[str, Any]:
 
 
 def _less(field: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in field.items() if name not in ("type", "misprint")}
+    return {name: value for name, value in field.items() if name not in ("type", "documentation")}
 
 
 def _attributes(draw: st.DrawFn, known: dict[str, Any]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _record(draw: st.DrawFn, kernels: bool) -> dict[str, Any]:
     known: dict[str, dict[str, Any]] = found["fields"]
     for name in ("key", "value"):
         lead, null = draw(st.sampled_from([("varint", -1), ("compact", 0), ("i32", -1)]))
-        known[name] = {"bytes": lead, "null": null, "doc": "Bytes."}
+        known[name] = {"bytes": lead, "none": null, "doc": "Bytes."}
     known["headers"]["count"] = draw(st.sampled_from(["varint", "uvarint", "i16"]))
     known["timestamp_delta"] = {**_less(known["timestamp_delta"]), "type": draw(st.sampled_from(["varlong", "i64"]))}  # fmt: skip
     known["offset_delta"]["type"] = draw(st.sampled_from(["varint", "i32"]))

@@ -65,7 +65,7 @@ fields:
   tags: {array: tag, count: u8}
 ---
 layout: tag
-fields: {name: {string: u8}, size: {bytes: compact, null: 0}}
+fields: {name: {string: u8}, size: {bytes: compact, none: 0}}
 ---
 choice: packet
 by: kind

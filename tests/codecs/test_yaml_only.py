@@ -32,7 +32,7 @@ def test_a_field_a_version_and_a_layout(tree: Tree) -> None:
     edit(
         records / "message.yaml",
         "  key:\n    bytes: i32",
-        "  expires: {type: i64, versions: 2+, absent: -1, doc: When the message may go.}\n  key:\n    bytes: i32",
+        "  expires: {type: i64, versions: 2+, none: -1, doc: When the message may go.}\n  key:\n    bytes: i32",
     )
     edit(records / "log_entry.yaml", "  2: record_batch", "  2: record_batch\n  7: beacon")
     (records / "beacon.yaml").write_text(

@@ -115,9 +115,10 @@ def _changed(document: Tree, change: Callable[[str], str]) -> Tree:
         out["fields"] = {name: _spec(spec, change) for name, spec in document["fields"].items()}
     if "tagged" in document:
         out["tagged"] = {name: _spec(spec, change) for name, spec in document["tagged"].items()}
-    if "overhead" in document:
-        columns = [{**c, "layout": change(c["layout"])} for c in document["overhead"]["columns"]]
-        out["overhead"] = {**document["overhead"], "columns": columns}
+    if "documentation" in document:
+        overhead = document["documentation"]["overhead"]
+        columns = [{**c, "layout": change(c["layout"])} for c in overhead["columns"]]
+        out["documentation"] = {"overhead": {**overhead, "columns": columns}}
     if "cases" in document:
         out["cases"] = {key: change(ref) for key, ref in document["cases"].items()}
     if "given" in document:

@@ -19,6 +19,7 @@ from codecgen.schema.expression import (
     Truth,
 )
 from codecgen.schema.expression import parse as parse_expression
+from tests.laws.none import spoken
 from tests.laws.world import World
 
 EXPRESSIONS = (
@@ -80,7 +81,7 @@ def used(world: World) -> frozenset[str]:
     out: set[str] = set()
     _form("manifest", world.manifest, out)
     for document in world.documents():
-        _form(next(kind for kind in grammar.DOCUMENTS if kind in document), document, out)
+        _form(next(kind for kind in grammar.DOCUMENTS if kind in document), spoken(document), out)
     return frozenset(out)
 
 

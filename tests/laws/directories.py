@@ -402,12 +402,8 @@ class Directory:
             column = {"title": "Many", "layout": made.name, "array": name, "each": {}}
             if held.numbers:
                 column["number"] = d.pick(held.numbers)
-        made.tree["overhead"] = {
-            "doc": "Bytes.",
-            "sizes": [1, 10],
-            "columns": [column],
-            "notes": "None.",
-        }
+        overhead = {"doc": "Bytes.", "sizes": [1, 10], "columns": [column], "notes": "None."}
+        made.tree["documentation"] = {"overhead": overhead}
 
     def files(self) -> dict[str, list[Tree]]:
         """The documents in files: all in one, or enums and views apart."""

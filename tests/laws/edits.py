@@ -269,6 +269,7 @@ def _change_null(world: World, r: random.Random) -> str:
         tree.pop("null", None)
         tree.pop("nullable", None)
         return f"{path} loses null"
+    tree.pop("nullable", None)
     tree["null"] = r.choice((-2, -1, 0, 1, 3))
     return f"{path}: null {tree['null']}"
 

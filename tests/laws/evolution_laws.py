@@ -94,7 +94,9 @@ def try_edits(world: World, edits: int, tried: Tried) -> None:
 def _bare(world: World) -> World:
     """A directory without examples, which an edit would break."""
     files = {
-        name: [{k: v for k, v in doc.items() if k not in ("examples", "overhead")} for doc in docs]
+        name: [
+            {k: v for k, v in doc.items() if k not in ("examples", "documentation")} for doc in docs
+        ]
         for name, docs in world.files.items()
     }
     return World(world.manifest, files)

@@ -268,15 +268,17 @@ class Keys:
         elif kind == 2:
             spec["spelled"] = d.pick(("someName", "X-y", "class"))
         elif kind == 3:
-            spec["hidden"] = True
+            spec["documentation"] = {"hidden": True}
         elif kind == 4:
             if self.kit.releases and d.chance(2):
                 spec["since"] = {"doc_no": [4, 5]}
-            spec["misprint"] = {"as": d.pick(("missing", "int16")), "doc": "Wrong."}
+            misprint = {"as": d.pick(("missing", "int16")), "doc": "Wrong."}
             if self.kit.releases:
-                spec["misprint"]["until"] = self.kit.releases[-1]
+                misprint["until"] = self.kit.releases[-1]
+            spec["documentation"] = {"misprint": misprint}
         elif self.kit.releases:
-            spec["formerly"] = {"name": "was", "until": self.kit.releases[-1]}
+            formerly = {"name": "was", "until": self.kit.releases[-1]}
+            spec["documentation"] = {"formerly": formerly}
 
     def about(self, member: Tree) -> None:
         """Keys of a bit that are about documents or versions."""
@@ -290,9 +292,8 @@ class Keys:
         elif kind == 8:
             member["spelled"] = "aBit"
         elif kind == 9:
-            member["misprint"] = {"as": "missing"} | (
-                {"versions": str(self.made.versions[0])} if self.made.versions else {}
-            )
+            versions = {"versions": str(self.made.versions[0])} if self.made.versions else {}
+            member["documentation"] = {"misprint": {"as": "missing"} | versions}
         elif kind == 10 and self.kit.releases:
             member["since"] = {"doc_no": 2}
         elif (

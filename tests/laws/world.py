@@ -16,6 +16,7 @@ import yaml
 
 from codecgen.schema import expression
 from tests.laws import apart, flexible
+from tests.laws.none import heard, spoken
 
 Tree = dict[str, Any]
 
@@ -108,7 +109,7 @@ class World:
         for name, documents in self.files.items():
             if not name.startswith(apart.PLACE):
                 documents = [apart.used(document, names) for document in documents]
-            out[name] = "---\n".join(text_of(document) for document in documents)
+            out[name] = "---\n".join(text_of(spoken(document)) for document in documents)
         return out
 
     def __str__(self) -> str:
@@ -119,7 +120,7 @@ class World:
         """The directory that some YAML files are."""
         files = {}
         for name, text in texts.items():
-            files[name] = [_plain(node) for node in yaml.compose_all(text, yaml.SafeLoader)]
+            files[name] = [heard(_plain(n)) for n in yaml.compose_all(text, yaml.SafeLoader)]
         manifest = files.pop("codecgen.yaml")[0]
         files.pop(f"{apart.PLACE}codecgen.yaml", None)
         files = {name: [apart.plain(one) for one in some] for name, some in files.items()}

@@ -31,8 +31,7 @@ HEX_DIGITS = "0123456789abcdef"
 NUMBERS = {
     "const": "default",
     "default": "default",
-    "absent": "sentinel",
-    "null": "sentinel",
+    "none": "sentinel",
     "nesting": "limit",
     "at_least": "limit",
     "limit": "limit",
@@ -162,6 +161,8 @@ def releases(editor: Editor, place: str, node: Node, names: Names) -> Iterator[M
                         yield editor.change(f"{where}.{fact.name}", "release", item.value, new)
                 for new in words.neighbours(word(fact.value) or "", names.releases):
                     yield editor.change(where, "release", fact.value, new)
+        elif entry.name == "documentation":
+            yield from releases(editor, where, entry.value, names)
         elif entry.name in ("formerly", "misprint"):
             yield from releases(editor, where, entry.value, names)
             for fact in entries(entry.value):
@@ -270,8 +271,8 @@ class LayoutFacts:
             yield from self.run(where, entry, field)
         elif entry.name == "versions":
             yield from versions(self.editor, place, entry)
-        elif entry.name == "nullable":
-            yield from versions(self.editor, where, entry)
+        elif entry.name == "none" and isinstance(entry.value, MappingNode):
+            yield from self.none(where, entry.value)
         elif entry.name == "tag":
             yield self.editor.change(where, "code", entry.value, str(int(value or 0) + 50))
         elif entry.name == "fields":
@@ -294,6 +295,21 @@ class LayoutFacts:
         elif entry.name == "compressed":
             yield from self.compressed(place, entry.value)
 
+    def none(self, place: str, node: Node) -> Iterator[Mutant]:
+        """Null in other versions, as another number, or after another type of number."""
+        for entry in entries(node):
+            value = word(entry.value) or ""
+            if entry.name[0].isdecimal():
+                for new in words.versions(entry.name):
+                    yield self.editor.change(f"{place}.versions", "version range", entry.key, new)
+                yield from self.editor.remove(f"{place}.versions", "version range", entry)
+            if isinstance(entry.value, MappingNode):
+                yield from self.none(place, entry.value)
+            for new in words.numbers(value):
+                yield self.editor.change(f"{place}.{entry.name}", "sentinel", entry.value, new)
+            for new in words.TYPES.get(value, ()):
+                yield self.editor.change(f"{place}.{entry.name}", "type", entry.value, new)
+
     def added(self, place: str, field: Entry) -> Iterator[Mutant]:
         """Null where it is not allowed."""
         given = {e.name: e for e in entries(field.value)}
@@ -301,12 +317,12 @@ class LayoutFacts:
         settled = "array" in given or (
             type_ is not None and word(type_.value) in ("string", "bytes")
         )
-        if self.is_flexible and type_ is not None and settled and "nullable" not in given:
-            yield self.editor.add(f"{place}.nullable", "sentinel", type_, "nullable: 0+")
+        if self.is_flexible and type_ is not None and settled and "none" not in given:
+            yield self.editor.add(f"{place}.none", "sentinel", type_, "none: true")
         lead = given.get("bytes") or given.get("string")
-        if lead is not None and "null" not in given and word(lead.value) in words.NULLS:
+        if lead is not None and "none" not in given and word(lead.value) in words.NULLS:
             null = words.NULLS[str(word(lead.value))]
-            yield self.editor.add(f"{place}.null", "sentinel", lead, f"null: {null}")
+            yield self.editor.add(f"{place}.none", "sentinel", lead, f"none: {null}")
 
     def expression(self, place: str, kind: str, node: Node) -> Iterator[Mutant]:
         """An expression with one part changed."""

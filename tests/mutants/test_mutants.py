@@ -95,7 +95,7 @@ layout: a
 # What is said about x.
 fields:
   n: {type: u8, counts: xs}  # how many
-  x: {type: i16, absent: -1}
+  x: {type: i16, none: -1}
   xs: {array: u8}
 """
 
@@ -110,12 +110,12 @@ def test_comments_and_all_else_are_kept() -> None:
         assert "# What is said about x.\n" in text
         assert "# how many\n" in text
     assert LAYOUT.replace("type: i16", "type: u16") in made(LAYOUT, "type")
-    assert LAYOUT.replace("absent: -1", "absent: 0") in made(LAYOUT, "sentinel")
+    assert LAYOUT.replace("none: -1", "none: 0") in made(LAYOUT, "sentinel")
     assert LAYOUT.replace(", counts: xs", "") in made(LAYOUT, "span")
 
 
 def test_fields_change_places() -> None:
-    n, x = "n: {type: u8, counts: xs}  # how many\n  ", "x: {type: i16, absent: -1}"
+    n, x = "n: {type: u8, counts: xs}  # how many\n  ", "x: {type: i16, none: -1}"
     swapped = next(t for t in made(LAYOUT, "order") if "xs}  # how many\n  n:" not in t and t.index("x: {t") < t.index("n: {t"))  # fmt: skip
     fields = list(yaml.safe_load(swapped)["fields"])
     assert fields == ["x", "n", "xs"]

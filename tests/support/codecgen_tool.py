@@ -19,8 +19,8 @@ doc: A packet.
 fields:
   size: {type: u8, measures: rest}
   colour: {type: u8, enum: colour}
-  wait: {type: i16, unit: ms, absent: -1}
-  name: {string: i8, null: -1}
+  wait: {type: i16, unit: ms, none: -1}
+  name: {string: i8, none: -1}
   points: {array: point, count: u8}
   numbers: {array: uvarint, count: compact}
 

@@ -16,7 +16,7 @@ fields:
   spare: {type: u16, default: 9}
   number: {type: i64, refuse: number < 0}
   colour: {type: u8, enum: colour}
-  label: {string: compact, null: 0}
+  label: {string: compact, none: 0}
   mark: {bytes: 4}
   rest: {bytes: rest}
 ---
@@ -43,7 +43,7 @@ fields:
   delta: u16
   level: i8
   tag_count: {type: uvarint, counts: tags}
-  note: {string: i16, null: -1, valid: level < 100 or note == null}
+  note: {string: i16, none: -1, valid: level < 100 or note == null}
   history: {array: u16, count: u8}
   tags: {array: tag}
 ---
@@ -52,7 +52,7 @@ endian: little
 fields:
   name: {string: u8}
   weight: {type: i16, default: -2}
-  blob: {bytes: compact, null: 0}
+  blob: {bytes: compact, none: 0}
 ---
 choice: packet
 by: kind

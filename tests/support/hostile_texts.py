@@ -128,17 +128,18 @@ version_notes: {{1: {{since: {{post: 1.0, memo: [4]}}}}}}
 fields:
   kind: {{type: u8, enum: kind, doc: {doc}, spelled: '```<i>|'}}
   flags: {{bits: u8, doc: {doc}, members: {{a: {{at: 0, spelled: '](x)', doc: {doc}}}, rest_: {{reserved: keep}}}}}}
-  size: {{type: u32, unit: '<u>|', doc: {doc}, misprint: {{as: {doc}, doc: {doc}}}}}
+  size: {{type: u32, unit: '<u>|', doc: {doc}, documentation: {{misprint: {{as: {doc}, doc: {doc}}}}}}}
   name: {{string: u8, doc: {doc}}}
 derived:
   twice: {{type: i64, unit: '[u](x)', doc: {doc}, is: size + size}}
 examples:
   - {{name: {doc}, doc: {doc}, build: true, values: {{kind: one, size: 5, name: "```\\n<b>|\\u202e"}}}}
-overhead:
-  doc: {doc}
-  sizes: [1]
-  columns: [{{title: {doc}, layout: thing, each: {{name: 3}}}}]
-  notes: {doc}
+documentation:
+  overhead:
+    doc: {doc}
+    sizes: [1]
+    columns: [{{title: {doc}, layout: thing, each: {{name: 3}}}}]
+    notes: {doc}
 ---
 choice: pick
 doc: {doc}

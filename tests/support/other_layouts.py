@@ -30,7 +30,7 @@ fields:
   number: i64
   ratio: f64
   id: uuid
-  label: {string: compact, null: 0}
+  label: {string: compact, none: 0}
 ---
 layout: many
 endian: little
@@ -54,13 +54,13 @@ fields:
   level: u8
   history: {array: u16, count: u8}
   tags: {array: tag, count: uvarint}
-  note: {string: i16, null: -1, valid: level < 200 or note == null}
+  note: {string: i16, none: -1, valid: level < 200 or note == null}
 ---
 layout: tag
 endian: little
 fields:
   name: {string: u8}
-  blob: {bytes: compact, null: 0}
+  blob: {bytes: compact, none: 0}
 ---
 choice: packet
 by: kind

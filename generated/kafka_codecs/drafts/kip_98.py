@@ -37,7 +37,7 @@ class Kip98ControlMessageType(Enumeration):
 # A message of the draft. Bits say which of key and value are null, so that lengths need no sign.
 KIP_98_MESSAGE = Layout(
     "kip_98_message",
-    Field("length", Varint(32, signed=False), line=89, measures=("attributes", None)),
+    Field("length", Varint(32, signed=False), line=90, measures=("attributes", None)),
     Field(
         "attributes",
         Bits(
@@ -47,24 +47,24 @@ KIP_98_MESSAGE = Layout(
             Bit("control", 2),
             Bit("unused", 3, 7, reserved=True),
         ),
-        line=90,
+        line=91,
     ),
-    Field("timestamp", Integer(8), line=98, unit="ms"),
-    Field("offset_delta", Varint(32, signed=False), line=99, spelled="offsetDelta"),
+    Field("timestamp", Integer(8), line=99, unit="ms"),
+    Field("offset_delta", Varint(32, signed=False), line=100, spelled="offsetDelta"),
     Field(
         "key_length",
         Varint(32, signed=False),
-        line=100,
+        line=101,
         when=lambda this: not this.attributes.null_key and not this.attributes.null_value,
         measures=("key", "key"),
         spelled="KeyLen",
     ),
-    Field("key", Bytes(None), line=106, when=lambda this: not this.attributes.null_key),
-    Field("value", Bytes(None), line=107, when=lambda this: not this.attributes.null_value),
+    Field("key", Bytes(None), line=107, when=lambda this: not this.attributes.null_key),
+    Field("value", Bytes(None), line=108, when=lambda this: not this.attributes.null_value),
     Field(
         "crc",
         Integer(4, signed=False),
-        line=108,
+        line=109,
         checksum="crc32",
         covers=("attributes", "value"),
         spelled="CRC",
@@ -173,11 +173,11 @@ KIP_98_MESSAGE_SET.derives(
 # The key of a control message of the draft.
 KIP_98_CONTROL_MESSAGE_KEY = Layout(
     "kip_98_control_message_key",
-    Field("version", Integer(2), line=116, default=lambda _: 0),
+    Field("version", Integer(2), line=117, default=lambda _: 0),
     Field(
         "control_message_type",
         EnumField(Integer(2), Kip98ControlMessageType),
-        line=117,
+        line=118,
         spelled="controlMessageType",
     ),
     source="drafts/kip_98.yaml",

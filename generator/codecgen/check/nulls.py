@@ -31,9 +31,9 @@ def _check_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
             case ArrayType():
                 yield from _check_array(one, one.type, layout, version)
                 if isinstance(one.type.element, BytesType):
-                    yield from _check_bytes(one, one.type.element, "array.null")
+                    yield from _check_bytes(one, one.type.element, "array.none")
                 elif isinstance(one.type.element, ChoiceType):
-                    yield from _check_choice(one, one.type.element, "array.null")
+                    yield from _check_choice(one, one.type.element, "array.none")
             case StructType():
                 yield from _check_struct(one, one.type)
             case ChoiceType():
@@ -68,23 +68,23 @@ def check_container_default(
     yield Diagnostic("C017", message, where)
 
 
-def _check_bytes(f: Field, type_: BytesType, key: str = "null") -> Iterator[Diagnostic]:
-    """Yield a diagnostic if bytes or text have a ``null`` but no length prefix, or a ``null``
-    outside the prefix's type or that is a possible length. Yield nothing without ``null``.
+def _check_bytes(f: Field, type_: BytesType, key: str = "none") -> Iterator[Diagnostic]:
+    """Yield a diagnostic if bytes or text have a number for null but no length prefix, or one
+    outside the prefix's type or that is a possible length. Yield nothing if they cannot be null.
     """
     if type_.null is None:
         return
     if type_.prefix is None:
         message = "only a length before the bytes can mean null"
-        help = 'take out "null", or give the length a type'
+        help = 'take out "none", or give the length a type'
         yield Diagnostic("C011", message, place(f, key), help=help)
         return
     yield from _check_number(type_.null, "length", type_.prefix, place(f, key))
 
 
-def _check_choice(f: Field, type_: ChoiceType, key: str = "null") -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the ``null`` of a choice does not fit the type of its length, or is a
-    possible length. Yield nothing if the choice has no ``null`` or no length.
+def _check_choice(f: Field, type_: ChoiceType, key: str = "none") -> Iterator[Diagnostic]:
+    """Yield a diagnostic if the number that means null of a choice does not fit the type of its
+    length, or is a possible length. Yield nothing if the choice has no such number or no length.
     """
     if type_.null is not None and type_.length is not None:
         yield from _check_number(type_.null, "length", type_.length, place(f, key))
@@ -106,31 +106,29 @@ def _check_array(
         name = counted.name
     if name is None:
         message = f'only a count or a length can mean null, and "{f.name}" has neither'
-        help = 'take out "null", or give the array a `count`'
-        yield Diagnostic("C011", message, place(f, "null"), help=help)
+        help = 'take out "none", or give the array a `count`'
+        yield Diagnostic("C011", message, place(f, "none"), help=help)
         return
     what = "length" if name is type_.length else "count"
-    yield from _check_number(type_.null, what, name, place(f, "null"))
+    yield from _check_number(type_.null, what, name, place(f, "none"))
 
 
 def _check_struct(f: Field, type_: StructType) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a struct with a presence number has no ``null``, has 1 (which means
-    present) as ``null``, or has a ``null`` that the type of the number cannot hold. Yield nothing
-    without ``present``.
+    """Yield a diagnostic if an optional layout has 1 (which means that the layout is there) as the
+    number for null, or a number that the type in front of it cannot hold. Yield nothing if the
+    layout is not optional.
     """
     present, null = type_.present, type_.null
-    if present is None:
+    if present is None or null is None:
         return
-    if null is None:
-        message = f'nothing says which number means that "{f.name}" is null'
-        yield Diagnostic("C005", message, place(f, "present"), help="add `null: -1`")
-    elif null == 1:
+    where = place(f, "none.value" if "none.value" in f.places else "none")
+    if null == 1:
         message = "1 means that the layout is there: it cannot mean null"
-        yield Diagnostic("C017", message, place(f, "null"), help="write another number")
+        yield Diagnostic("C017", message, where, help="write another number")
     else:
         reach = integer_range(present)
         if reach is not None:
-            yield from check_reach(null, present, reach, place(f, "null"))
+            yield from check_reach(null, present, reach, where)
 
 
 def _check_number(null: int, what: str, name: str, where: Span) -> Iterator[Diagnostic]:
@@ -142,9 +140,9 @@ def _check_number(null: int, what: str, name: str, where: Span) -> Iterator[Diag
     if name == "compact":
         if null != 0:
             message = f"a compact {what} means null by 0"
-            yield Diagnostic("C017", message, where, help="write `null: 0`")
+            yield Diagnostic("C017", message, where, help="write `none: 0`")
     elif reach is not None and not reach[0] <= null <= reach[1]:
         yield from check_reach(null, name, reach, where)
     elif is_signed(name) and null >= 0:
         message = f"a {what} of {null} cannot mean null: it is a {what} too"
-        yield Diagnostic("C017", message, where, help="write `null: -1`")
+        yield Diagnostic("C017", message, where, help="write `none: -1`")

@@ -122,7 +122,7 @@ def _check_layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
             f.since, layout.since, f"{layout.name} itself", place(f, "since")
         )
         yield from _check_former_name(f, f.formerly, layout, manifest)
-        yield from _check_misprint(f.misprint, place(f, "misprint.until"), manifest)
+        yield from _check_misprint(f.misprint, place(f, "documentation.misprint.until"), manifest)
         yield from _check_held(f, layout, model)
         yield from _check_range_ends(f, layout)
         if isinstance(f.type, BitsType):
@@ -130,7 +130,9 @@ def _check_layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
                 where = place(m, "since")
                 yield from _check_since(m.since, where, manifest)
                 yield from _check_not_older(m.since, f.since or layout.since, f.name, where)
-                yield from _check_misprint(m.misprint, place(m, "misprint.until"), manifest)
+                yield from _check_misprint(
+                    m.misprint, place(m, "documentation.misprint.until"), manifest
+                )
     for d in layout.derived:
         yield from _check_since(d.since, place(d, "since"), manifest)
         yield from _check_not_older(
@@ -166,7 +168,7 @@ def _check_former_name(
     """
     if formerly is None:
         return
-    where = place(f, "formerly.until")
+    where = place(f, "documentation.formerly.until")
     yield from _check_known(formerly.until, where, manifest)
     since = f.since or layout.since
     first = since.release if since is not None else None

@@ -172,7 +172,7 @@ def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diag
         yield from unique(_check_filled(f, model))
     elif isinstance(f.type, StructType) and not nullable:
         message = f'nothing says what "{f.name}" is where it is left out'
-        help = f"add `nullable: {layout.flexible}`: it is null then; or `default: {{}}`"
+        help = "add `none: true`: it is null then; or `default: {}`"
         yield Diagnostic("C052", message, f.span, help=help)
     if isinstance(f.type, ChoiceType):
         message = f'nothing says what "{f.name}", one of several layouts, is where it is left out'

@@ -112,14 +112,14 @@ def _check_enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iter
 
 def _check_numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a field's constant does not fit its type or is no value of its enum, if
-    ``absent`` is given for no integer or for an enum, or if the default does not fit. ``nullable``
+    ``none`` is given for no integer or for an enum, or if the default does not fit. ``nullable``
     says whether the field can be null.
     """
     if f.const is not None and not isinstance(f.const, int):
         yield from _check_word(f, f.const, model)
     elif f.const is not None and (isinstance(f.const, bool) or _has_type(f, "bool")):
         yield from _check_boolean(f)
-    for key, number in (("const", f.const), ("absent", f.absent)):
+    for key, number in (("const", f.const), ("none", f.absent)):
         if not isinstance(number, int) or isinstance(number, bool) or _has_type(f, "bool"):
             continue
         where = place(f, key)
@@ -132,8 +132,8 @@ def _check_numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnosti
         enum = model.enums.get(f.type.enum or "")
         if enum is None:
             continue
-        if key == "absent":
-            message = '"absent" goes with a plain number, not with values of an enum'
+        if key == "none":
+            message = '"none" goes with a plain number, not with values of an enum'
             yield Diagnostic("C011", message, where, help="give the enum a value for it")
         elif number not in {n for _, n in enum_values(enum, f.type.only)}:
             message = f'{number} is not a value of the enum "{enum.name}"'

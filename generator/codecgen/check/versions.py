@@ -101,12 +101,12 @@ def _check_within(layout: Layout) -> Iterator[Diagnostic]:
     for f in layout.fields:
         things.append((f'"{f.name}"', f.versions, place(f, "versions")))
         if f.misprint is not None:
-            where = place(f, "misprint.versions")
+            where = place(f, "documentation.misprint.versions")
             things.append(("the misprint", f.misprint.versions, where))
         for m in members(f):
             things.append((f'"{m.name}"', m.versions, place(m, "versions")))
             if m.misprint is not None:
-                where = place(m, "misprint.versions")
+                where = place(m, "documentation.misprint.versions")
                 things.append(("the misprint", m.misprint.versions, where))
         if isinstance(f.type, ArrayType) and f.type.compression is not None:
             for codec, versions, _, _ in f.type.compression.variants:

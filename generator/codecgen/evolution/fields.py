@@ -316,13 +316,13 @@ class FieldComparison:
         if old == new:
             return
         if new is None:
-            yield self.change(_ACCEPTED_NULL, "B013", "null")
+            yield self.change(_ACCEPTED_NULL, "B013", "none")
         elif old is not None:
-            yield self.change(f"null as {old} becomes null as {new}", "B013", "null")
+            yield self.change(f"null as {old} becomes null as {new}", "B013", "none")
         elif new >= 0 and prefix != "compact":
-            yield self.change(f"{new} means null now", "B013", "null")
+            yield self.change(f"{new} means null now", "B013", "none")
         else:
-            yield self.change(f"null is possible now, as {new}", "", "null")
+            yield self.change(f"null is possible now, as {new}", "", "none")
 
     def arrays(self, old: ArrayType, new: ArrayType) -> Iterator[Change]:
         """Yield the changes between two arrays: count or length (or else null), ``at_least``,
@@ -374,7 +374,7 @@ class FieldComparison:
             yield self._other_type(old, new)
             return
         if old.null != new.null:
-            yield self.change(f"null as {old.null} becomes null as {new.null}", "B013", "null")
+            yield self.change(f"null as {old.null} becomes null as {new.null}", "B013", "none")
         before, after = self.old.held_version, self.new.held_version
         if named_shape(before, self.names) != named_shape(after, {}):
             words = [

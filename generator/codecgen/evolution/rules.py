@@ -81,7 +81,7 @@ RULES: Mapping[str, CatalogEntry] = {
     "B013": CatalogEntry(
         "Null changed",
         "Null was possible and is no longer, null is another length, or a length that was valid means null now.",
-        "Keep null in the released versions: `null: {0-1: -1}`, or `nullable: 0-1`.",
+        "Keep null in the released versions: `none: {0-1: -1}`, or `none: {0-1: true}`.",
     ),
     "B014": CatalogEntry(
         "Checksum changed",

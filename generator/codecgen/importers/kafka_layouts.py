@@ -308,7 +308,12 @@ class _Writer:
             out.entries["versions"] = Word(_range_text(here, one.versions, around))
         if not nullable.empty:
             if "string" not in out.entries and "bytes" not in out.entries:
-                out.entries["nullable"] = Word(_range_text(nullable, one.nullable, around))
+                versions = _range_text(nullable, one.nullable, around)
+                out.entries["none"] = (
+                    Word("true")
+                    if nullable == here
+                    else Mapped({versions: Word("true")}, short=True)
+                )
             self.null_freedoms(one, nullable, made, is_tagged=is_tagged)
         default = yaml_default(one)
         is_left_out = is_tagged and one.type.is_struct and not one.type.is_array
@@ -377,7 +382,7 @@ def _own_lengths(word: str, flexible: Range, here: Range, nullable: Range) -> di
             _extend(nulls, version, "0" if new else "-1")
     out: dict[str, Value] = {word: _by_version(lengths, here)}
     if nulls:
-        out["null"] = _by_version(nulls, here)
+        out["none"] = _by_version(nulls, here)
     return out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from codecgen.runtime.enums import describe_number, list_numbers
 from codecgen.runtime.errors import (
     BuildError,
     CodecError,
@@ -75,9 +76,7 @@ class Chosen(Codec):
             if value is None:
                 return "nothing says which of the cases it is"
             if int(value) not in found:
-                return (
-                    f"{_describe_number(value)} has no case: the cases are {_list_numbers(found)}"
-                )
+                return f"{describe_number(value)} has no case: the cases are {list_numbers(found)}"
             found = found[int(value)]
         elif isinstance(found, Choice):
             case = _find_case(found, number(found))
@@ -221,7 +220,7 @@ def _find_case(choice: Choice, number: int) -> Layout | Choice | str:
     """Return the case of a choice for a number. Return a message, as a str, if there is none."""
     case = choice.cases.get(number)
     if case is None:
-        return f"{number} has no case: the cases are {_list_numbers(choice.cases)}"
+        return f"{number} has no case: the cases are {list_numbers(choice.cases)}"
     return case
 
 
@@ -242,18 +241,7 @@ def _deciding_number(choice: Choice, value: Any) -> int:
 
 def _no_version(version: int, known: Any) -> str:
     """Return the message for an unknown version."""
-    return f"version {version} is not known: there are {_list_numbers(known)}"
-
-
-def _describe_number(value: Any) -> str:
-    """Return a number for a message, with its label if it is a member of an enum."""
-    label = getattr(value, "label", None)
-    return str(int(value)) if label is None else f"{label} ({int(value)})"
-
-
-def _list_numbers(known: Any) -> str:
-    """Return numbers for a message, separated by commas."""
-    return ", ".join(_describe_number(one) for one in known)
+    return f"version {version} is not known: there are {list_numbers(known)}"
 
 
 __all__ = ["Chosen"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any, Self
 
@@ -27,3 +28,34 @@ class Enumeration(IntEnum):
             return None
         found = cls._value2member_map_.get(int(value))
         return found if isinstance(found, cls) else None
+
+
+def describe_number(value: int) -> str:
+    """Return a number for a message, with its label if it is a member of an enum."""
+    label = getattr(value, "label", None)
+    return str(int(value)) if label is None else f"{label} ({int(value)})"
+
+
+def list_numbers(known: Iterable[int]) -> str:
+    """Return numbers for a message, in order and separated by commas. Three or more consecutive
+    numbers without labels are a range: ``0-2``.
+    """
+    parts: list[str] = []
+    run: list[int] = []
+    for number in sorted(known):
+        is_plain = getattr(number, "label", None) is None
+        if is_plain and run and number == run[-1] + 1:
+            run.append(number)
+            continue
+        parts += _describe_run(run)
+        run = [number] if is_plain else []
+        parts += [] if is_plain else [describe_number(number)]
+    return ", ".join(parts + _describe_run(run))
+
+
+def _describe_run(numbers: list[int]) -> list[str]:
+    """Return consecutive numbers as a range if there are three or more, and each of them otherwise."""
+    if len(numbers) < 3:
+        return [str(number) for number in numbers]
+    to = " to " if numbers[0] < 0 else "-"
+    return [f"{numbers[0]}{to}{numbers[-1]}"]

@@ -14,6 +14,7 @@ from codecgen.runtime.building import Build
 from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.declared import Declared
 from codecgen.runtime.entry_points import B, EntryPoint, P
+from codecgen.runtime.enums import list_numbers
 from codecgen.runtime.errors import (
     BuildError,
     CodecError,
@@ -416,7 +417,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         value = self.peek(source)
         layout = self.cases.get(value)
         if layout is None:
-            known = ", ".join(str(case) for case in self.cases)
+            known = list_numbers(self.cases)
             error = ValueRefused(
                 f"{value} is none of {known}", source.where(source.pos + self.offset)
             )

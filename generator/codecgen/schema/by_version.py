@@ -12,8 +12,8 @@ from codecgen.schema.types import FieldType, Span, Versions
 
 
 def is_optional_by_version(key: str) -> bool:
-    """Return whether a key can be missing in some versions. Without ``null`` a value cannot be null."""
-    return key.rpartition(".")[2] == "null"
+    """Return whether a key can be missing in some versions. Without ``none`` there is always a value."""
+    return key.rpartition(".")[2] == "none"
 
 
 def version_ranges(r: Record) -> dict[str, tuple[tuple[Versions, Span], ...]]:

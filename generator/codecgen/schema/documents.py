@@ -165,7 +165,7 @@ class ModelBuilder:
                 notes[int(key)] = (cast(Since | None, n["since"]), cast(Since | None, n["until"]))
             else:
                 self.reader.report("C006", f'a version is a number, not "{key}"', n.span)
-        overhead = r["overhead"]
+        overhead = forms.documentation(r)["overhead"]
         self.layouts[name] = Layout(
             name=name,
             doc=r.text("doc"),
@@ -330,6 +330,7 @@ class ModelBuilder:
         types = types_by_version(r, lambda one: self.make_type(one, span, here))
         type_ = types[-1][1] if types else self.make_type(r, span, here)
         self.path.pop()
+        pages = forms.documentation(r)
         return Field(
             name=name,
             type=type_,
@@ -342,7 +343,7 @@ class ModelBuilder:
             since=cast(Since | None, r["since"]),
             when=cast(Expression | None, r["when"]),
             default=forms.default(self.reader, r) or forms.absent_default(r),
-            absent=cast(int | None, r["absent"]),
+            absent=forms.absent_number(r),
             const=forms.constant(self.reader, r),
             is_version=r["is"] == "version",
             measures=forms.field_range(r, "measures"),
@@ -355,9 +356,9 @@ class ModelBuilder:
             accepts=accepts | frozenset(forms.words(r["accepts"])),
             unit=cast(str | None, r["unit"]),
             spelled=cast(str | None, r["spelled"]),
-            formerly=forms.formerly(r["formerly"]),
-            misprint=forms.misprint(r["misprint"]),
-            hidden=bool(r["hidden"]),
+            formerly=forms.formerly(pages["formerly"]),
+            misprint=forms.misprint(pages["misprint"]),
+            hidden=bool(pages["hidden"]),
             sensitive=forms.sensitive(r["sensitive"]),
             tag=cast(int | None, r["tag"]),
             filled=forms.is_filled(r),
@@ -396,7 +397,7 @@ class ModelBuilder:
             compression=forms.compression(compressed) if isinstance(compressed, Record) else None,
             nesting=cast(int | None, r["nesting"]),
             at_least=cast(int, r["at_least"] or 0),
-            null=cast(int | None, r["null"]),
+            null=cast(int | None, r["none"]),
             until=until if isinstance(until := r["until"], Expression) else None,
         )
 
@@ -438,14 +439,14 @@ class ModelBuilder:
 
 
 def _read_presence(r: Record) -> tuple[str | None, int | None, Expression | None]:
-    """Return (type of the presence number, number that means null, version expression) of a field
-    that holds a layout; None for each that is not given. The first two are None in versions in
-    which the field cannot be null.
+    """Return (type of the number in front of an optional layout, number that means null, version
+    expression) of a field that holds a layout. The first two are None if the field cannot be null,
+    the third if no version is given.
     """
-    version = cast(Expression | None, r["version"])
-    if "nullable" in r and "null" not in r:  # not in this version
+    version, none = cast(Expression | None, r["version"]), r["none"]
+    if not isinstance(none, Record):
         return None, None, version
-    return cast(str | None, r["present"]), cast(int | None, r["null"]), version
+    return str(none["type"]), cast(int, none["value"]), version
 
 
 def _make_choice(reader: Reader, r: Record) -> Choice:

@@ -12,6 +12,7 @@ from typing import cast
 
 from codecgen.schema.key_types import FLEXIBLE
 from codecgen.schema.model import Field
+from codecgen.schema.none import settled_versions, values_of_none
 from codecgen.schema.reader import Ranged, Reader, Record, Value
 from codecgen.schema.types import Span, TagsType, Versions
 
@@ -30,7 +31,7 @@ class Flexible:
     versions: Versions | None
 
     def split_versions(
-        self, own: Versions | None, nullable: Versions | None
+        self, own: Versions | None, nullable: tuple[Versions, ...]
     ) -> Iterator[tuple[Versions, bool, bool]]:
         """Yield the versions of a field in ascending ranges as (versions, whether they are
         flexible, whether the field can be null). ``own`` limits the versions, ``nullable`` are
@@ -41,16 +42,15 @@ class Flexible:
         highs = [v.high for v in (around, own) if v is not None and v.high is not None]
         high = max(low, min(highs)) if highs else None
         edges = [self.first]
-        if nullable is not None:
-            edges += [nullable.low, None if nullable.high is None else nullable.high + 1]
+        for part in nullable:
+            edges += [part.low, None if part.high is None else part.high + 1]
         cuts = {e for e in edges if e is not None and low < e and (high is None or e <= high)}
         for begin, after in pairwise([low, *sorted(cuts), None]):
             assert begin is not None
             flexible = self.first is not None and begin >= self.first
-            null = nullable is not None and begin in nullable
+            null = any(begin in part for part in nullable)
             if self.versions is None:
-                flexible, null = self.first is not None, nullable is not None
-                yield Versions(0, None), flexible, null
+                yield Versions(0, None), self.first is not None, bool(nullable)
                 return
             yield Versions(begin, high if after is None else after - 1), flexible, null
 
@@ -122,16 +122,10 @@ def with_lengths(
     values = dict(r.values)
     word = r["type"] if r["type"] in FLEXIBLE else r["array"] if r["array"] in FLEXIBLE else None
     if flexible is None:
-        if "nullable" in r:
-            help = (
-                "write the number that means it: `null: -1`, beside `present: i8` before a layout"
-            )
-            message = '"nullable" is for layouts that say from which version on they are flexible'
-            reader.report("C051", message, r.at("nullable"), help=help)
-        return r
+        return values_of_none(reader, r, name, settled=False)
     if tagged:
         flexible = Flexible(0, flexible.versions)
-    nullable = cast(Versions | None, r["nullable"])
+    nullable = settled_versions(r)
     parts = list(flexible.split_versions(cast(Versions | None, r["versions"]), nullable))
 
     def by_version(number: str, span: Span) -> Value:
@@ -150,30 +144,42 @@ def with_lengths(
         settled = not said and not counted
         if settled:
             values["count"] = by_version("count", r.at("array"))
-    if nullable is not None:
-        where = r.at("nullable")
-        never = not any(null for _, _, null in parts)
-        if never or (flexible.versions is None and str(nullable) != "0+"):
-            message = f'"{name}" may be null in versions {nullable}, in which there is no "{name}"'
-            if flexible.versions is None:
-                message = f'"{name}" may be null in versions {nullable}, but its layout has none'
-            reader.report("C020", message, where, help="write `nullable: 0+` for all of them")
+    held = "layout" in r or "fields" in r
+    if nullable and (settled or held):
+        where = r.at("none")
+        value = r["none"]
+        if isinstance(value, Ranged):
+            _check_ranges_of_none(reader, value, name, parts, flexible)
         if settled:
-            values["null"] = _merge_ranges(
+            values["none"] = _merge_ranges(
                 parts, lambda new, null: (0 if new else -1) if null else None, where
             )
-        elif ("layout" in r or "fields" in r) and not {"present", "null"} & values.keys():
-            values["present"] = Value("uvarint" if tagged else "i8", where)
-            number = 0 if tagged else -1
-            values["null"] = _merge_ranges(parts, lambda _, null: number if null else None, where)
         else:
-            message = f'"nullable" says how "{name}" is null, which has no length of the layout\'s'
-            if "bytes" in r or "string" in r or "array" in r or "present" in r:
-                help = "write the number that means null: `null: -1`"
-            else:
-                help = "text, bytes, arrays and layouts can be null"
-            reader.report("C051", message, where, help=help)
-    return Record(r.form, values, r.span)
+            type_, null = ("uvarint", 0) if tagged else ("i8", -1)
+            inner = {"type": Value(type_, where), "value": Value(null, where)}
+            number = Record("presence", inner, where)
+            values["none"] = _merge_ranges(parts, lambda _, null: number if null else None, where)
+        return Record(r.form, values, r.span)
+    return values_of_none(reader, Record(r.form, values, r.span), name, settled=settled)
+
+
+def _check_ranges_of_none(
+    reader: Reader,
+    said: Ranged,
+    name: str,
+    parts: list[tuple[Versions, bool, bool]],
+    flexible: Flexible,
+) -> None:
+    """Report ranges under ``none`` if the layout has no versions, or no version of the field in a
+    range.
+    """
+    for versions, _, span in said.parts:
+        message = f'"{name}" may be null in versions {versions}, in which there is no "{name}"'
+        if flexible.versions is None:
+            message = f'"{name}" may be null in versions {versions}, but its layout has none'
+        elif any(part.low in versions for part, _, null in parts if null):
+            continue
+        reader.report("C020", message, span, help="write `none: true` for all versions")
 
 
 def _merge_ranges(

@@ -100,7 +100,7 @@ def reference(value: object, span: Span) -> Reference:
 def bytes_type(r: Record) -> BytesType:
     """Return the type of a field or element of bytes or text."""
     key = "string" if "string" in r else "bytes"
-    length, null = cast(str | int, r[key]), cast(int | None, r["null"])
+    length, null = cast(str | int, r[key]), cast(int | None, r["none"])
     return BytesType(length, key == "string", null, bool(r["padded"]))
 
 
@@ -114,17 +114,25 @@ def choice_type(r: Record) -> ChoiceType:
         given=cast(Expression | None, r["given"]),
         version=cast(Expression | None, r["version"]),
         length=cast(str | None, r["length"]),
-        null=cast(int | None, r["null"]),
+        null=cast(int | None, r["none"]),
         unknown=r["unknown"] == "bytes",
     )
 
 
+def absent_number(r: Record) -> int | None:
+    """Return the number that stands for no value of a field of a number, or None."""
+    return cast(int | None, r["none"]) if "type" in r else None
+
+
 def absent_default(r: Record) -> Expression | None:
-    """Return the number under ``absent`` as a default expression, or None if the key is missing."""
-    if "absent" not in r:
+    """Return the number that stands for no value, as a default expression, or None if a field has
+    no such number.
+    """
+    number = absent_number(r)
+    if number is None:
         return None
-    span = r.at("absent")
-    return parse_expression(str(r["absent"]), span.file, span.line, span.column)
+    span = r.at("none")
+    return parse_expression(str(number), span.file, span.line, span.column)
 
 
 def field_range(r: Record, key: str) -> FieldRange | None:
@@ -155,6 +163,14 @@ def _explicit_range(r: Record) -> FieldRange:
     """Return the field range with the first and last field that a record names."""
     last = cast(str | None, r["to"])
     return FieldRange(str(r["from"]), last, r.at("from"), words(r["zero"]))
+
+
+def documentation(r: Record) -> Record:
+    """Return what only pages say of a layout, a field or a bit: an empty record if the key is
+    missing.
+    """
+    found = r["documentation"]
+    return found if isinstance(found, Record) else Record("documentation", {}, r.span)
 
 
 def formerly(value: object) -> Formerly | None:
@@ -382,7 +398,7 @@ def bit(name: str, r: Record, span: Span) -> BitMember:
         since=cast(Since | None, r["since"]),
         spelled=cast(str | None, r["spelled"]),
         default=cast(Expression | None, r["default"]),
-        misprint=misprint(r["misprint"]),
+        misprint=misprint(documentation(r)["misprint"]),
         places=r.places(),
     )
 

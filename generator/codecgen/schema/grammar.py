@@ -278,8 +278,8 @@ FORMS: Mapping[str, Form] = {
                 "What callers of builders may give in the elements of an array instead of a field: array, field, and how.",
             ),
             "examples": Key(ListOf(Use("example")), "Bytes beside what they mean."),
-            "overhead": Key(
-                Use("overhead"), "A table of the bytes that layouts add to what they carry."
+            "documentation": Key(
+                Use("layout_documentation"), "What only pages say, and no reader or builder."
             ),
         },
     ),
@@ -354,17 +354,10 @@ FORMS: Mapping[str, Form] = {
             "compressed": Key(Use("compressed"), "The array is compressed."),
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
             "at_least": Key(Integer(), "The fewest elements."),
-            "present": Key(
-                _one_or_by_version(OneOf(BYTE_LENGTHS)),
-                "Type of the number before a layout that says whether it is there: 1, or that of `null`.",
-            ),
-            "null": Key(
-                _one_or_by_version(Integer()),
-                "The length or the count that means null; beside `present` the number.",
-            ),
-            "nullable": Key(
-                Range(),
-                "In a flexible layout, where no length is said: the versions in which it may be null.",
+            "none": Key(
+                _one_or_by_version(Integer(), Boolean(), Use("presence")),
+                "What stands for no value: a number that is also the default, a length or a count; a number in front of a layout; "
+                "or, in a flexible layout, `true`. In versions that it does not name there is always a value.",
             ),
             "endian": Key(
                 _ORDER, "Order of the bytes of its numbers; that of the layout by default."
@@ -374,9 +367,6 @@ FORMS: Mapping[str, Form] = {
             "since": SINCE,
             "when": Key(Code(), "The field is there only when this holds."),
             "default": Key(Default(), "What the builder writes when no value is given."),
-            "absent": Key(
-                Integer(), "The number that means that there is no value; also the default."
-            ),
             "const": Key(Constant(), "The only value."),
             "is": Key(
                 OneOf(("version",)),
@@ -399,9 +389,9 @@ FORMS: Mapping[str, Form] = {
             "accepts": _ACCEPTS,
             "unit": Key(Word(), "Unit of the number."),
             "spelled": SPELLED,
-            "formerly": Key(Use("formerly"), "A name that it had before."),
-            "misprint": _MISPRINT,
-            "hidden": Key(Boolean(), "Left out of summaries."),
+            "documentation": Key(
+                Use("field_documentation"), "What only pages say, and no reader or builder."
+            ),
             "sensitive": Key(
                 Either((Boolean(), Use("sensitive"))), "The value is a secret: readers hide it."
             ),
@@ -413,8 +403,7 @@ FORMS: Mapping[str, Form] = {
             "padded": ("bytes", "string"),
             "members": ("bits",),
             "bits": ("members",),
-            "null": ("bytes", "string", "array", "present", "length"),
-            "present": ("layout", "fields"),
+            "none": ("type", "bytes", "string", "array", "length", "layout", "fields"),
             "enum": ("type",),
             "only": ("enum",),
             "covers": ("checksum",),
@@ -430,6 +419,13 @@ FORMS: Mapping[str, Form] = {
             "at_least": ("array",),
         },
     ),
+    "presence": Form(
+        "A number in front of a layout that says whether the layout exists: 1 if it does.",
+        {
+            "type": Key(OneOf(BYTE_LENGTHS), "Type of the number.", True, "type: i8"),
+            "value": Key(Integer(), "The number if there is no layout.", True, "value: -1"),
+        },
+    ),
     "element": Form(
         "What an array holds, where that is no number and no layout with a name.",
         {
@@ -442,13 +438,13 @@ FORMS: Mapping[str, Form] = {
                 "Text in UTF-8, likewise.",
             ),
             "padded": _PADDED,
-            "null": Key(_one_or_by_version(Integer()), "The length that means null."),
+            "none": Key(_one_or_by_version(Integer()), "The length that stands for no value."),
             "fields": _FIELDS,
             **ELEMENT_OF_CHOICE,
         },
         one_of=(("bytes", "string", "fields", "choice"),),
         together={
-            "null": ("bytes", "string", "length"),
+            "none": ("bytes", "string", "length"),
             "padded": ("bytes", "string"),
             "length": ("choice",),
             "version": ("choice",),
@@ -469,7 +465,9 @@ FORMS: Mapping[str, Form] = {
             "since": SINCE,
             "spelled": SPELLED,
             "default": Key(Code(), "What the builder writes when no value is given."),
-            "misprint": _MISPRINT,
+            "documentation": Key(
+                Use("bit_documentation"), "What only pages say, and no reader or builder."
+            ),
         },
         one_of=(("at", "reserved"),),
         together={"only": ("enum",)},
@@ -557,6 +555,23 @@ FORMS: Mapping[str, Form] = {
             ),
         },
     ),
+    "layout_documentation": Form(
+        "What only pages say of a layout.",
+        {
+            "overhead": Key(
+                Use("overhead"), "A table of the bytes that layouts add to what they carry."
+            ),
+        },
+    ),
+    "field_documentation": Form(
+        "What only pages say of a field.",
+        {
+            "formerly": Key(Use("formerly"), "A name that it had before."),
+            "misprint": _MISPRINT,
+            "hidden": Key(Boolean(), "Left out of summaries."),
+        },
+    ),
+    "bit_documentation": Form("What only pages say of a bit.", {"misprint": _MISPRINT}),
     "formerly": Form(
         "A name that something had before.",
         {

@@ -222,7 +222,9 @@ MAX_CASES = 1000
 """The most cases of a choice, and so the most numbers of one range: each is a case by itself."""
 
 INTEGER = re.compile(r"-?([0-9]{1,20}|0x[0-9a-fA-F]{1,16})\Z", re.ASCII)
-_NUMBERS = re.compile(r"([0-9]{1,9})-([0-9]{1,9})\Z", re.ASCII)
+_NUMBERS = re.compile(
+    r"([0-9]{1,9}|0x[0-9a-fA-F]{1,8})-([0-9]{1,9}|0x[0-9a-fA-F]{1,8})\Z", re.ASCII
+)
 
 
 def is_key(text: str, kind: MapOf) -> bool:
@@ -232,11 +234,12 @@ def is_key(text: str, kind: MapOf) -> bool:
 
 
 def parse_number_range(text: str) -> range | None:
-    """Return the numbers of a range such as ``0-3``, both ends included. Return None if ``text`` is
-    no range, descends, or has more than ``MAX_CASES`` numbers.
+    """Return the numbers of a range such as ``0-3`` or ``0x90-0x9f``, both ends included. Return
+    None if ``text`` is no range, descends, or has more than ``MAX_CASES`` numbers.
     """
     found = _NUMBERS.match(text)
     if found is None:
         return None
-    numbers = range(int(found[1]), int(found[2]) + 1)
+    low, high = (int(one, 16 if one.startswith("0x") else 10) for one in found.groups())
+    numbers = range(low, high + 1)
     return numbers if 0 < len(numbers) <= MAX_CASES else None

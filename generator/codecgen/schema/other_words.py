@@ -62,13 +62,10 @@ _KEYS: Mapping[str, str] = {
     "if": "when",
     "condition": "when",
     "optional": "when",
-    "present": "when",
     "fixed": "const",
     "value": "const",
     "constant": "const",
-    "nullable": "null",
-    "none": "absent",
-    "sentinel": "absent",
+    "sentinel": "none",
     "refuses": "except",
     "excludes": "except",
     "is": "values",
@@ -96,6 +93,22 @@ _KEYS: Mapping[str, str] = {
     "message": "layout",
     "type": "layout",
 }
+_SWITCH = ("switch", "switch_on", "switch-on", "select", "union", "variant", "discriminator")
+_CHOSEN = "write `choice: NAME` and `given: FIELD`; the choice is a document with its `cases`"
+_EARLIER: Mapping[str, tuple[str, str]] = {
+    "absent": ("none", "write `none: -1`: the number that stands for no value"),
+    "null": ("none", "write `none: -1`: the length, count or number that stands for no value"),
+    "nullable": ("none", "write `none: true`, or `none: {2+: true}`, in a flexible layout"),
+    "formerly": ("documentation", "write `documentation: {formerly: ..}`"),
+    "misprint": ("documentation", "write `documentation: {misprint: ..}`"),
+    "hidden": ("documentation", "write `documentation: {hidden: true}`"),
+    "overhead": ("documentation", "write `documentation: {overhead: ..}`"),
+    "present": (
+        "none",
+        "write `none: {type: i8, value: -1}`: a number in front of the layout; a condition is `when`",
+    ),
+}
+"""Words that this language had before: word -> (the key that took its place, help)."""
 _CHOICES: Mapping[str, str] = {
     **dict.fromkeys(("le", "<", "little-endian", "little_endian", "littleendian"), "little"),
     **dict.fromkeys(("be", ">", "big-endian", "big_endian", "bigendian", "network"), "big"),
@@ -154,9 +167,15 @@ def type_help(text: str, known: Collection[str]) -> str:
 
 
 def key_help(text: str, known: Collection[str]) -> str:
-    """Return help for a key name of another schema language: our key if it is in ``known``, the
-    allowed keys, or a sentence where we have no such key. Return ``""`` for other names.
+    """Return help for an earlier key of this language, or a key of another schema language: our key
+    if it is in ``known``, the allowed keys, or a sentence where we have no such key. Return ``""``
+    for other names.
     """
+    new, help = _EARLIER.get(text.lower(), ("", ""))
+    if new in known:
+        return help
+    if text.lower() in (*_SWITCH, "cases"):
+        return 'write "by"' if "by" in known and "cases" in known else _CHOSEN * ("given" in known)
     ours = _KEYS.get(text.lower(), "")
     if ours == _SIZE and "measures" not in known:
         return _WHOLE_SIZE if "fields" in known else ""

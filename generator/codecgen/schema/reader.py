@@ -375,6 +375,9 @@ def _pick_kind(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kin
     return the first option.
     """
     maps = key_types.Use | key_types.MapOf | key_types.ByVersion
+    if isinstance(node, Mapping):
+        wanted = key_types.ByVersion if node.has_numbers else key_types.Use
+        options = tuple(k for k in options if isinstance(k, wanted)) or options
     for kind in options:
         if isinstance(kind, maps) and isinstance(node, Mapping):
             return kind
@@ -384,6 +387,8 @@ def _pick_kind(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kin
             if isinstance(kind, key_types.OneOf) and node.text in kind.words:
                 return kind
             if isinstance(kind, key_types.Integer) and parse_integer(node.text) is not None:
+                return kind
+            if isinstance(kind, key_types.Boolean) and node.text in ("true", "false"):
                 return kind
     if isinstance(node, Scalar):
         loose = [

@@ -47,6 +47,11 @@ class Mapping:
         """Return the value of a key, or None if it is missing."""
         return next((value for k, value in self.entries if k.text == key), None)
 
+    @property
+    def has_numbers(self) -> bool:
+        """Return whether the first key begins with a digit, as versions do."""
+        return bool(self.entries) and self.entries[0][0].text[:1].isdecimal()
+
 
 Node = Scalar | Sequence | Mapping
 

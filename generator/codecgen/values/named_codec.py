@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from codecgen.diagnostics import suggest
 from codecgen.examples.live import Codecs
 from codecgen.plan import LayoutPlan, Plan
+from codecgen.runtime.enums import list_numbers
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.layout import Choice as ChoiceCodec
 from codecgen.runtime.layout import Layout as LayoutCodec
@@ -41,7 +42,7 @@ class NamedCodec:
         """
         codec: LayoutCodec | ChoiceCodec | None = self.codec
         while isinstance(codec, ChoiceCodec):
-            by, known = codec.by, ", ".join(map(str, codec.cases))
+            by, known = codec.by, list_numbers(codec.cases)
             codec = codec.case_of(values.get(by))
             if codec is None:
                 if by in values:

@@ -82,11 +82,12 @@ def test_every_key_of_a_field_is_read_or_is_a_type() -> None:
         "padded",
         "padding",
     }
-    types |= {"compressed", "nesting", "at_least", "null", "present", "nullable", "enum", "only"}
+    types |= {"compressed", "nesting", "at_least", "none", "enum", "only", "documentation"}
     types |= set(FIELD_OF_CHOICE)
     attributes = set(signature(Field).parameters)
     renamed = {"is": "is_version"}
-    assert {renamed.get(key, key) for key in FORMS["field"].keys if key not in types} <= attributes
+    keys = [*FORMS["field"].keys, *FORMS["field_documentation"].keys]
+    assert {renamed.get(key, key) for key in keys if key not in types} <= attributes
 
 
 def test_freedoms_of_the_grammar_are_those_of_the_model() -> None:

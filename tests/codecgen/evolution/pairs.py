@@ -131,9 +131,9 @@ PAIRS = (
     ),
     Pair(
         "B013",
-        _fields("a: {string: i16, null: -1}"),
+        _fields("a: {string: i16, none: -1}"),
         _fields("a: {string: i16}"),
-        _fields("a: {string: i16, null: -1, default: null}"),
+        _fields("a: {string: i16, none: -1, default: null}"),
         "reading.a",
     ),
     Pair(

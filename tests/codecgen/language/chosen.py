@@ -35,8 +35,8 @@ fields: {id: u16}
 layout: pair
 accepts: [negative_null]
 fields:
-  key: {choice: key, length: varint, null: -1}
-  value: {choice: value, given: key.version, length: i16, null: -1, unknown: bytes}
+  key: {choice: key, length: varint, none: -1}
+  value: {choice: value, given: key.version, length: i16, none: -1, unknown: bytes}
 ---
 choice: key
 by: version
@@ -66,7 +66,7 @@ versions: 0-1
 fields:
   kind: u8
   ks: {array: {choice: key}, count: u8}
-  vs: {array: {choice: value, given: kind, length: u8, null: 255, unknown: bytes}, count: u8}
+  vs: {array: {choice: value, given: kind, length: u8, none: 255, unknown: bytes}, count: u8}
   bodies: {array: {choice: around, given: kind}, until: end}
 ---
 choice: around
@@ -77,7 +77,7 @@ layout: told
 fields:
   version: u8
   size: {type: u8, measures: {from: topic, to: topic}}
-  topic: {layout: topic, present: i8, null: -1, version: version}
+  topic: {layout: topic, none: {type: i8, value: -1}, version: version}
   commit: {layout: commit, version: version}
 ---
 layout: node

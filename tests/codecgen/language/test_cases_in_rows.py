@@ -50,7 +50,7 @@ layout: entry
 fields:
   kind: u8
   version: u8
-  body: {choice: body, given: kind, version: version, length: u8, null: 255, unknown: bytes}
+  body: {choice: body, given: kind, version: version, length: u8, none: 255, unknown: bytes}
   key: {choice: key}
 ---
 choice: body

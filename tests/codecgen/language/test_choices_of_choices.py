@@ -27,7 +27,7 @@ layout: holder
 fields:
   kind: {type: u8, enum: kind}
   version: u8
-  entry: {choice: entry, length: u8, null: 255}
+  entry: {choice: entry, length: u8, none: 255}
   body: {choice: body, given: kind, version: version, length: u8, unknown: bytes}
   entries: {array: {choice: entry}, count: u8}
   number: {type: u8, default: entry.magic}
@@ -163,13 +163,13 @@ def test_a_case_of_what_is_given_is_a_choice(made: ModuleType, value: Value, hex
 @pytest.mark.parametrize(
     ("codec", "hex_", "reason", "path"),
     [
-        ("ENTRY", "05 04", "4 is none of 0, 1, 2, 3", "magic"),
-        ("ENTRY", "05 01 03", "3 is none of 0, 1, 2", "kind"),
+        ("ENTRY", "05 04", "4 is none of 0-3", "magic"),
+        ("ENTRY", "05 01 03", "3 is none of 0-2", "kind"),
         ("ENTRY", "05 01 02 01", "1 is none of 0, 300", "sort"),
         ("ENTRY", "05 01", "1 bytes are needed", "kind"),
         ("ENTRY", "05 01 02 80", "", "sort"),
         ("ENTRY", "05", "1 bytes are needed", "magic"),
-        ("HOLDER", "00 00 03 050103", "3 has no case: the cases are 0, 1, 2", "entry"),
+        ("HOLDER", "00 00 03 050103", "3 has no case: the cases are 0-2", "entry"),
         ("HOLDER", "00 00 04 05010201", "1 has no case: the cases are 0, 300", "entry"),
         ("HOLDER", "00 00 02 0501", "1 bytes are needed", "entry.kind"),
         ("HOLDER", "00 00 04 05010000", "1 bytes follow", "entry"),

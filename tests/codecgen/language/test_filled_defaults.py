@@ -25,12 +25,12 @@ fields:
 tagged:
   sender:
     tag: 0
-    nullable: 1+
+    none: {1+: true}
     default: {}
     doc: Who sent it.
     fields:
-      age: {type: i16, absent: -1}
-      names: {array: string, nullable: 1+}
+      age: {type: i16, none: -1}
+      names: {array: string, none: {1+: true}}
       shop: {type: bool, default: false}
   size: {tag: 2, layout: size, default: {}}
 ---

@@ -29,18 +29,18 @@ accepts: [negative_null]
 fields:
   version: {type: i16, is: version}
   id: string
-  note: {type: string, nullable: 1+, default: null}
-  blob: {type: bytes, nullable: 3+}
-  parts: {array: part, nullable: 0+}
+  note: {type: string, none: {1+: true}, default: null}
+  blob: {type: bytes, none: {3+: true}}
+  parts: {array: part, none: true}
   names: {array: string, versions: 1+}
-  owner: {layout: part, nullable: 1+}
+  owner: {layout: part, none: {1+: true}}
   own: {string: u8}
   inner: {fields: {a: bytes, b: {type: i8, versions: 3+}}}
 tagged:
   producer: {tag: 0, type: i64, default: -1, versions: 2+}
-  label: {tag: 3, type: string, nullable: 3+, default: null, versions: 3+}
+  label: {tag: 3, type: string, none: {3+: true}, default: null, versions: 3+}
   more: {tag: 1, array: part, versions: 2+}
-  who: {tag: 7, layout: part, nullable: 2+, versions: 2+}
+  who: {tag: 7, layout: part, none: {2+: true}, versions: 2+}
   id_of: {tag: 200, type: uuid, versions: 2+}
   is_new: {tag: 9, type: bool, versions: 2+}
   state: {tag: 10, bits: u8, members: {on: {at: 0, default: true}, rest_: {reserved: keep}}, versions: 2+}
@@ -63,7 +63,7 @@ tagged:
 ---
 layout: never
 flexible: never
-fields: {a: string, b: {type: bytes, nullable: 0+}, c: {array: string, nullable: 0+}, d: {layout: never_held, nullable: 0+}}
+fields: {a: string, b: {type: bytes, none: true}, c: {array: string, none: true}, d: {layout: never_held, none: true}}
 ---
 layout: never_held
 flexible: never

@@ -197,7 +197,7 @@ BUILT = """\
 layout: journey
 fields:
   start: {type: i64, default: 5}
-  largest: {type: i32, absent: -1, default: max(stops).delta}
+  largest: {type: i32, none: -1, default: max(stops).delta}
   latest: {type: i32, default: last(stops).delta}
   count: {type: u8, counts: stops}
   stops: {array: stop}

@@ -22,13 +22,13 @@ doc: A head.
 fields:
   magic: {bytes: 4, const: "Obj\x01"}
   word: {string: u8, const: "hé\"{0}"}
-  raw: {bytes: i16, null: -1, const: {hex: 89 50}}
+  raw: {bytes: i16, none: -1, const: {hex: 89 50}}
   mark: {type: u16, const: 0xCAFE}
   on: {type: bool, const: true}
   kind: {type: i8, enum: kind, const: near}
   off: {type: bool, default: false}
   name: {string: u8, default: "if"}
-  data: {bytes: i16, null: -1, default: {hex: 00ff}}
+  data: {bytes: i16, none: -1, default: {hex: 00ff}}
   number: {type: u32, default: 0x10, valid: number != 0xFF}
   even: {type: bool, default: if number == 0x10 then true else false}
 ---

@@ -22,7 +22,7 @@ layout: lists
 endian: little
 accepts: [invalid_utf8]
 fields:
-  names: {array: {string: i16, null: -1}, count: i32}
+  names: {array: {string: i16, none: -1}, count: i32}
   hashes: {array: {bytes: 4}, until: end, accepts: [truncated_tail]}
 ---
 layout: places

@@ -27,48 +27,48 @@ SCHEMA = """
 layout: counted
 accepts: [negative_null]
 fields:
-  xs: {array: u8, count: i32, null: -1, at_least: 1}
+  xs: {array: u8, count: i32, none: -1, at_least: 1}
   y: {type: u8, when: xs == null}
 ---
 layout: compact
 accepts: [overlong_varints]
-fields: {xs: {array: u16, count: compact, null: 0, default: null}}
+fields: {xs: {array: u16, count: compact, none: 0, default: null}}
 ---
 layout: measured
-fields: {xs: {array: u16, length: i16, null: -1}, z: u8}
+fields: {xs: {array: u16, length: i16, none: -1}, z: u8}
 ---
 layout: by_field
 accepts: [negative_null]
-fields: {n: {type: i16, counts: xs}, xs: {array: u16, null: -1}}
+fields: {n: {type: i16, counts: xs}, xs: {array: u16, none: -1}}
 ---
 layout: perhaps
-fields: {a: u8, n: {type: i8, counts: xs}, xs: {array: u8, null: -1, when: a == 1}}
+fields: {a: u8, n: {type: i8, counts: xs}, xs: {array: u8, none: -1, when: a == 1}}
 ---
 layout: unsigned
-fields: {xs: {array: u8, count: u8, null: 2}, s: {bytes: u8, null: 3}}
+fields: {xs: {array: u8, count: u8, none: 2}, s: {bytes: u8, none: 3}}
 ---
 layout: held
-fields: {p: {layout: point, present: i8, null: -1}, q: {type: i16, valid: p.x > 3 or p == null}}
+fields: {p: {layout: point, none: {type: i8, value: -1}}, q: {type: i16, valid: p.x > 3 or p == null}}
 ---
 layout: lenient
 accepts: [negative_null, any_present]
-fields: {p: {layout: point, present: i8, null: -1}}
+fields: {p: {layout: point, none: {type: i8, value: -1}}}
 ---
 layout: point
 fields: {x: i16}
 ---
 layout: chain
-fields: {x: u8, next: {layout: chain, present: uvarint, null: 0}}
+fields: {x: u8, next: {layout: chain, none: {type: uvarint, value: 0}}}
 ---
 layout: tree
-fields: {parts: {array: tree, count: i8, null: -1, nesting: 2}}
+fields: {parts: {array: tree, count: i8, none: -1, nesting: 2}}
 ---
 layout: packed
 accepts: [bytes_after_none]
 fields:
   size: {type: u8, measures: rest}
   codec: {type: u8, enum: codec}
-  xs: {array: u8, count: i8, null: -1, compressed: {by: codec, limit: 100}}
+  xs: {array: u8, count: i8, none: -1, compressed: {by: codec, limit: 100}}
 ---
 enums: {codec: {values: {none: 0, gzip: 1}}}
 """

@@ -15,7 +15,7 @@ layout: setting
 fields:
   size: {type: u8, measures: rest}
   name: {string: u8}
-  value: {string: u8, null: 255, sensitive: {named_by: name, endings: [password, .secret]}}
+  value: {string: u8, none: 255, sensitive: {named_by: name, endings: [password, .secret]}}
   pin: {bytes: u8, sensitive: true}
   plain: u8
 ---

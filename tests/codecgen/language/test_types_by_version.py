@@ -26,11 +26,11 @@ accepts: [negative_null]
 fields:
   version: {type: i16, is: version}
   offset: {type: {0: i32, 1+: i64}}
-  metadata: {string: {0-3: i16, 4+: compact}, null: {2-3: -1, 4: 0}}
-  parts: {array: u8, count: {1-3: i32, 4+: compact}, null: {2-3: -1, 4: 0}, versions: 1+}
+  metadata: {string: {0-3: i16, 4+: compact}, none: {2-3: -1, 4: 0}}
+  parts: {array: u8, count: {1-3: i32, 4+: compact}, none: {2-3: -1, 4: 0}, versions: 1+}
   number: {type: {0-1: u8, 2+: uvarint}, counts: more}
-  more: {array: part, null: {2: 255}}
-  held: {layout: part, present: {0-1: i8, 2+: uvarint}, null: {0-1: -1, 2+: 0}}
+  more: {array: part, none: {2: 255}}
+  held: {layout: part, none: {0-1: {type: i8, value: -1}, 2+: {type: uvarint, value: 0}}}
   late: {type: u8, when: metadata == null and offset > 2}
 ---
 layout: part
@@ -58,8 +58,8 @@ INSIDE = """
 layout: names
 versions: 0-1
 fields:
-  xs: {array: {string: {0: i16, 1: compact}, null: {1: 0}}, count: {0: i32, 1: compact}}
-  p: {fields: {x: u8, s: {string: {0: u8, 1: compact}}}, present: {0: i8, 1: uvarint}, null: {0: -1, 1: 0}}
+  xs: {array: {string: {0: i16, 1: compact}, none: {1: 0}}, count: {0: i32, 1: compact}}
+  p: {fields: {x: u8, s: {string: {0: u8, 1: compact}}}, none: {0: {type: i8, value: -1}, 1: {type: uvarint, value: 0}}}
 """
 
 

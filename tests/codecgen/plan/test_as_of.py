@@ -163,11 +163,12 @@ fields:
 examples:
   - {name: zero, version: 0, build: true, values: {codec: none, body: []}}
   - {name: one, version: 1, build: true, values: {codec: none, body: []}}
-overhead:
-  sizes: [1]
-  columns:
-    - {title: Old, layout: part, each: {}}
-    - {title: New, layout: later, each: {}}
+documentation:
+  overhead:
+    sizes: [1]
+    columns:
+      - {title: Old, layout: part, each: {}}
+      - {title: New, layout: later, each: {}}
 ---
 layout: part
 fields: {x: u8}

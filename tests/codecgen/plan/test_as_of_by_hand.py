@@ -42,8 +42,8 @@ fields:
       mode: {at: 0-1, enum: kinds, only: [early]}                                  #@1.0-1.1
       is_new: {at: 7, since: {app: 1.1}}                                           #@1.1
       others: {reserved: keep}
-  was: {type: u16, spelled: older_name, formerly: {name: older_name, until: 1.1}}  #@1.0-1.0
-  was: {type: u16, formerly: {name: older_name, until: 1.1}}                       #@1.1
+  was: {type: u16, spelled: older_name, documentation: {formerly: {name: older_name, until: 1.1}}}  #@1.0-1.0
+  was: {type: u16, documentation: {formerly: {name: older_name, until: 1.1}}}                       #@1.1
   added: {type: u32, default: 0, since: {app: 1.1}}                                            #@1.1
   name: {string: u8, accepts: [invalid_utf8]}
 tagged:                                                                            #@2.0
@@ -55,11 +55,12 @@ examples:
   - {name: zero, version: 0, build: true, values: {kind: early, flags: {}, was: 1, name: a}}
   - {name: one, version: 1, build: true, values: {kind: early, flags: {}, was: 1, added: 0, name: a}}    #@1.1
   - {name: two, version: 2, build: true, values: {kind: late, flags: {}, was: 1, added: 0, name: a}}    #@2.0
-overhead:
-  sizes: [1]
-  columns:
-    - {title: Old, layout: first_body, each: {}}
-    - {title: New, layout: third_body, each: {}}                                   #@2.0
+documentation:
+  overhead:
+    sizes: [1]
+    columns:
+      - {title: Old, layout: first_body, each: {}}
+      - {title: New, layout: third_body, each: {}}                                   #@2.0
 ---
 layout: squeezed
 fields:

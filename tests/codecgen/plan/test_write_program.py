@@ -37,7 +37,7 @@ fields:
   not_round: {type: i16, when: shape != round, default: 5}
   only_flat: {type: i16, when: shape == flat, default: 6}
   tail: i32
-  blob: {bytes: varint, null: -100}
+  blob: {bytes: varint, none: -100}
 ---
 layout: many
 fields:
@@ -281,7 +281,7 @@ def test_rows_of_other_versions_are_none_to_write() -> None:
 
 CROSSED = FORMAT
 for before, after in (
-    ("  blob: {bytes: varint, null: -100}", "  blob: {bytes: u8}\n  blot: {bytes: varint, null: -100}"),
+    ("  blob: {bytes: varint, none: -100}", "  blob: {bytes: u8}\n  blot: {bytes: varint, none: -100}"),
     ("  blob: {type: binary, nullable: true}", "  blob: {type: binary, nullable: true}\n  blot: {type: binary, nullable: true}"),
     ("blob: blob, shape: shape, is_test", "blob: blob, blot: blot, shape: shape, is_test"),
     ("number: number, blob: blob}", "number: number, blob: blob, blot: blob}"),

@@ -205,7 +205,7 @@ def _statements(text: str) -> dict[str, list[str]]:
             "doc": text,
             "fields": {
                 "kind": {"type": "u8", "enum": "kind", "doc": text, "spelled": word, "unit": word},
-                "body": {"bytes": "u32", "misprint": {"as": text, "doc": text}},
+                "body": {"bytes": "u32", "documentation": {"misprint": {"as": text, "doc": text}}},
             },
             "derived": {"total": {"type": "i8", "is": "1", "doc": text, "unit": word}},
             "examples": [

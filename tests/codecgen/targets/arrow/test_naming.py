@@ -47,17 +47,17 @@ fields:
   x: i64
   x_data: i32
   seen_data: i32
-  key: {bytes: i16, null: -1}
+  key: {bytes: i16, none: -1}
   h: {array: pair, count: u8}
   flag: i8
-  x_at: {bytes: i8, null: -1}
+  x_at: {bytes: i8, none: -1}
   start_of_x: i32
   row_x: i32
 ---
 layout: pair
 fields:
   k: {bytes: u8}
-  k_k: {bytes: i16, null: -1}
+  k_k: {bytes: i16, none: -1}
 ---
 choice: batches
 by: kind

@@ -26,7 +26,7 @@ fields:
   version: {type: u8, is: version}
   id: uuid
   inner: {layout: inner}
-  replicas: {array: i32, nullable: 0+}
+  replicas: {array: i32, none: true}
 tagged:
   rate: {tag: 0, type: f64, default: 0, versions: 1+}
   epoch: {tag: 1, type: i64, default: -1, versions: 1+}
@@ -37,7 +37,7 @@ layout: inner
 versions: 0-1
 flexible: 1+
 fields:
-  name: {type: string, nullable: 0+}
+  name: {type: string, none: true}
 tagged:
   number: {tag: 5, type: i32, default: 7, versions: 1+}
   on: {tag: 6, type: bool, default: true, versions: 1+}
@@ -141,7 +141,7 @@ rows: [{of: entry, columns: {id: id, more: more}}]
 def test_a_tagged_layout_is_refused() -> None:
     assert not unread_by_kernels(model_of(LAYOUT))
     model = model_of(
-        LAYOUT.replace("tagged: {", "tagged: {inner: {tag: 0, layout: inner, nullable: 0+}, ")
+        LAYOUT.replace("tagged: {", "tagged: {inner: {tag: 0, layout: inner, none: true}, ")
     )
     (found,) = unread_by_kernels(model)
     assert '"inner" is a tagged layout' in found.message

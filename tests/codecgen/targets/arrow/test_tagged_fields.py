@@ -31,7 +31,7 @@ fields:
   tags: {array: held}
 tagged:
   count: {tag: 2, type: i32, default: -1}
-  label: {tag: 3, type: string, nullable: 0+, default: null}
+  label: {tag: 3, type: string, none: true, default: null}
   data: {tag: 0, type: bytes}
   numbers: {tag: 130, array: i16}
   state: {tag: 5, bits: u8, members: {on: {at: 0, default: true}, rest_: {reserved: keep}}}
@@ -188,7 +188,7 @@ def test_what_strict_parsers_refuse_is_rejected(
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (("{tag: 3, type: string, nullable: 0+, default: null}", '{tag: 3, type: string, default: "no"}'),
+        (("{tag: 3, type: string, none: true, default: null}", '{tag: 3, type: string, default: "no"}'),
          "a column of a tagged field with a default that is not empty"),
     ],
 )  # fmt: skip

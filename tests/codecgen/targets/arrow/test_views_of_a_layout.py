@@ -45,7 +45,7 @@ layout: open
 fields:
   name: {string: varint}
   numbers: {array: varlong, count: u8}
-  place: {layout: fixed, present: i8, null: -1}
+  place: {layout: fixed, none: {type: i8, value: -1}}
 ---
 view: fixed_rows
 of: fixed

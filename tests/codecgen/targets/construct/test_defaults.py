@@ -17,7 +17,7 @@ layout: thing
 doc: All kinds of defaults.
 fields:
   kind: {type: u8, enum: kind, default: large}
-  name: {string: u8, null: 255, default: null}
+  name: {string: u8, none: 255, default: null}
   flags:
     bits: u8
     members:

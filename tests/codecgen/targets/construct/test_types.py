@@ -27,7 +27,7 @@ layout: none
 doc: Names of builtins.
 fields:
   int: {type: u8}
-  str: {string: u8, null: 255}
+  str: {string: u8, none: 255}
   bytes: {bytes: u8}
   bool: {type: bool}
   float: {type: f64}

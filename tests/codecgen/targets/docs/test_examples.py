@@ -30,7 +30,7 @@ fields:
   colour: {type: u8, enum: colour}
   flags: {bits: u8, members: {wet: {at: 0}, rest_: {reserved: keep}}}
   name: {string: u8}
-  data: {bytes: varint, null: -1}
+  data: {bytes: varint, none: -1}
   inner: {array: part, count: u8}
 examples:
   - {name: one, hex: %s, values: %s}
@@ -122,7 +122,7 @@ def test_an_overhead_that_cannot_be_worked_out() -> None:
     text = """
 layout: box
 fields: {n: varint}
-overhead: {sizes: [1], columns: [{title: Box, layout: box, each: {}}]}
+documentation: {overhead: {sizes: [1], columns: [{title: Box, layout: box, each: {}}]}}
 """
     (one,) = findings(text)
     assert one.code == "C023" and one.span.line == 4

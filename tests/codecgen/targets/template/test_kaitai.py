@@ -292,8 +292,8 @@ fields:
   e: uuid
   f: {type: bool}
   g: {bytes: 3}
-  h: {string: u16, null: 65535}
-  i: {bytes: compact, null: 0}
+  h: {string: u16, none: 65535}
+  i: {bytes: compact, none: 0}
   j: {array: u16, count: u8}
   k: {array: point, count: compact}
   ids: {array: uuid, count: u8}

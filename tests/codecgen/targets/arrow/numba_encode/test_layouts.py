@@ -225,7 +225,7 @@ def test_the_draft_is_read_but_not_written_and_the_field_is_named() -> None:
         ("  history: {array", "  odd: {type: f64, default: 0}\n  history: {array", '"odd" is not written'),
         ("  tags: {array: tag}", "  tags: {array: tag}\n  lost: {type: u8, when: level == 3, default: 0}", '"lost" is left out'),
         ("weight: {type: i16, default: -2}", "weight: i16", '"weight" is without a value'),
-        ("note: {string: i16, null: -1, valid", "width: {type: varint, measures: {from: history, to: history}}\n  note: {string: i16, null: -1, valid", '"width" is'),
+        ("note: {string: i16, none: -1, valid", "width: {type: varint, measures: {from: history, to: history}}\n  note: {string: i16, none: -1, valid", '"width" is'),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written_is_refused(before: str, after: str, message: str) -> None:

@@ -50,7 +50,7 @@ fields:
 layout: word
 fields:
   text: {string: compact}
-  tail: {bytes: varint, null: -1}
+  tail: {bytes: varint, none: -1}
 ---
 layout: pairs
 fields:
