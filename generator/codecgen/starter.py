@@ -118,7 +118,10 @@ def _find_used(package: str | None) -> tuple[Find | None, Borrowed | None]:
 
 
 def _manifest(name: str, package: str, borrowed: Borrowed | None) -> str:
-    """Return the text of codecgen.yaml, with ``uses`` if ``borrowed`` is not None."""
+    """Return the text of a new codecgen.yaml: the version of the language, ``package``, and a title
+    made of ``name`` (``my_format`` becomes "My format"). If ``borrowed`` is not None, ``uses``
+    gives its package under its alias.
+    """
     title = name.replace("_", " ").capitalize()
     uses = (
         ""

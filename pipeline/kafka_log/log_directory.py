@@ -492,11 +492,11 @@ class LogDirectory:
         salvage: bool = False,
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
-        """Return committed offsets from ``__consumer_offsets``: one row per group and partition
-        (:data:`kafka_log.inspect.groups.table.COMMITS`), or with ``states`` one per group. Raise
-        CodecError if ``__consumer_offsets`` is damaged and ``salvage`` False; NotFoundError if it
-        does not lie below the path; UnreadableError (an OSError) if a directory cannot be read and
-        ``on_damage`` is None; ValueError if a range is not a range.
+        """Return committed offsets from ``__consumer_offsets``, a row per group and partition, or
+        with ``states`` per group. Select by committed offset (``offsets``) and commit time
+        (``timestamps``); ignore writes after ``at``. Raise CodecError for damage unless
+        ``salvage``; NotFoundError without ``__consumer_offsets``; UnreadableError for an unreadable
+        directory unless ``on_damage`` is given; ValueError for invalid arguments.
 
         Commits in transactions count if the transaction was committed. The ``topics`` and ``partitions`` of this object select the
         partitions that were committed, not the partitions of ``__consumer_offsets``.

@@ -156,9 +156,9 @@ class TaskReader:
 
     def read_located(self, split: Split, located: Located) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split from the path that ``located`` finds for its file; nothing if
-        that returns None. If damage is an error, look again if the file is gone when it is opened;
-        raise UnreadableError if it was gone after each of MAX_LOOKUPS lookups, or goes after the
-        first rows; CodecError for damage.
+        that returns None. If damage is an error, raise CodecError for it, and UnreadableError if
+        the file is gone after MAX_LOOKUPS lookups, or goes after the first rows. Otherwise report
+        what is damaged or gone as lost, and raise nothing.
         """
         for left in reversed(range(MAX_LOOKUPS)):
             begun = False

@@ -36,10 +36,11 @@ BATCH_ID = "streaming.sql.batchId"
 def make_job(
     options: Mapping[str, str], schema: StructType, overwrite: bool, query: str | None = None
 ) -> WriteJob:
-    """Return the job that writes rows of ``schema``, and warn of options without effect. ``query``
-    becomes the id of the job. Raise OptionError for an invalid option; SinkError for a column that
-    is missing, unknown or of another type, such as a timestamp without time zone; DirectoryError if
-    the log directory cannot be used.
+    """Return the job that writes rows of ``schema``, and warn of options without effect.
+    ``overwrite`` replaces all partitions of the written topics, else rows are appended. ``query``
+    becomes the id of the job; None: a new id. Raise OptionError for an invalid option; SinkError
+    for a column that is missing, unknown or of another type; DirectoryError for an unusable log
+    directory.
 
     Args:
         options: The options of the write.

@@ -71,7 +71,7 @@ class EachLine:
 
 
 class LinesFile(TextFile[P]):
-    """A text file of lines. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and builds from any mapping.
+    """A text file of lines. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and builds from a dict.
 
     Attributes:
         accepts: Freedoms of lenient readers.
@@ -144,8 +144,8 @@ class _Reading:
     def read(self) -> Parsed:
         """Return the values of the text; all are None for an empty text that ``may_be_empty``.
         Raise ParseError if a line is missing, does not parse or breaks a rule, the final line feed
-        is not as declared, or lines follow the last known one; a lenient session takes the latter
-        as findings if the text accepts it.
+        is not as declared, or lines follow the last known one. A lenient session adds broken
+        ``valid`` rules, and the deviations that the text accepts, to its findings instead.
         """
         if not self.source.end and self.text.may_be_empty:
             return self.text.parsed_class({line.name: None for line in self.text.lines})

@@ -106,8 +106,10 @@ class Parse:
 
     def open(self) -> Opened:
         """Parse all fields but the array that ends the layout, and return them with an iterator
-        that parses its elements. A CodecError is not raised, but stored in the result with the
-        fields before it. Without an array at the end, parse all fields.
+        that parses its elements, then verifies what needs the end; the iterator raises CodecError.
+        A CodecError before the array is not raised, but stored in the result with the fields before
+        it. Then, and without an array at the end, where all fields are parsed, the iterator is
+        empty.
         """
         last = self.fields.all[-1]
         try:

@@ -46,7 +46,7 @@ class Property:
 
 
 class PropertiesFile(TextFile[P]):
-    """A properties file. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and builds from any mapping.
+    """A properties file. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and builds from a dict.
 
     Absent keys are None. ``unknown``, ``comments`` and ``order`` of the parsed value keep the rest of the text, so
     that it is built as it was; each of them may be left out.
@@ -73,10 +73,10 @@ class PropertiesFile(TextFile[P]):
         return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
-        """Return the UTF-8 bytes of a dict with a value for each key. Lines follow ``order``, then
-        the other keys; comments without ``order`` come first. Keys whose value is None are left
-        out. Raise BuildError if a name is unknown, a value cannot be written or breaks a rule, or
-        ``order`` lists a key twice or too many comments.
+        """Return the UTF-8 bytes of a dict of values. A missing key takes its default; None, or no
+        default, leaves it out. Lines follow ``order``, then the other keys; comments without
+        ``order`` come first. Raise BuildError if ``obj`` is no dict, a name is unknown, a value
+        cannot be written or breaks a rule, or ``order`` lists a key twice or too many comments.
 
         The other keys are those of the schema in its order, then unknown ones.
         """

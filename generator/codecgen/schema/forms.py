@@ -105,8 +105,9 @@ def bytes_type(r: Record) -> BytesType:
 
 
 def choice_type(r: Record) -> ChoiceType:
-    """Return the type of a field or array element that is one of the layouts of a choice. Its cases
-    stay empty until they are inferred; ``unknown: bytes`` accepts values without a case.
+    """Return the type of a field or array element that is one of the layouts of a choice, from a
+    record that already matches its form; nothing is checked, and missing keys become None. The
+    cases stay empty until they are inferred; ``unknown: bytes`` accepts values without a case.
     """
     return ChoiceType(
         choice=str(r["choice"]),

@@ -78,8 +78,9 @@ def format_yaml(value: Any) -> str:
 
 
 def _format_block(value: Any) -> Iterator[str]:
-    """Yield the YAML lines of a value in block style, nested ones indented by 2. Empty mappings and
-    lists, and other values, take one line.
+    """Yield the YAML lines, without line feeds, of a value from :func:`to_plain` in block style,
+    nested ones indented by 2. Scalars, empty mappings and lists, and ``{hex: ..}`` take one line.
+    Raise TypeError for a value that JSON does not have.
     """
     if isinstance(value, dict) and value:
         for name, item in value.items():

@@ -382,9 +382,7 @@ def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Rec
     """Yield batches until they have ``limit`` rows together, the last one shortened. Read no
     further batch. Yield nothing if ``limit`` is 0.
     """
-    for batch in batches:
-        if limit <= 0:
-            return
+    for batch in batches if limit > 0 else ():
         yield batch.slice(0, limit)
         limit -= batch.num_rows
         if limit <= 0:

@@ -25,10 +25,10 @@ def split_segment(
     by_index: bool = False,
     records: int | None = None,
 ) -> list[Split]:
-    """Return a segment cut where batches begin, in file order, into splits of about equal size with
-    at most about ``split_bytes`` bytes, or about ``records`` offsets if that is given. Drop splits
-    outside of the half-open range ``offsets``. After an invalid header no cut is made: the last
-    split reaches the end of the file.
+    """Return a segment as splits that begin at batches, in file order, of about equal size up to
+    ``split_bytes``; with ``records`` also up to about that many offsets. ``by_index`` finds batches
+    by the offset index. Drop splits outside of the half-open range ``offsets``. An invalid header
+    or an unreadable file is no error: one split has the rest of the file.
 
     Args:
         segment: The segment.

@@ -364,7 +364,9 @@ def _concatenate(parts: list[Vector]) -> Vector:
 
 def _merge_fields(found: list[Fields], places: list[Vector], total: int) -> Fields:
     """Return the byte string fields of elements from several rounds as one Fields: the values of
-    round k go to the indexes ``places[k]`` of arrays of length ``total``. Other fields are dropped.
+    round k go to the indexes ``places[k]`` of arrays of length ``total``; indexes without a value
+    are empty strings. Other fields are dropped. ``found`` must not be empty; its first round
+    determines names and memory, and every round has the same fields.
     """
     out: dict[str, Any] = {}
     for name, sample in vars(found[0]).items():

@@ -102,8 +102,9 @@ def _can_express(scalar: Scalar) -> bool:
 
 
 def _header(plan: Plan, file: str) -> str:
-    """Return the docstring of a module that is generated from the schema file ``file``: its source,
-    "do not edit", and the release of the plan if the plan has one.
+    """Return the text, without quotes, for the docstring of a module that is generated from the
+    schema file ``file``: its source, "do not edit", and the release of the plan if the plan has
+    one.
     """
     mark = f"{MARK} {file}; do not edit."
     if plan.release is not None:

@@ -150,10 +150,10 @@ class BuildTypes:
         )
 
     def accepted_layouts(self, plan: LayoutPlan, fp: FieldPlan) -> str:
-        """Return the union of types that builders take for the layouts that a field, or an element
-        of it, may hold: TypedDicts and parsed classes. If the outer layout fills fields of the
-        elements, and they are of one layout, the TypedDict is one with the names that a caller
-        gives instead.
+        """Return the union of types, as text, that builders take for the layouts that a field, or
+        an element of it, may hold: TypedDicts, parsed classes, and ``bytes`` for a choice that
+        keeps unknown cases. If the outer layout fills fields of the elements, and they are of one
+        layout, the TypedDict is one with the names that a caller gives instead.
         """
         type_ = fp.field.type
         inner = type_.element if isinstance(type_, ArrayType) else type_

@@ -378,7 +378,8 @@ def _text(plan: Plan, text: texts.Text, module: str) -> view.Text:
 
 def _text_line(plan: Plan, line: texts.TextValue | texts.EachLine) -> view.TextLine:
     """Return the view.TextLine of a line with one value (``each`` is empty), or of repeated lines
-    (``value`` is None).
+    (``value`` is None, ``each`` has the values of one line). ``plan`` has the links for the
+    documents in ``since``.
     """
     each = line if isinstance(line, texts.EachLine) else None
     return view.TextLine(

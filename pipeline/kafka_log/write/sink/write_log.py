@@ -35,10 +35,10 @@ def write_log(
     timestamp_type: str | None = None,
     topic_id: str | None = None,
 ) -> int:
-    """Write records into a log directory, with the indexes, leader epochs and topic id that a
-    broker expects, and return their number. Raise SinkError for rows or columns; FormatError for
-    settings; ValueError for ``mode``; TypeError for data that is not Arrow; DirectoryError for the
-    directory or a running broker; CodecError if the output does not read back; OSError. Then
+    """Write Arrow rows with the columns of Spark's Kafka sink into logs as a broker does, and
+    return their number. ``mode`` is ``append``, or ``overwrite`` to replace all partitions of the
+    written topics; ``topic`` overrides the column. Raise SinkError for rows or columns;
+    FormatError, ValueError or TypeError for arguments; DirectoryError; CodecError; OSError. Then
     nothing is changed.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, anything else that gives an Arrow stream, or an iterable of

@@ -231,9 +231,10 @@ class LayoutReader:
             self.read_field(op, fields, end, wanted)
 
     def read_field(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit the code of an operation that reads a field, into its variable and column. Raise
-        Unsupported for a choice, or if kernels cannot read the type; TypeError for operations that
-        read no field, and for padding.
+        """Emit the code of an operation that reads a field. Its value goes to the column that shows
+        the field, if there is one; a number also goes to its variable if it has a column or its
+        name is in ``wanted``, and is else checked and skipped. Raise Unsupported for a choice, or
+        if kernels cannot read the type; TypeError for padding and operations that read no field.
         """
         part = self.values.part = fields.part
         match op:

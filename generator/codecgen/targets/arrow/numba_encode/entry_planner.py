@@ -374,8 +374,9 @@ def _column_names(values: Iterable[ColumnValue]) -> set[str]:
 
 def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
     """Emit the function that plans many entries of one layout (pass 1 of writing), and return its
-    name. The function stops when the table is full, when the rows have enough bytes, or before a
-    row that cannot be written; unless the rows are final, the last entry waits for more rows.
+    name. The first of ``cases``, in order, that accepts a row plans its entry. The function stops
+    when the table is full, when the rows have enough bytes, or before a row that cannot be written;
+    unless the rows are final, a last entry with fields around its rows waits for more.
     """
     code = Builder()
     parameters = [
