@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 
 from codecgen.evolution.changes import Change, Side
 from codecgen.evolution.conditions import find_narrowing, named_shape, presence
 from codecgen.evolution.fields import FieldComparison
+from codecgen.evolution.messages import compare_messages
 from codecgen.evolution.pairs import LayoutPair, select_version
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, RulePlan
 from codecgen.plan.equality import conjuncts
@@ -17,7 +18,7 @@ from codecgen.plan.read_ops import Absent, Padding, ReadOp, Require, Tags, When
 from codecgen.plan.read_program import read_program
 from codecgen.plan.type_text import type_words
 from codecgen.schema.lookup import has_byte_order
-from codecgen.schema.types import PaddingType, Span, TagsType
+from codecgen.schema.types import PaddingType, Span, TagsType, Versions
 
 
 class LayoutComparer:
@@ -29,21 +30,26 @@ class LayoutComparer:
         self._known: dict[tuple[tuple[str, int | None], tuple[str, int | None]], list[Change]] = {}
 
     def compare(self, name: str) -> Iterator[Change]:
-        """Yield the byte changes of a layout that both states declare: each old version against the
-        version that continues it, or that it is removed (breaking), and versions that are added. A
-        change between versions and none is one of names. Raise KeyError if a side lacks the layout.
+        """Yield the changes of a layout that both states declare: each old version against the
+        version that continues it, or that it is removed, versions that are added, and its place in
+        a protocol. No change of an unstable version is breaking. A change between versions and none
+        is one of names. Raise KeyError if a side lacks the layout.
         """
         plans = self.new.versions[name]
         layout = self.new.model.layouts[name]
+        unstable = _find_unstable(self.old, name)
         continued = set()
         for old in self.old.versions[name]:
             new = select_version(old, plans)
             continued.add(None if new is None else new.version)
             if new is None:
                 span = layout.places.get("versions", layout.span)
-                yield Change("bytes", name, f"version {old.version} is removed", "B002", span=span)
+                message = f"version {old.version} is removed"
+                found = [Change("bytes", name, message, "B002", span=span)]
             else:
-                yield from self.compare_pair(old, new)
+                found = self.compare_pair(old, new)
+            is_unstable = unstable is not None and old.version in unstable
+            yield from (replace(change, rule="") for change in found) if is_unstable else found
         before = {plan.version for plan in self.old.versions[name]}
         for new in plans:
             if new.version is not None and new.version not in continued:
@@ -52,6 +58,8 @@ class LayoutComparer:
             message = "versions are added" if None in before else "versions are removed"
             message += ", so that its codecs have other names"
             yield Change("names", name, message, span=layout.span)
+        kept = sorted(v for v in before & {plan.version for plan in plans} if v is not None)
+        yield from compare_messages(self.old.model.layouts[name], layout, kept)
 
     def compare_pair(self, old: LayoutPlan, new: LayoutPlan) -> list[Change]:
         """Return the changes from one layout version to another, from a cache if the pair was
@@ -83,6 +91,14 @@ class LayoutComparer:
                     reason = f"{change.path} of {other.name}: {change.message}"
                     return reason, change.is_certain
         return "", True
+
+
+def _find_unstable(plan: Plan, name: str) -> Versions | None:
+    """Return the versions of a layout that may still change: those of the message that it is or
+    (if declared inside another layout) belongs to. Return None if there are none.
+    """
+    owner = plan.model.layouts.get(name.partition(".")[0])
+    return None if owner is None or owner.message is None else owner.message.unstable
 
 
 class _Comparison:

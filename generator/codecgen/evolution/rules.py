@@ -153,5 +153,11 @@ RULES: Mapping[str, CatalogEntry] = {
         "prints the steps. The bytes may differ.",
         "Compare the steps of both states. Accept the break if both read the same bytes, and report the missing rule.",
     ),
+    "B027": CatalogEntry(
+        "Message changed",
+        "A request or response has another role, another key or another header, or is no message any more. Peers take it for "
+        "another message, or find its header or its body at another byte.",
+        "Restore the key and the role. Give a new header to new versions only: `header: {0-1: header_a, 2+: header_b}`.",
+    ),
 }
 """Entry of each rule, in the order of docs/breaking-rules.md. An id never changes its meaning."""

@@ -41,6 +41,13 @@ def _choice(cases: str, *layouts: str, by: str = "by: kind") -> str:
     return "---\n".join(documents)
 
 
+def message_schema(keys: str) -> str:
+    head = "layout: head\nmessage: {role: header}\nfields: {id: u32}\n"
+    other = head.replace("layout: head", "layout: other")
+    hello = f"layout: hello\nversions: 0-1\nmessage: {{role: response, {keys}}}\nfields: {{a: u8, b: {{type: u8, versions: 1}}}}\n"
+    return "---\n".join([head, other, hello])
+
+
 PAIRS = (
     Pair(
         "B001",
@@ -221,5 +228,12 @@ PAIRS = (
         "text: settings\nproperties: {a: {decimal: i64}}\n",
         "text: settings\nproperties: {a: {decimal: i32}, b: {decimal: i32, default: 0}}\n",
         "settings.a",
+    ),
+    Pair(
+        "B027",
+        message_schema("key: 3, header: head"),
+        message_schema("key: 4, header: head"),
+        message_schema("key: 3, header: head, unstable: 1, facts: {port: [public]}"),
+        "hello",
     ),
 )

@@ -11,7 +11,7 @@ from codecgen.evolution import Change, compare_models, layouts
 from codecgen.evolution.rules import RULES
 from codecgen.explain.declarations import explain_diagnostic
 from tests.codecgen.evolution import evolution_page
-from tests.codecgen.evolution.pairs import PAIRS, Pair
+from tests.codecgen.evolution.pairs import PAIRS, Pair, message_schema
 from tests.codecgen.schemas import model_of
 from tests.paths import ROOT
 
@@ -91,3 +91,32 @@ def test_explain_shows_a_rule(rule: str) -> None:
 def test_the_pages_are_current() -> None:
     for path, text in evolution_page.pages().items():
         assert path.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("role: response, key: 3", "role: request, key: 3", "a request with the key 3"),
+        ("key: 3, header: head", "key: 3, header: other", "the header head becomes other"),
+        ("key: 3, header: head", "key: 3", "the header head becomes no header"),
+        ("key: 3, header: {0-1: head}", "key: 3, header: {0: other, 1: head}", "the header head"),
+    ],
+)
+def test_what_a_message_is_in_its_protocol(before: str, after: str, message: str) -> None:
+    def write(keys: str) -> str:
+        text = message_schema(keys)
+        return text.replace("role: response, role:", "role:")
+
+    breaks = [c for c in changes(write(before), write(after)) if c.is_breaking]
+    assert {change.rule for change in breaks} == {"B027"}
+    assert any(message in change.message for change in breaks)
+
+
+def test_unstable_versions_may_change() -> None:
+    old = message_schema("key: 3, header: head, unstable: 1")
+    new = old.replace("b: {type: u8, versions: 1}", "b: {type: u16, versions: 1}")
+    found = changes(old, new)
+    assert [change.versions for change in found] == [(1,)]
+    assert not any(change.is_breaking for change in found)
+    stable = old.replace(", unstable: 1", "")
+    assert [c.rule for c in changes(stable, new.replace(", unstable: 1", ""))] == ["B006"]
