@@ -129,7 +129,7 @@ class _Loader:
                 "install it, or write the path of a schema directory: ../schemas",
             )
         if not (found / loader.MANIFEST).is_file():
-            raise CannotUse(f"{wanted} is no directory with a {loader.MANIFEST}")
+            raise CannotUse(f"{wanted} is not a directory with a {loader.MANIFEST}")
         there, here = found.resolve(), around[-1]
         if there in around[:-1]:
             way = " uses ".join(p.name for p in (*around[around.index(there) :], there))

@@ -120,7 +120,7 @@ def _merge_targets(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]
         for path, text in texts.items():
             if not _is_inside(path):
                 raise OutputError(
-                    f"target {target} gives the path {path!r}, which is none below the output"
+                    f"target {target} gives the path {path!r}, which is not below the output directory"
                 )
             other = seen.setdefault(path.lower(), path)
             if path in files or other != path:

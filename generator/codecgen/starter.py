@@ -53,9 +53,7 @@ def write(name: str, directory: Path, uses: str | None) -> tuple[str, ...]:
     files = starter(name, uses)
     there = [file for file in files if (directory / file).exists()]
     if there:
-        raise StarterError(
-            f"{directory / there[0]} is there already; take another directory (--dir)"
-        )
+        raise StarterError(f"{directory / there[0]} already exists; name another directory (--dir)")
     for file, text in files.items():
         path = directory / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +69,7 @@ def starter(name: str, uses: str | None) -> Mapping[str, str]:
     """
     if not NAME.match(name):
         raise StarterError(
-            f"{name!r} is no name: lower-case letters, digits and _, a letter first; perhaps my_format"
+            f"{name!r} is not a valid name: lower-case letters, digits and _, a letter first; perhaps my_format"
         )
     package = name if name.endswith("_codecs") else f"{name}_codecs"
     find, borrowed = _find_used(uses)

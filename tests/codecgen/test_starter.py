@@ -75,7 +75,7 @@ def test_nothing_is_written_over(
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "README.md").write_text("Mine.", "utf-8")
     assert begun("mine", cwd=tmp_path, monkeypatch=monkeypatch) == 2
-    assert "README.md is there already" in capsys.readouterr().err
+    assert "README.md already exists" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["README.md"]
     (tmp_path / "mine" / "README.md").rename(tmp_path / "mine" / "notes.txt")
     assert begun("mine", cwd=tmp_path, monkeypatch=monkeypatch) == 0
@@ -84,8 +84,8 @@ def test_nothing_is_written_over(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["Bad-Name"], "is no name"),
-        (["../up"], "is no name"),
+        (["Bad-Name"], "is not a valid name"),
+        (["../up"], "is not a valid name"),
         (["x"] * 2, "unrecognized arguments"),
         (["y" * 70], "64 is the most"),
         (["x", "--uses", "nobody_codecs"], "no package nobody_codecs with schemas is installed"),

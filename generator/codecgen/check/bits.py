@@ -138,7 +138,7 @@ def _check_contiguous(
         free = [bit for bit in range(width) if bit not in taken]
         if free and free[-1] - free[0] + 1 != len(free):
             when = f" as of {release}" if release else ""
-            message = f'{_format_bits(free)} of "{f.name}" are left{when}: they do not lie beside each other'
+            message = f'{_format_bits(free)} of "{f.name}" are left{when}: they are not adjacent'
             help = "give the lower ones a member of their own"
             yield Diagnostic("C015", message, place(reserved, "reserved"), help=help)
             return

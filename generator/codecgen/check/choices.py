@@ -151,13 +151,13 @@ def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnost
     where = type_.span
     if choice.by is not None:
         if type_.given is not None:
-            message = f'the field "{choice.by}" of its cases says which of "{choice.name}" it is'
+            message = f'the field "{choice.by}" of its cases decides the case of "{choice.name}"'
             place = expression_span(scope.model, type_.given)
             yield Diagnostic("C054", message, place, help='take out "given"')
         return
     wanted = f'a value of the enum "{choice.given}"' if choice.given else "a number"
     if type_.given is None:
-        message = f'nothing says which case of "{choice.name}" it is'
+        message = f'nothing decides which case of "{choice.name}" it is'
         help = f"write `given:` and a field before that is {wanted}; the choice is at {choice.span}"
         yield Diagnostic("C054", message, where, help=help)
         return
@@ -258,7 +258,7 @@ def _find_nested_mistake(
         help = "a case of each choice comes down to layouts"
         return Diagnostic("C019", f"{message}, without end", ref.span, help=help)
     if not can_nest(choice, inner):
-        message = f'nothing says which case of "{inner.name}" it is'
+        message = f'nothing decides which case of "{inner.name}" it is'
         help = f'"{inner.name}" is chosen by {_describe_decider(inner)}, "{choice.name}" by {_describe_decider(choice)}'
         return Diagnostic("C054", message, ref.span, help=f"{help} ({inner.span})")
     if has_same_discriminator(choice, inner) and key not in {key for key, _ in inner.named}:

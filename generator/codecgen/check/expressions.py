@@ -60,16 +60,14 @@ def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic
     """
     array, base = field_of(layout, fill.array), field_of(layout, fill.base)
     if array is None or not isinstance(array.type, ArrayType):
-        message = (
-            f'"{fill.array}" is no array of "{layout.name}": it has no elements to put a value into'
-        )
+        message = f'"{fill.array}" is not an array of "{layout.name}": only elements of an array can be given a value'
         arrays = {f.name: f.span for f in layout.fields if isinstance(f.type, ArrayType)}
         yield Diagnostic("C066", message, fill.span, help=hint(fill.array, arrays))
         return
     element = array.type.element
     inner = model.layouts.get(element.layout) if isinstance(element, Reference) else None
     if inner is None:
-        message = f'the elements of "{fill.array}" are no layouts: they have no "{fill.target}"'
+        message = f'the elements of "{fill.array}" are not layouts: they have no "{fill.target}"'
         yield Diagnostic("C066", message, fill.span)
         return
     for name, f, around, where in (
@@ -80,7 +78,7 @@ def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic
             message = f'"{around.name}" has no field "{name}"'
             yield Diagnostic("C014", message, where, help=hint(name, field_spans(around)))
         elif not _is_free_number(f):
-            message = f'"{name}" is no number that a caller of the builder gives'
+            message = f'"{name}" is not a number that a caller of the builder gives'
             yield Diagnostic("C066", message, where, help=f"it is declared at {f.span}")
         elif fill.otherwise is not None and f is not base and isinstance(f.type, ScalarType):
             reach = integer_range(f.type.name) or (0, 0)
@@ -113,7 +111,7 @@ def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
         found = list(check_kind("bool", rule.condition, scope, "a rule"))
         yield from found
         if not found and not any(True for _ in rule.condition.paths()):
-            message = f'the rule "{rule.name}" asks for no field: it always says the same'
+            message = f'the rule "{rule.name}" uses no field, so its result is always the same'
             yield Diagnostic("C065", message, expression_span(scope.model, rule.condition))
     elif rule.ascending is not None:
         yield from _check_ascending(rule, rule.ascending, scope)
@@ -133,7 +131,7 @@ def _check_ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Dia
         return
     inner = value.value if isinstance(value, EndValue) else None
     if not isinstance(inner, FieldValue) or inner.holders:
-        message = f'"{path}" is no field of the elements of an array: nothing ascends there'
+        message = f'"{path}" is not a field of the elements of an array, so it cannot ascend'
         yield Diagnostic("C065", message, where, help=help)
 
 

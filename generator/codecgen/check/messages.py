@@ -108,7 +108,7 @@ def _check_reference(ref: Reference, model: Model) -> Iterator[Diagnostic]:
     if header is None:
         return
     if header.message is None or header.message.role != "header":
-        text = f'"{header.name}" is no header'
+        text = f'"{header.name}" is not a header'
         yield _finding(text, ref.span, f"write `message: {{role: header}}` there ({header.span})")
     if ref.version not in header.all_versions():
         text = f"which version of {header.name} is meant is open"
@@ -151,7 +151,7 @@ def _check_header(layout: Layout, message: Message, plan: Plan) -> Iterator[Diag
             continue
         type_ = field.type
         if not isinstance(type_, ScalarType) or integer_range(type_.name) is None:
-            yield _finding(f'"{name}" is no integer', where, f"see {field.span}")
+            yield _finding(f'"{name}" is not an integer', where, f"see {field.span}")
             continue
         places = {
             next((fp.offset for fp in one.fields if fp.name == name), None)

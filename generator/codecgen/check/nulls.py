@@ -123,7 +123,7 @@ def _check_struct(f: Field, type_: StructType) -> Iterator[Diagnostic]:
         return
     where = place(f, "none.value" if "none.value" in f.places else "none")
     if null == 1:
-        message = "1 means that the layout is there: it cannot mean null"
+        message = "1 means that the layout exists: it cannot mean null"
         yield Diagnostic("C017", message, where, help="write another number")
     else:
         reach = integer_range(present)

@@ -70,7 +70,7 @@ class Ends:
             case ChoiceType(length=None, unknown=True):
                 return "takes what is left where no case is known"
             case ChoiceType(choice, length=None) if self.is_open(fp.field.type, layout):
-                return f'is one of "{choice}", of which a case takes what is left'
+                return f'is one of "{choice}", and one of its cases takes the rest of the bytes'
         return ""
 
     def field_ranges(self, layout: LayoutPlan, i: int) -> list[tuple[int, bool]]:

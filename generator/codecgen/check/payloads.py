@@ -96,7 +96,7 @@ def _check_parts(view: View, model: Model) -> Iterator[Diagnostic]:
             refs = [ref for ref in kind.cases.values() if ref.layout == name]
             open_ = not refs or any(ref.version is None for ref in refs)
             if layout and open_ and layout.version_is is None and len(all_versions(layout)) > 1:
-                message = f'nothing in the bytes of "{name}" says which version they are in'
+                message = f'the bytes of "{name}" do not contain their version'
                 help = "give it a field that says so: `version: {type: .., is: version}`"
                 if kind.choice is not None:
                     help += f", or name one in the choice: {name}@{all_versions(layout)[-1]}"
@@ -158,7 +158,7 @@ def _check_rows(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
             yield Diagnostic("C059", message, where, help=help)
         elif layout not in _layouts_of(kinds[name]):
             wrong = True
-            message = f'"{layout}" is no layout of "{kinds[name].of}"'
+            message = f'"{layout}" is not a layout of "{kinds[name].of}"'
             help = f"its layouts are {', '.join(sorted(_layouts_of(kinds[name])))}"
             yield Diagnostic("C060", message, where, help=help)
     if not wrong:
@@ -194,7 +194,7 @@ def _check_occurrence(
         layout = plan.model.layouts.get(rows.parts.get(part, ""))
         f = None if layout is None else field_of(layout, array)
         if f is None or not isinstance(f.type, ArrayType):
-            message = f'"{rows.each}" is no array of a part of these rows'
+            message = f'"{rows.each}" is not an array of a part of these rows'
             yield Diagnostic("C032", message, place(rows, "each"), help="`each: part.array`")
             return
     yield from _check_columns(rows, view, plan)

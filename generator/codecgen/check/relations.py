@@ -72,7 +72,7 @@ def _check_roles(f: Field) -> Iterator[Diagnostic]:
         message = f'"{given[0]}" and "{given[1]}" both say what is written into "{f.name}"'
         yield Diagnostic("C011", message, place(f, given[1]), help=f'take out "{given[1]}"')
     if "endian" in f.places and not has_byte_order(f):
-        message = f'there are no numbers of several bytes in "{f.name}"'
+        message = f'"{f.name}" has no numbers of several bytes'
         yield Diagnostic("C011", message, place(f, "endian"), help='take out "endian"')
     computed = f.default is not None and any(True for _ in f.default.paths())
     if f.absent is not None and "default" in f.places and (not computed or f.tag is not None):
@@ -254,13 +254,13 @@ def _check_array(f: Field) -> Iterator[Diagnostic]:
         return
     given = [key for key in ("count", "length", "until") if key in f.places]
     if f.type.counted_by is not None and given:
-        message = f'"{f.type.counted_by}" counts "{f.name}": `{given[0]}` says it again'
+        message = f'"{f.type.counted_by}" counts "{f.name}": `{given[0]}` repeats it'
         yield Diagnostic("C011", message, place(f, given[0]), help=f'take out "{given[0]}"')
     elif len(given) > 1:
         message = f'"{given[0]}" and "{given[1]}" both say where "{f.name}" ends'
         yield Diagnostic("C011", message, place(f, given[1]), help="keep one of them")
     elif f.type.counted_by is None and not given:
-        message = f'nothing says how many elements "{f.name}" has'
+        message = f'the number of elements of "{f.name}" is not given'
         help = "give it `count`, `length` or `until: end`, or let a field before it `counts` it"
         yield Diagnostic("C005", message, f.span, help=help)
 

@@ -234,7 +234,7 @@ def _check_held_layout(
     if held is None or layout.draft is not None or is_used(ref.layout):
         return
     if held.draft is not None:
-        message = f'"{held.name}" is a draft that never shipped, and "{layout.name}" is none'
+        message = f'"{held.name}" is a draft that never shipped, but "{layout.name}" is not a draft'
         yield Diagnostic("C028", message, ref.span, help=f"see {place(held, 'draft')}")
         return
     yield from _check_held_since(held, ref.span, f, layout)

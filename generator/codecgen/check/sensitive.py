@@ -33,10 +33,10 @@ def _check_naming_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
         help = hint(secret.named_by, field_spans(layout))
         yield Diagnostic("C014", message, where, "not a field", help)
     elif not all(isinstance(kind, BytesType) and kind.text for kind in naming.all_types()):
-        message = f'"{naming.name}" names a secret, and is no text'
+        message = f'"{naming.name}" names a secret, but is not text'
         yield Diagnostic("C017", message, where, help="give it the type string")
     if not secret.endings:
-        yield Diagnostic("C017", "there is no ending: nothing is a secret", where)
+        yield Diagnostic("C017", "no ending is given, so nothing is a secret", where)
     for ending in secret.endings:
         if not ending or ending != ending.lower():
             message = f'no name ends with "{ending}": endings are compared in lower case'

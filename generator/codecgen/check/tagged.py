@@ -72,7 +72,7 @@ def _check_flexible(layout: Layout) -> Iterator[Diagnostic]:
         message = f'"{layout.name}" has no versions'
         yield Diagnostic("C020", message, where, help="write `flexible: 0+`, or `flexible: never`")
     elif versions is not None and versions.high is not None and said.low > versions.high:
-        message = f'"{layout.name}" has versions {versions}, none of which is flexible'
+        message = f'"{layout.name}" has versions {versions}, and none of them is flexible'
         yield Diagnostic("C051", message, where, help="write `flexible: never`")
 
 
@@ -171,11 +171,11 @@ def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diag
     if f.filled:
         yield from unique(_check_filled(f, model))
     elif isinstance(f.type, StructType) and not nullable:
-        message = f'nothing says what "{f.name}" is where it is left out'
+        message = f'"{f.name}" has no default for messages without it'
         help = "add `none: true`: it is null then; or `default: {}`"
         yield Diagnostic("C052", message, f.span, help=help)
     if isinstance(f.type, ChoiceType):
-        message = f'nothing says what "{f.name}", one of several layouts, is where it is left out'
+        message = f'"{f.name}", one of several layouts, has no default for messages without it'
         help = "put it into a layout that can be null, or into an array"
         yield Diagnostic("C052", message, place(f, "choice"), help=help)
     if isinstance(f.type, ArrayType) and f.type.fixed is not None:
@@ -194,7 +194,7 @@ def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diag
     elif isinstance(f.type, ScalarType) and f.type.enum in model.enums:
         enum = model.enums[f.type.enum or ""]
         if 0 not in {number for _, number in enum_values(enum, f.type.only)}:
-            message = f'"{f.name}" is 0 where it is left out, which is no value of "{enum.name}"'
+            message = f'"{f.name}" defaults to 0, which is not a value of "{enum.name}"'
             yield Diagnostic("C052", message, f.span, help="give it a `default`")
 
 
@@ -211,7 +211,7 @@ def _check_filled(f: Field, model: Model) -> Iterator[Diagnostic]:
         settled = known or counted or inner.tag is not None or isinstance(inner.type, TagsType)
         nullable = isinstance(inner.type, StructType) and inner.type.present is not None
         if not settled and not nullable and not inner.is_version:
-            message = f'nothing says what "{inner.name}" is where "{f.name}" is left out'
+            message = f'"{inner.name}" has no default for messages without "{f.name}"'
             help = f'give it a default ({inner.span}), or take "default: {{}}" out'
             yield Diagnostic("C052", message, place(f, "default"), help=help)
 

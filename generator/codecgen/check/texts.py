@@ -43,7 +43,7 @@ def _check_text(text: Text, model: Model) -> Iterator[Diagnostic]:
         yield Diagnostic("C017", f'"{text.name}" has no lines and no keys', text.span)
         return
     if text.may_be_empty and all(isinstance(line, EachLine) for line in text.lines):
-        message = "a text of such lines alone is empty when there are none"
+        message = "such lines are optional, so a text of only these lines may be empty anyway"
         where = place(text, "may_be_empty")
         yield Diagnostic("C011", message, where, help="leave `may_be_empty` out")
     yield from _check_names(text)
@@ -97,7 +97,7 @@ def _check_lines(text: Text) -> Iterator[Diagnostic]:
         found = next((other for other in text.lines if other.name == line.counts), None)
         if found is None:
             help = hint(line.counts, spans)
-            yield Diagnostic("C014", f'there are no lines "{line.counts}"', where, help=help)
+            yield Diagnostic("C014", f'no line is called "{line.counts}"', where, help=help)
         elif not isinstance(found, EachLine):
             message = f'"{found.name}" is one line: what is counted has `each`'
             yield Diagnostic("C016", message, where)
@@ -117,7 +117,7 @@ def _check_repeated_lines(line: EachLine, index: int, text: Text) -> Iterator[Di
     value that can contain the separator. Separators with a blank are always unambiguous.
     """
     if line.counted_by is None and index + 1 < len(text.lines):
-        message = f'nothing says where "{line.name}" ends: lines follow, and none before counts it'
+        message = f'the end of "{line.name}" is not known: other lines follow it, and no line before it counts it'
         yield Diagnostic("C031", message, line.span, help=f"add a line with `counts: {line.name}`")
     if not line.values:
         yield Diagnostic("C017", f'"{line.name}" has no values', place(line, "each"))

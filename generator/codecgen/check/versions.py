@@ -161,7 +161,7 @@ def _check_version_field(layout: Layout) -> Iterator[Diagnostic]:
     """
     marked = [f for f in layout.fields if f.is_version]
     for f in marked[1:]:
-        message = f'"{f.name}" says that it holds the version, and so does "{marked[0].name}"'
+        message = f'"{f.name}" is marked as the version, but so is "{marked[0].name}"'
         yield Diagnostic("C011", message, place(f, "is"), help=f"see {version_place(layout)}")
     for f in marked[:1]:
         if layout.versions is None:
@@ -177,7 +177,7 @@ def _check_version_type(f: Field, layout: Layout, versions: Versions) -> Iterato
     """
     if f.versions is not None or f.when is not None:
         key = "versions" if f.versions is not None else "when"
-        message = f'"{f.name}" holds the version, so it is there in all of them'
+        message = f'"{f.name}" holds the version, so it must exist in all versions'
         yield Diagnostic("C021", message, place(f, key))
     if f.types:
         message = f'"{f.name}" holds the version, so its type is the same in all of them'
@@ -244,7 +244,9 @@ def _check_example(layout: Layout, version: int | None, where: Span) -> Iterator
     if version is None:
         several = layout.versions is not None and layout.versions.low != layout.versions.high
         if several and layout.version_is is None:
-            message = f'"{layout.name}" has versions {layout.versions}: the example says which one it is in'
+            message = (
+                f'"{layout.name}" has versions {layout.versions}: the example must name its version'
+            )
             yield Diagnostic("C020", message, where, help="write `version:`")
     elif layout.versions is None or version not in layout.versions:
         yield _missing_diagnostic(version, layout, where)

@@ -87,7 +87,7 @@ def _check_parts(column: Column, type_: FieldType, model: Model) -> Iterator[Dia
             yield from _check_element(column.element, type_.element, model)
             return
     elif column.type == "struct" and isinstance(type_, ChoiceType):
-        message = f'"{column.name}" holds one of several layouts, which is no struct'
+        message = f'"{column.name}" holds one of several layouts, which is not a struct'
         yield Diagnostic("C032", message, column.span)
         return
     if isinstance(ref, Reference):
@@ -96,7 +96,7 @@ def _check_parts(column: Column, type_: FieldType, model: Model) -> Iterator[Dia
             assert layout is not None
             yield from _check_member(member, layout, model)
     elif ref is not None:
-        message = f'the elements are no layouts: "{column.name}" cannot be lists of structs'
+        message = f'the elements are not layouts: "{column.name}" cannot hold lists of structs'
         help = "write `list:` with a type, as `list: int32`"
         yield Diagnostic("C032", message, column.span, help=help)
 

@@ -80,9 +80,7 @@ def _find_layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]
     elif choice is not None and choice.by is not None:
         return {ref.layout for _, ref in choice.cases}
     elif choice is not None:
-        message = (
-            f'"{view.of}" is no choice by a field: its layouts do not stand one after the other'
-        )
+        message = f'"{view.of}" is not a choice by a field: its layouts do not follow each other in a file'
         found.append(Diagnostic("C032", message, where))
     elif view.of in model.layouts:
         wrong = list(_check_entries(model.layouts[view.of], model, where))
@@ -123,7 +121,7 @@ def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iter
     layout = model.layouts.get(rows.layout)
     if layout is None or rows.layout not in layouts:
         if not model.is_broken(rows.layout):
-            message = f'"{rows.layout}" is no layout of "{view.of}"'
+            message = f'"{rows.layout}" is not a layout of "{view.of}"'
             help = f"its layouts are {', '.join(sorted(layouts))}"
             yield Diagnostic("C032", message, place(rows, "of"), help=help)
         return
@@ -133,7 +131,7 @@ def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iter
     if rows.each is not None:
         array = field_of(layout, rows.each)
         if array is None or not isinstance(array.type, ArrayType):
-            message = f'"{rows.each}" is no array of "{rows.layout}"'
+            message = f'"{rows.each}" is not an array of "{rows.layout}"'
             yield Diagnostic("C032", message, place(rows, "each"))
             return
     known = {c.name: c.span for c in view.columns}

@@ -134,7 +134,7 @@ class _Rows:
                 )
                 yield Diagnostic("C032", message, write.span)
         if rows.each is None and write.item:
-            message = "there are no elements here: the row is the layout itself"
+            message = "these rows have no elements: the row is the layout itself"
             yield Diagnostic("C032", message, place(write, f"item.{next(iter(write.item))}"))
         where = "row" if rows.each is None else "entry"
         yield from self.check_part("entry", layout, where)

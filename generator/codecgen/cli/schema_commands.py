@@ -83,7 +83,7 @@ def generate(arguments: argparse.Namespace) -> int:
     if arguments.check:
         return _would_change(summary, arguments.out)
     for path in summary.kept:
-        say(f"codecgen: {path} is not generated any more, but was changed by hand: left as it is")
+        say(f"codecgen: {path} is no longer generated, but was changed by hand: it was not removed")
     counts = ", ".join(
         f"{len(paths)} {what}"
         for paths, what in (
@@ -211,7 +211,7 @@ def import_kafka_json(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{source} {what}; name the directory that holds the definitions")
     found = kafka.find(source)
     if not found.files and not found.findings:
-        raise UsageError(f"there is no definition (*.json) in {source}")
+        raise UsageError(f"{source} has no definition (*.json)")
     if found.findings:
         report(list(found.findings), found.texts())
         return FINDINGS
@@ -262,7 +262,7 @@ def _select_changed_files(out: Path, files: Mapping[str, str], *, force: bool) -
         if not os.path.lexists(path):
             new[name] = text
         elif path.is_symlink() or not path.is_file():
-            raise UsageError(f"{path} is there, and is no file; move it away first")
+            raise UsageError(f"{path} exists and is not a file; move it away first")
         elif path.read_bytes() != text.encode("utf-8"):
             new[name] = text
             blocked.append(name)

@@ -105,7 +105,7 @@ def _compare_views(old: View, new: View) -> Iterator[Change]:
     rows = [{(r.layout, r.each): r for r in view.rows} for view in (old, new)]
     for key in rows[0]:
         if key not in rows[1]:
-            message = f"layout {key[0]} gives no rows any more"
+            message = f"layout {key[0]} no longer has rows"
             yield Change("names", old.name, message, span=new.span)
         elif _rows_form(rows[0][key]) != _rows_form(rows[1][key]):
             message = f"rows of {key[0]} are made in another way"

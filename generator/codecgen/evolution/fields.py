@@ -31,7 +31,7 @@ from codecgen.schema.types import (
     TagsType,
 )
 
-_ACCEPTED_NULL = "null was possible, and is not any more"
+_ACCEPTED_NULL = "null was possible, and is no longer"
 
 
 class FieldComparison:

@@ -83,7 +83,7 @@ class LayoutComparer:
             other = select_version(one, new)
             if other is None:
                 version = "" if one.version is None else f" in version {one.version}"
-                return f"{one.name}{version} is not possible any more", True
+                return f"{one.name}{version} is no longer possible", True
             if (one.name, one.version) == (other.name, other.version):
                 continue
             for change in self.compare_pair(one, other):

@@ -180,7 +180,9 @@ class _Parser:
             self.raise_error(f"{what} where a value is expected", start)
         if bare[0] not in ("true", "false", "null") and not _NUMBER.match(bare[0]):
             shown = bare[0][:_LONGEST_SHOWN]
-            self.raise_error(f"{shown} is no value", start, help="text stands in double quotes")
+            self.raise_error(
+                f"{shown} is not a JSON value", start, help="text stands in double quotes"
+            )
         self.at = self.end_of_last = bare.end()
         return Scalar(bare[0], False, self.span(start, self.at))
 

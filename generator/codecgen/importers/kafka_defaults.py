@@ -31,9 +31,9 @@ def wrong_default(f: Field) -> str:
     if kind in INTEGERS:
         return _wrong_number(text, kind)
     if kind == "uuid":
-        return "" if uuid_of(text) is not None else "the default is no uuid in Base64"
+        return "" if uuid_of(text) is not None else "the default is not a UUID in Base64"
     if kind == "float64":
-        return "" if _FLOAT.fullmatch(text.strip()) else "the default is no number"
+        return "" if _FLOAT.fullmatch(text.strip()) else "the default is not a number"
     if kind == "string":
         return ""
     what = "an array" if f.type.is_array else "bytes" if kind == "bytes" else "a struct"
@@ -58,7 +58,7 @@ def _wrong_number(text: str, kind: str) -> str:
     """
     number = number_of(text)
     if number is None:
-        return "the default is no number, as -1 or 0x7f"
+        return "the default is not a number such as -1 or 0x7f"
     bits = int(kind.removeprefix("u").removeprefix("int"))
     low, high = (0, 1 << bits) if kind[0] == "u" else (-(1 << bits - 1), 1 << bits - 1)
     return "" if low <= number < high else f"{text} does not fit {kind}"

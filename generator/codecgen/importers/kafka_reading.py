@@ -82,7 +82,7 @@ def field_type(text: str) -> FieldType | str:
         if not element:
             return "the type of the elements is missing"
         if element.startswith("[]"):
-            return "there are no arrays of arrays; a struct may hold the inner one"
+            return "arrays of arrays are not possible; put the inner array into a struct"
         inner = field_type(element)
         return inner if isinstance(inner, str) else FieldType(inner.name, True)
     if text in SCALARS or text in LENGTHY or _STRUCT_NAME.fullmatch(text):
@@ -181,7 +181,7 @@ class _Reader:
         found = range_of(text)
         if found is None:
             help = "write 2, 0-3, 1+ or none; versions are 0 to 32767"
-            self.report(f'"{key}" is no range of versions: {text}', entry.span_of(key), help)
+            self.report(f'"{key}" is not a range of versions: {text}', entry.span_of(key), help)
             return NONE
         return found
 
@@ -229,11 +229,11 @@ class _Reader:
         name, type_ = self.text(entry, "name"), self.text(entry, "type")
         if named and not _STRUCT_NAME.fullmatch(name):
             help = "letters and digits, a capital letter first"
-            self.report(f'"{name}" is no name of a message', entry.span_of("name"), help)
+            self.report(f'"{name}" is not a valid name of a message', entry.span_of("name"), help)
             named = False
         if typed and type_ not in MESSAGE_TYPES:
             help = did_you_mean(type_, MESSAGE_TYPES) or f"known: {', '.join(MESSAGE_TYPES)}"
-            self.report(f'"{type_}" is no type of a message', entry.span_of("type"), help)
+            self.report(f'"{type_}" is not a type of a message', entry.span_of("type"), help)
             typed = False
         valid = self.range(entry, "validVersions") or NONE
         flexible = self.range(entry, "flexibleVersions")
@@ -284,7 +284,7 @@ class _Reader:
         fields = tuple(filter(None, map(self.field, self.objects(entry, "fields"))))
         if named and not _STRUCT_NAME.fullmatch(name):
             help = "letters and digits, a capital letter first"
-            self.report(f'"{name}" is no name of a struct', entry.span_of("name"), help)
+            self.report(f'"{name}" is not a valid name of a struct', entry.span_of("name"), help)
             named = False
         if not named or versions is None:
             return None
@@ -300,13 +300,13 @@ class _Reader:
         name = self.text(entry, "name")
         if named and not _NAME.fullmatch(name):
             help = "letters and digits, a letter first"
-            self.report(f'"{name}" is no name of a field', entry.span_of("name"), help)
+            self.report(f'"{name}" is not a valid name of a field', entry.span_of("name"), help)
         type_: FieldType | str = ""
         if self.has_key(entry, "type", "field"):
             text = self.text(entry, "type")
             type_ = field_type(text)
             if isinstance(type_, str):
-                self.report(f'"{text}" is no type', entry.span_of("type"), type_)
+                self.report(f'"{text}" is not a type', entry.span_of("type"), type_)
         tagged = self.range(entry, "taggedVersions") or NONE
         versions = self.range(entry, "versions")
         if versions is None and tagged.empty:

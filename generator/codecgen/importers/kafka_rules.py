@@ -48,7 +48,9 @@ def check_message(message: Message, *, is_whole: bool = True) -> Iterator[Diagno
             )
     for one in m.fields:
         if one.is_map_key:
-            yield _finding("a field of the message itself is no mapKey", one.span_of("mapKey"))
+            yield _finding(
+                "a field of the message itself cannot be a mapKey", one.span_of("mapKey")
+            )
     yield from _fields(m, m.name, m.fields)
     for struct in m.structs:
         yield from _fields(m, struct.name, struct.fields)
@@ -149,7 +151,7 @@ def _field(m: Message, f: Field) -> Iterator[Diagnostic]:
         expected = ENTITIES.get(f.entity)
         if expected is None:
             help = f"known: {', '.join(ENTITIES)}"
-            yield _finding(f'"{f.entity}" is no entityType', f.span_of("entityType"), help)
+            yield _finding(f'"{f.entity}" is not an entityType', f.span_of("entityType"), help)
         elif f.type.name != expected:
             text = f"a {f.entity} is of type {expected}, not {f.type.name}"
             yield _finding(text, f.span_of("entityType"))
@@ -176,7 +178,7 @@ def _tag(m: Message, f: Field) -> Iterator[Diagnostic]:
     if f.tag < 0:
         yield _finding("the tag is negative", f.span_of("tag"))
     if f.is_map_key:
-        yield _finding("a field with a tag is no mapKey", f.span_of("mapKey"))
+        yield _finding("a field with a tag cannot be a mapKey", f.span_of("mapKey"))
     if f.type.non_array_name == "records":
         yield _finding("records have no tag", f.span_of("tag"))
     if f.tagged.empty:
@@ -221,7 +223,7 @@ def _structs(m: Message) -> Iterator[Diagnostic]:
                     f"{name} is a common struct: its fields stand there", one.span_of("fields")
                 )
         elif one.fields is None:
-            yield _finding(f"there is no struct {name}", one.span_of("type"))
+            yield _finding(f"no struct is called {name}", one.span_of("type"))
         elif name in inline:
             help = f"the other one is at {inline[name].span}; a common struct may be used twice"
             yield _finding(f"two structs are called {name}", one.span_of("type"), help)

@@ -225,7 +225,9 @@ class Resolver:
         if one.kind == "null":
             raise self.fail("C022", "null stands on the right of a comparison", where)
         if not one.nullable:
-            raise self.fail("C022", "it is never null: the comparison says nothing", where)
+            raise self.fail(
+                "C022", "it is never null, so the comparison always has the same result", where
+            )
 
     # ------------------------------------------------------------ words of enums
 
@@ -326,7 +328,7 @@ class Resolver:
         """Record the diagnostic that a length or checksum field is computed too late for this
         expression, and return the Stop to raise.
         """
-        late = "is worked out when all fields are there: a builder does not have it here"
+        late = "is computed from all fields, so a builder does not have it yet"
         return self.fail("C016", f'"{f.name}" {late}', path, f"it is declared at {f.span}")
 
     def resolve_field(

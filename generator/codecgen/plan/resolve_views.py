@@ -189,7 +189,7 @@ class ViewResolver(Resolver):
             return value
         refs = _find_cases(type_, names[0])
         if not refs:
-            message = f'"{names[0]}" is no case of "{f.name}"'
+            message = f'"{names[0]}" is not a case of "{f.name}"'
             raise self.fail("C014", message, path, f"its cases are {_case_names(type_)}")
         if holders:
             message = f'the cases of "{f.name}" are out of reach: a layout in "{holders[0].name}" holds it'
@@ -236,7 +236,7 @@ class ViewResolver(Resolver):
         if part is None:
             spans = {n: p.layout.span for n, p in self.parts.items() if p.layout is not None}
             known = " or ".join(self.parts)
-            message = f'"{name}" is no part of the payload: fields are those of {known}'
+            message = f'"{name}" is not a part of the payload; its parts: {known}'
             raise self.fail("C014", message, path, hint(name, spans))
         if part.layout is None:
             raise self.fail_unnamed(path)

@@ -74,7 +74,7 @@ class Chosen(Codec):
         if self.given is not None:
             value = self.given(this)
             if value is None:
-                return "nothing says which of the cases it is"
+                return "the case is not known"
             if int(value) not in found:
                 return f"{describe_number(value)} has no case: the cases are {list_numbers(found)}"
             found = found[int(value)]
@@ -103,7 +103,7 @@ class Chosen(Codec):
             return next(iter(found.values()))
         if isinstance(found, Mapping):
             if version is None:
-                return "nothing says which version it is in"
+                return "the version is not known"
             layout = found.get(int(version))
             return _no_version(version, found) if layout is None else layout
         if self.version is None or version is None:
@@ -234,7 +234,7 @@ def _deciding_number(choice: Choice, value: Any) -> int:
         found = choice.case_of(given)
         given = next((key for key, case in choice.cases.items() if case is found), None)
     if not isinstance(given, int):
-        error = BuildError(f"{choice.by} says which of the cases it is: a value is needed")
+        error = BuildError(f"{choice.by} decides the case: a value is needed")
         raise error.located(path=choice.by)
     return int(given)
 

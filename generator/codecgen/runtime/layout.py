@@ -419,7 +419,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         if layout is None:
             known = list_numbers(self.cases)
             error = ValueRefused(
-                f"{value} is none of {known}", source.where(source.pos + self.offset)
+                f"{value} is not one of {known}", source.where(source.pos + self.offset)
             )
             raise prefix_path(error, self.by).located(schema=self.source_file)
         return layout.case(source)

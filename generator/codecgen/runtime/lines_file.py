@@ -312,7 +312,7 @@ def _built_line(f: TextLine, values: Any) -> str:
     if f.counts is not None:
         items = values[f.counts]
         if not isinstance(items, list | tuple):
-            raise BuildError(f"{f.counts} is no list, and is counted here")
+            raise BuildError(f"{f.counts} must be a list, because its elements are counted here")
         values[f.name] = len(items)
     elif f.const is not None:
         if values.get(f.name, f.const) != f.const:

@@ -187,7 +187,7 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
 
     def find(self, layout: Layout) -> Exchange:
         """Return the exchange (request and response, with headers) that a layout of one version is
-        part of. Raise KeyError if the layout is no message of this table, such as a header or one
+        part of. Raise KeyError if the layout is not a message of this table, such as a header or one
         without a version.
         """
         name = layout.layout_name.upper()
@@ -196,7 +196,7 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
                 version = layout.version
                 if side.layout == name and version is not None and side.load(version) is layout:
                     return self[key, version]
-        raise KeyError(f"{layout.full_name} is no message of this table")
+        raise KeyError(f"{layout.full_name} is not a message of this table")
 
     def parse_request(
         self,
@@ -285,7 +285,9 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
         """
         headers = [h for side in self._requests.values() for h in side.headers]
         if name is None or not headers:
-            raise TypeError("no header of requests says which request follows")
+            raise TypeError(
+                "no request header of this table has the key and the version of the message"
+            )
         header = headers[0].load()
         offset = header.offset_of(name)
         source = Source(data, Session(), pos=min(offset, len(data)))

@@ -252,7 +252,7 @@ class _Reading:
         known = self.text.by_key.get(key)
         if known is None:
             if not self.text.keep_unknown:
-                error = ValueRefused(f"{key!r} is none of the keys that are known")
+                error = ValueRefused(f"{key!r} is not one of the known keys")
                 self.source.session.tolerate(self.source.locate(error, line, UNKNOWN))
             self.unknown[key] = value
             return

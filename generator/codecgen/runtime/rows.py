@@ -225,7 +225,7 @@ def bits_of(layout: Layout, fields: Any, name: str) -> int:
     """
     codec = layout.by_name[name].codec
     if not isinstance(codec, Bits):
-        raise TypeError(f"{name} is no field of bits")
+        raise TypeError(f"{name} is not a field of bits")
     value = getattr(fields, name) if isinstance(fields, tuple) else fields[name]
     return PlainBits.number_of(value) if isinstance(value, PlainBits) else codec.raw(value)
 
@@ -240,7 +240,7 @@ def case_of(layout: Layout, fields: Any, name: str, case: str) -> Any:
         return None
     codec: Any = layout.by_name[name].codec
     if not isinstance(codec, Chosen):
-        raise TypeError(f"{name} is no choice")
+        raise TypeError(f"{name} is not a choice")
     found = codec.case(fields, lambda choice: int(value[choice.by]))
     while isinstance(found, Choice):
         if found.choice_name == case:

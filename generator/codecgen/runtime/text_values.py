@@ -48,12 +48,12 @@ class Decimal:
 
     def read(self, text: str) -> Spelled:
         """Return the number, with ``usual`` False for leading zeros, a plus sign, ``-0`` or digits
-        that are not ASCII. Raise Unreadable if the text is no decimal number, or not between
+        that are not ASCII. Raise Unreadable if the text is not a decimal number, or not between
         ``low`` and ``high`` (included).
         """
         found = _NUMBER.fullmatch(text)
         if found is None:
-            raise Unreadable(f"{_short(text)} is no decimal number")
+            raise Unreadable(f"{_short(text)} is not a decimal number")
         digits = found[2].lstrip("0") or "0"
         if len(digits) > _LONGEST:
             raise Unreadable(f"a number of {len(digits)} digits is not in {self.low}..{self.high}")
@@ -126,7 +126,7 @@ class Base64Uuid:
         bare = text[:-2] if len(text) == 24 and text.endswith("==") else text
         try:
             if len(bare) != 22 or not re.fullmatch("[A-Za-z0-9_-]*", bare):
-                raise Unreadable(f"{_short(text)} is no uuid in 22 characters of Base64")
+                raise Unreadable(f"{_short(text)} is not a UUID in 22 characters of Base64")
             data = base64.urlsafe_b64decode(bare + "==")
         except binascii.Error as error:  # pragma: no cover - the characters were looked at
             raise Unreadable(str(error)) from None

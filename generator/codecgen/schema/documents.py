@@ -490,7 +490,7 @@ def _case_values(reader: Reader, key: str, span: Span) -> Sequence[int | str]:
         return [key if number is None else number]
     numbers = parse_number_range(key)
     if numbers is None:
-        message = f'"{key}" is no range of at most {MAX_CASES} numbers'
+        message = f'"{key}" is not a range of at most {MAX_CASES} numbers'
         reader.report("C006", message, span, help="write the lower number first")
     return numbers or ()
 

@@ -46,7 +46,7 @@ class NamedCodec:
             codec = codec.case_of(values.get(by))
             if codec is None:
                 if by in values:
-                    reason = f"{values[by]!r} is none of {known}, which choose the {self.name}"
+                    reason = f"{values[by]!r} is not one of {known}, which choose the {self.name}"
                     raise CodecError(reason).located(path=by)
                 raise CodecError(f"{by} is needed, which chooses the {self.name}: one of {known}")
         assert codec is not None
@@ -137,7 +137,7 @@ def _find_choice(plan: Plan, codecs: Codecs, choice: Choice, given: str | None) 
         return NamedCodec(choice.name, plan, codec)
     cases = dict(zip((str(key) for key, _ in choice.cases), codec.values(), strict=True))
     if given not in cases:
-        wrong = "" if given is None else f"{given!r} is none of them; "
+        wrong = "" if given is None else f"{given!r} is not one of them; "
         raise UnknownCodecError(
             f"{choice.name} is chosen by a {choice.given or choice.given_type}: {wrong}name it with --given {_join_alternatives(cases)}"
         )

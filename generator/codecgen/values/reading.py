@@ -83,7 +83,7 @@ def check_progress(reading: Reading, given: Input) -> Reading:
     if reading.error is not None or reading.end > reading.start:
         return reading
     where = Source(given.data, Session(file=given.name)).where(reading.end)
-    error = LimitError("a layout that takes no bytes here: there is no end of them", where)
+    error = LimitError("a layout of no bytes would repeat here without end", where)
     return replace(reading, error=error)
 
 

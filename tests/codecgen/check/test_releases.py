@@ -53,7 +53,7 @@ CASES = [
     (TOP + "x: {layout: new, since: {app: 2.0}}}", ""),
     (TOP + "x: {layout: old}}", ""),
     ("layout: top\nfields: {x: {layout: new}}", ""),
-    (TOP + "x: {layout: draft}}", '"draft" is a draft that never shipped, and "top" is none'),
+    (TOP + "x: {layout: draft}}", '"draft" is a draft that never shipped, but "top" is not a draft'),
     ("layout: top\ndraft: {rfc: [2]}\nfields: {x: {layout: draft}, y: {layout: new}}", ""),
     (TOP + "k: u8, x: {choice: newer, given: k}}", '"newer" exists since 2.0, but is held since 1.1'),
     (TOP + "k: u8, x: {array: {choice: newer, given: k}, count: u8}}", '"newer" exists since 2.0, but is held since 1.1'),

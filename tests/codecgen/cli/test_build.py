@@ -151,7 +151,7 @@ def test_versions(tool: Tool) -> None:
         ("packet", "a: 1\na: 2", "2:1", '"a" is given twice'),
         ("packet", "name: \udcff", "1:7", "the file is not UTF-8 text"),
         ("told", "b: 1", "1:1", "version is needed, which chooses the told: one of 0, 1"),
-        ("told", "b: 1\nversion: 7", "2:1", "version: 7 is none of 0, 1, which choose the told"),
+        ("told", "b: 1\nversion: 7", "2:1", "version: 7 is not one of 0, 1, which choose the told"),
         ("told@1", "b: 1\nversion: 0", "2:1", "version: 0 was given, but told has 1 here"),
         ("nothing", "all: {hex: 0}", "1:1", "all: text is needed, or {hex: ..} with an even"),
     ],

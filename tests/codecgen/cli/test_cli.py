@@ -380,7 +380,7 @@ def test_a_left_over_file_that_was_changed_by_hand_is_spoken_of(
     (out / "example_codecs" / "packet.py").write_text("mine = True\n", encoding="utf-8")
     (schemas / "packet.yaml").rename(schemas / "other.yaml")
     assert main(command) == 0
-    assert "example_codecs/packet.py is not generated any more" in capsys.readouterr().err
+    assert "example_codecs/packet.py is no longer generated" in capsys.readouterr().err
     assert (out / "example_codecs" / "packet.py").read_text(encoding="utf-8") == "mine = True\n"
 
 

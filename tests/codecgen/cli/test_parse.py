@@ -105,7 +105,7 @@ def test_many(tool: Tool) -> None:
     ran = tool.parse("packet", GOOD + GOOD[:-1], "--many")
     assert (ran.code, "size is 16, but 15" in ran.err, "byte 17 of x.bin" in ran.err) == (1, 1, 1)
     ran = tool.parse("empty@0", b"x", "--many")
-    assert (ran.code, "takes no bytes" in ran.err) == (1, True)
+    assert (ran.code, "a layout of no bytes" in ran.err) == (1, True)
     assert tool.parse("nothing", b"abc", "--many").out.count("byte 0") == 1
 
 
@@ -156,7 +156,7 @@ def test_what_cannot_be(tool: Tool, options: list[str], reason: str) -> None:
         ("dated@x", [], "dated has versions 0-1, not 'x'"),
         ("packet@0", [], "packet has no versions, not '0'"),
         ("of_colour", [], "of_colour is chosen by a colour: name it with --given red or dark_blue"),
-        ("of_colour", ["--given", "blue"], "'blue' is none of them"),
+        ("of_colour", ["--given", "blue"], "'blue' is not one of them"),
         ("of_colour@1", ["--given", "red"], "of_colour is a choice, which has no versions"),
     ],
 )
@@ -174,7 +174,7 @@ def test_versions(tool: Tool) -> None:
     ran = tool.parse("told", b"\7rest")
     assert ran.code == 1
     assert shown_bytes(ran.out) == b"\7rest"
-    assert "7 is none of 0, 1 (version, byte 0 of x.bin" in ran.err
+    assert "7 is not one of 0, 1 (version, byte 0 of x.bin" in ran.err
     assert "1 stands where only 0 may" in tool.parse("told@0", b"\1\2").err
 
 

@@ -107,4 +107,4 @@ def test_a_default_that_a_schema_cannot_say_is_counted(
 def test_a_default_that_is_no_float_is_a_finding(tmp_path: Path, default: str) -> None:
     field = {"name": "Weight", "type": "float64", "versions": "0+", "default": default}
     [found] = findings(tmp_path, {"fields": [field]})
-    assert found.message == "the default is no number"
+    assert found.message == "the default is not a number"

@@ -186,7 +186,7 @@ def test_nothing_to_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         "does not exist; name the directory that holds the definitions" in capsys.readouterr().err
     )
     assert run(tmp_path, "--out", tmp_path / "out") == COULD_NOT_RUN
-    assert "there is no definition (*.json)" in capsys.readouterr().err
+    assert "has no definition (*.json)" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -204,10 +204,10 @@ def test_all_findings_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     source = definitions(tmp_path / "in", wrong, {"name": "Other", "type": "what"})
     assert run(source, "--out", tmp_path / "out") == FINDINGS
     said = capsys.readouterr().err
-    assert '"int23" is no type' in said
+    assert '"int23" is not a type' in said
     assert " --> 0.json:1:" in said
-    assert '"what" is no type of a message' in said
-    assert "the default is no number" in said
+    assert '"what" is not a type of a message' in said
+    assert "the default is not a number" in said
     assert said.endswith("codecgen: 3 findings\n")
     assert not (tmp_path / "out").exists()
 

@@ -30,7 +30,7 @@ def test_a_range_in_hexadecimal_digits_stands_for_its_numbers(tmp_path: Path) ->
             continue
         with pytest.raises(ValueRefused) as raised:
             value.parse(bytes([form]))
-        assert raised.value.reason == f"{form} is none of 0-127, 144-159, 192, 224-255"
+        assert raised.value.reason == f"{form} is not one of 0-127, 144-159, 192, 224-255"
 
 
 class _Colour(Enumeration):

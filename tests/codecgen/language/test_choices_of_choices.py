@@ -163,9 +163,9 @@ def test_a_case_of_what_is_given_is_a_choice(made: ModuleType, value: Value, hex
 @pytest.mark.parametrize(
     ("codec", "hex_", "reason", "path"),
     [
-        ("ENTRY", "05 04", "4 is none of 0-3", "magic"),
-        ("ENTRY", "05 01 03", "3 is none of 0-2", "kind"),
-        ("ENTRY", "05 01 02 01", "1 is none of 0, 300", "sort"),
+        ("ENTRY", "05 04", "4 is not one of 0-3", "magic"),
+        ("ENTRY", "05 01 03", "3 is not one of 0-2", "kind"),
+        ("ENTRY", "05 01 02 01", "1 is not one of 0, 300", "sort"),
         ("ENTRY", "05 01", "1 bytes are needed", "kind"),
         ("ENTRY", "05 01 02 80", "", "sort"),
         ("ENTRY", "05", "1 bytes are needed", "magic"),

@@ -131,7 +131,7 @@ BAD_VALUES: list[tuple[str, dict[str, Any], str, str]] = [
     ("PAIR", {"key": {"name": "a"}, "value": None}, "a value is needed", "key.version"),
     ("PAIR", {"key": {"version": 7}, "value": None}, "7 has no case", "key"),
     ("PAIR", {"key": b"ab", "value": None}, "not bytes", "key"),
-    ("PAIR", {"key": None, "value": {"id": 1}}, "nothing says which", "value"),
+    ("PAIR", {"key": None, "value": {"id": 1}}, "the case is not known", "value"),
     ("PAIR", {"key": {"version": 2, "name": ""}, "value": b"a"}, "fields of broker", "value"),
     ("SEVERAL_V0", {"kind": 7, "bodies": [{"name": ""}]}, "7 has no case", "bodies[0]"),
     ("TOLD", {"version": 2, "topic": {"name": ""}}, "version 2 is not known", "topic"),

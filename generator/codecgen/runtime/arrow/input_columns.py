@@ -89,7 +89,7 @@ class Columns:
                 f"not columns that are written: {what}; known: {', '.join(sorted(known))}"
             )
         if len(set(schema.names)) != len(schema.names):
-            raise ValueError("a column is there twice")
+            raise ValueError("a column occurs twice")
         missing = [
             name
             for name in self.kind.needs
@@ -211,7 +211,7 @@ def _number(column: Column, value: object) -> int | None:
         try:
             value = pa.scalar(value, pa.timestamp("ms", "UTC")).value
         except (pa.ArrowException, TypeError, ValueError):
-            raise ValueError(f"{column.name} is {value!r}, which is no time") from None
+            raise ValueError(f"{column.name} is {value!r}, which is not a time") from None
     if not isinstance(value, int):
         raise ValueError(f"{column.name} is {value!r}: a number is needed")
     bits = _RANGES.get(column.type)

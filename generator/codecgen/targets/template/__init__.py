@@ -45,7 +45,7 @@ def emit_kaitai(plan: Plan, templates: Mapping[str, str]) -> Emitted:
 def _unknown_placeholder(template: str, word: str) -> Diagnostic:
     """Return the C034 finding for an unknown name in the name of a template."""
     hint = did_you_mean(word, PATHS) or f"a name may have {', '.join(PATHS)}"
-    message = f"the name of the template {template} has {{{{{word}}}}}, of which there are none"
+    message = f"the name of the template {template} has {{{{{word}}}}}, which does not exist"
     return Diagnostic("C034", message, Span(template, 1, 1, 1), help=hint)
 
 

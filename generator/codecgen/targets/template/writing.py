@@ -76,7 +76,7 @@ def _printer(escape: Callable[[str], str] | None) -> Callable[[Any], Markup]:
         if value is None:
             raise TypeError("a value that is None is printed; ask for it first")
         if not isinstance(value, str | int | Words | Undefined):
-            raise TypeError(f"a {type(value).__name__} is printed, which is no text")
+            raise TypeError(f"a {type(value).__name__} is printed, which is not text")
         if escape is not None:
             return Markup(escape(text_of(value)))
         return Markup(str(value))

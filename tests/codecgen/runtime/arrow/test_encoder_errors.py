@@ -166,7 +166,7 @@ def test_versions_that_do_not_exist(value: int) -> None:
         ({"producer_id": "x"}, "producer_id is 'x': a number is needed"),
         ({"key": b"k"}, "key cannot be a constant"),
         ({"position": 1}, "position is not a constant"),
-        ({"delete_horizon": "never"}, "delete_horizon is 'never', which is no time"),
+        ({"delete_horizon": "never"}, "delete_horizon is 'never', which is not a time"),
     ],
 )
 def test_arguments_that_make_no_sense(options: dict[str, Any], message: str) -> None:
@@ -188,7 +188,7 @@ def test_columns_that_are_not_known() -> None:
         written(rows.append_column("topic", pa.array(["t"] * len(ROWS))))
     with pytest.raises(ValueError, match="record_batch cannot be written without offset"):
         written(rows.drop_columns(["offset"]))
-    with pytest.raises(ValueError, match="a column is there twice"):
+    with pytest.raises(ValueError, match="a column occurs twice"):
         written(rows.append_column("key", rows.column("key")))
     with pytest.raises(TypeError, match="a table or a stream of Arrow is needed, not list"):
         encode([1, 2])

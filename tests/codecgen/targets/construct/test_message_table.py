@@ -87,7 +87,7 @@ def test_versions_facts_and_what_may_change(package: Any) -> None:
 def test_a_layout_leads_back(package: Any) -> None:
     assert package.API.find(package.GET_REQUEST_V1) is package.API[3, 1]
     assert package.API.find(package.GET_RESPONSE_V1) is package.API[3, 1]
-    with pytest.raises(KeyError, match="front@1 is no message of this table"):
+    with pytest.raises(KeyError, match="front@1 is not a message of this table"):
         package.API.find(package.FRONT_V1)
 
 

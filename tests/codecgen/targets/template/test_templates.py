@@ -234,8 +234,8 @@ def test_names_of_files_say_what_they_are_for() -> None:
 @pytest.mark.parametrize(
     ("templates", "message"),
     [
-        ({"{{layuot}}.h.j2": "x"}, "has {{layuot}}, of which there are none"),
-        ({"{{layout.name}}.h.j2": "x"}, "has {{layout.name}}, of which there are none"),
+        ({"{{layuot}}.h.j2": "x"}, "has {{layuot}}, which does not exist"),
+        ({"{{layout.name}}.h.j2": "x"}, "has {{layout.name}}, which does not exist"),
         ({"{{layout}}-{{enum}}.h.j2": "x"}, "has {{enum}}"),
         (
             {"{{layout}}.h.j2": "x", "{{choice}}.h.j2": "x", "record.H.j2": "x"},

@@ -182,7 +182,7 @@ def test_voters_and_partitions_are_known_by_the_ids_of_directories(
 @pytest.mark.parametrize(
     ("text", "reason", "byte"),
     [
-        ("#\nversion=one\nnode.id=1\n", "line 2: 'one' is no decimal number", 10),
+        ("#\nversion=one\nnode.id=1\n", "line 2: 'one' is not a decimal number", 10),
         ("version=1\nnode.id=\\u12\n", "line 2: four hexadecimal digits follow \\u", 10),
         ("version=1\ncluster.id=c\n", "it has no line with node.id", 23),
         ("version=1\nnode.id=1\n", "it has no line with cluster.id", 20),

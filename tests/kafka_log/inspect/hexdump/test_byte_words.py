@@ -49,15 +49,15 @@ TIME = 1_795_154_400_000
 
 def test_there_are_enough_of_them() -> None:
     assert len(NUMBERS) > 22
-    assert sum("absent" in field for *_, field in NUMBERS) > 10
+    assert sum("none" in field for *_, field in NUMBERS) > 10
 
 
 @pytest.mark.parametrize(("layout", "name", "field"), NUMBERS)
 def test_words_are_those_of_the_schema(layout: str, name: str, field: dict[str, Any]) -> None:
     made = LAYOUTS[layout].by_name[name]
     is_time = field.get("unit") == "ms" and field["type"] == "i64"
-    if "absent" in field:
-        assert format_field(made, field["absent"]) == f"{field['absent']} (none)"
+    if "none" in field:
+        assert format_field(made, field["none"]) == f"{field['none']} (none)"
     elif not is_time:
         assert format_field(made, -1) == "-1"
     expected = f"{TIME}, {format_time(TIME)}" if is_time else str(TIME)

@@ -161,7 +161,7 @@ def test_a_wrong_byte_of_a_snapshot(at: int, mask: int) -> None:
         ("%020d.index", bytes(11), "3 bytes at the end are not a complete entry"),
         ("%020d.timeindex", bytes(5), "5 bytes at the end are not a complete entry"),
         ("%020d.index", b"\xff" * 8, "is not valid"),
-        ("%020d.txnindex", b"\x00\x01" + bytes(32), "1 is none of 0"),
+        ("%020d.txnindex", b"\x00\x01" + bytes(32), "1 is not one of 0"),
         ("leader-epoch-checkpoint%.0s", b"0\n2\n0 0\n", "epoch"),
     ],
 )
