@@ -314,4 +314,5 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_KEY: Layout[ConsumerGroupRegularExpressionKey,
 CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0: Layout[ConsumerGroupRegularExpressionValueV0, ConsumerGroupRegularExpressionValueV0Values | ConsumerGroupRegularExpressionValueV0]  # fmt: skip
 CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE: VersionedLayout[ConsumerGroupRegularExpressionValue, ConsumerGroupRegularExpressionValueV0Values | ConsumerGroupRegularExpressionValue]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

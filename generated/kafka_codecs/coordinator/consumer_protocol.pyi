@@ -151,4 +151,5 @@ CONSUMER_PROTOCOL_ASSIGNMENT_V2: Layout[ConsumerProtocolAssignmentV2, ConsumerPr
 CONSUMER_PROTOCOL_ASSIGNMENT_V3: Layout[ConsumerProtocolAssignmentV3, ConsumerProtocolAssignmentV3Values | ConsumerProtocolAssignmentV3]  # fmt: skip
 CONSUMER_PROTOCOL_ASSIGNMENT: VersionedLayout[ConsumerProtocolAssignment, ConsumerProtocolAssignmentV0Values | ConsumerProtocolAssignmentV1Values | ConsumerProtocolAssignmentV2Values | ConsumerProtocolAssignmentV3Values | ConsumerProtocolAssignment]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

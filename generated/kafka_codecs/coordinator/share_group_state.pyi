@@ -127,4 +127,5 @@ SHARE_UPDATE_VALUE: VersionedLayout[ShareUpdateValue, ShareUpdateValueV0Values |
 SHARE_GROUP_STATE_KEY: Choice[ShareGroupStateKey, ShareSnapshotKeyValues | ShareUpdateKeyValues | ShareGroupStateKey]  # fmt: skip
 SHARE_GROUP_STATE_VALUE: dict[ShareGroupStateRecordType, VersionedLayout[ShareGroupStateValue, ShareSnapshotValueV0Values | ShareUpdateValueV0Values | ShareGroupStateValue]]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

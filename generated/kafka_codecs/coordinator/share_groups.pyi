@@ -238,4 +238,5 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS: Layout[ShareGroupSta
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0: Layout[ShareGroupStatePartitionMetadataValueV0, ShareGroupStatePartitionMetadataValueV0Values | ShareGroupStatePartitionMetadataValueV0]  # fmt: skip
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE: VersionedLayout[ShareGroupStatePartitionMetadataValue, ShareGroupStatePartitionMetadataValueV0Values | ShareGroupStatePartitionMetadataValue]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -352,4 +352,5 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES: LayoutVersions[StreamsGroupTopologyV
 STREAMS_GROUP_TOPOLOGY_VALUE_V0: Layout[StreamsGroupTopologyValueV0, StreamsGroupTopologyValueV0Values | StreamsGroupTopologyValueV0]  # fmt: skip
 STREAMS_GROUP_TOPOLOGY_VALUE: VersionedLayout[StreamsGroupTopologyValue, StreamsGroupTopologyValueV0Values | StreamsGroupTopologyValue]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

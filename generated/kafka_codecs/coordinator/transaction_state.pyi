@@ -108,4 +108,5 @@ TRANSACTION_LOG_VALUE: VersionedLayout[TransactionLogValue, TransactionLogValueV
 TRANSACTION_STATE_KEY: Choice[TransactionStateKey, TransactionLogKeyValues | TransactionStateKey]
 TRANSACTION_STATE_VALUE: dict[TransactionStateRecordType, VersionedLayout[TransactionStateValue, TransactionLogValueV0Values | TransactionLogValueV1Values | TransactionStateValue]]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

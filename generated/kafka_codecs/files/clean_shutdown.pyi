@@ -14,4 +14,5 @@ class CleanShutdownValues(TypedDict, total=False):
 
 CLEAN_SHUTDOWN: Layout[CleanShutdown, CleanShutdownValues | CleanShutdown]
 
+__fast__: str
 __made_for__: dict[str, object]

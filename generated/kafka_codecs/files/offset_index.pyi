@@ -25,4 +25,5 @@ class OffsetIndexValues(TypedDict, total=False):
 OFFSET_INDEX_ENTRY: Layout[OffsetIndexEntry, OffsetIndexEntryValues | OffsetIndexEntry]
 OFFSET_INDEX: Layout[OffsetIndex, OffsetIndexValues | OffsetIndex]
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -46,4 +46,5 @@ PRODUCER_SNAPSHOT_ENTRY: Layout[ProducerSnapshotEntry, ProducerSnapshotEntryValu
 PRODUCER_SNAPSHOT_V1: Layout[ProducerSnapshotV1, ProducerSnapshotV1Values | ProducerSnapshotV1]
 PRODUCER_SNAPSHOT: VersionedLayout[ProducerSnapshot, ProducerSnapshotV1Values | ProducerSnapshot]
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -25,4 +25,5 @@ class TimeIndexValues(TypedDict, total=False):
 TIME_INDEX_ENTRY: Layout[TimeIndexEntry, TimeIndexEntryValues | TimeIndexEntry]
 TIME_INDEX: Layout[TimeIndex, TimeIndexValues | TimeIndex]
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -34,4 +34,5 @@ TRANSACTION_INDEX_ENTRY_V0: Layout[TransactionIndexEntryV0, TransactionIndexEntr
 TRANSACTION_INDEX_ENTRY: VersionedLayout[TransactionIndexEntry, TransactionIndexEntryV0Values | TransactionIndexEntry]  # fmt: skip
 TRANSACTION_INDEX: Layout[TransactionIndex, TransactionIndexValues | TransactionIndex]
 
+__fast__: str
 __made_for__: dict[str, object]

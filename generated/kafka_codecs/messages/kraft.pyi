@@ -89,4 +89,5 @@ VOTERS_RECORD_VOTER: LayoutVersions[VotersRecordVoter, VotersRecordVoterV0Values
 VOTERS_RECORD_V0: Layout[VotersRecordV0, VotersRecordV0Values | VotersRecordV0]
 VOTERS_RECORD: LayoutVersions[VotersRecord, VotersRecordV0Values | VotersRecord]
 
+__fast__: str
 __made_for__: dict[str, object]

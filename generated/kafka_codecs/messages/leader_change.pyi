@@ -68,4 +68,5 @@ LEADER_CHANGE_MESSAGE_V0: Layout[LeaderChangeMessageV0, LeaderChangeMessageV0Val
 LEADER_CHANGE_MESSAGE_V1: Layout[LeaderChangeMessageV1, LeaderChangeMessageV1Values | LeaderChangeMessageV1]  # fmt: skip
 LEADER_CHANGE_MESSAGE: LayoutVersions[LeaderChangeMessage, LeaderChangeMessageV0Values | LeaderChangeMessageV1Values | LeaderChangeMessage]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -35,4 +35,5 @@ SNAPSHOT_HEADER_RECORD: LayoutVersions[SnapshotHeaderRecord, SnapshotHeaderRecor
 SNAPSHOT_FOOTER_RECORD_V0: Layout[SnapshotFooterRecordV0, SnapshotFooterRecordV0Values | SnapshotFooterRecordV0]  # fmt: skip
 SNAPSHOT_FOOTER_RECORD: LayoutVersions[SnapshotFooterRecord, SnapshotFooterRecordV0Values | SnapshotFooterRecord]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -339,4 +339,5 @@ REGISTER_CONTROLLER_RECORD: LayoutVersions[RegisterControllerRecord, RegisterCon
 UNREGISTER_CONTROLLER_RECORD_V0: Layout[UnregisterControllerRecordV0, UnregisterControllerRecordV0Values | UnregisterControllerRecordV0]  # fmt: skip
 UNREGISTER_CONTROLLER_RECORD: LayoutVersions[UnregisterControllerRecord, UnregisterControllerRecordV0Values | UnregisterControllerRecord]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -151,4 +151,5 @@ END_TRANSACTION_RECORD: LayoutVersions[EndTransactionRecord, EndTransactionRecor
 ABORT_TRANSACTION_RECORD_V0: Layout[AbortTransactionRecordV0, AbortTransactionRecordV0Values | AbortTransactionRecordV0]  # fmt: skip
 ABORT_TRANSACTION_RECORD: LayoutVersions[AbortTransactionRecord, AbortTransactionRecordV0Values | AbortTransactionRecord]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

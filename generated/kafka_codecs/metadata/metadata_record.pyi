@@ -68,4 +68,5 @@ class MetadataRecordValues(TypedDict, total=False):
 
 METADATA_RECORD: Layout[MetadataRecord, MetadataRecordValues | MetadataRecord]
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -131,4 +131,5 @@ ACCESS_CONTROL_ENTRY_RECORD: LayoutVersions[AccessControlEntryRecord, AccessCont
 REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0: Layout[RemoveAccessControlEntryRecordV0, RemoveAccessControlEntryRecordV0Values | RemoveAccessControlEntryRecordV0]  # fmt: skip
 REMOVE_ACCESS_CONTROL_ENTRY_RECORD: LayoutVersions[RemoveAccessControlEntryRecord, RemoveAccessControlEntryRecordV0Values | RemoveAccessControlEntryRecord]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

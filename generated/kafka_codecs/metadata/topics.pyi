@@ -228,4 +228,5 @@ REMOVE_TOPIC_RECORD: LayoutVersions[RemoveTopicRecord, RemoveTopicRecordV0Values
 CLEAR_ELR_RECORD_V0: Layout[ClearElrRecordV0, ClearElrRecordV0Values | ClearElrRecordV0]
 CLEAR_ELR_RECORD: LayoutVersions[ClearElrRecord, ClearElrRecordV0Values | ClearElrRecord]
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -17,4 +17,5 @@ class ControlRecordKeyValues(TypedDict, total=False):
 
 CONTROL_RECORD_KEY: Layout[ControlRecordKey, ControlRecordKeyValues | ControlRecordKey]
 
+__fast__: str
 __made_for__: dict[str, object]

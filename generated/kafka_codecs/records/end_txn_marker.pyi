@@ -19,4 +19,5 @@ EndTxnMarker = EndTxnMarkerV0
 END_TXN_MARKER_V0: Layout[EndTxnMarkerV0, EndTxnMarkerV0Values | EndTxnMarkerV0]
 END_TXN_MARKER: LayoutVersions[EndTxnMarker, EndTxnMarkerV0Values | EndTxnMarker]
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -16,4 +16,5 @@ class HeaderValues(TypedDict, total=False):
 
 HEADER: Layout[Header, HeaderValues | Header]
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -36,4 +36,5 @@ class RecordValues(TypedDict, total=False):
 
 RECORD: Layout[Record, RecordValues | Record]
 
+__fast__: str
 __made_for__: dict[str, object]

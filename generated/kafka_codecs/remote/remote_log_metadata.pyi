@@ -174,4 +174,5 @@ REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0: Layout[RemoteLogSegmentMetadataS
 REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD: LayoutVersions[RemoteLogSegmentMetadataSnapshotRecord, RemoteLogSegmentMetadataSnapshotRecordV0Values | RemoteLogSegmentMetadataSnapshotRecord]  # fmt: skip
 REMOTE_LOG_METADATA_BODY: dict[RemoteLogMetadataRecordType, LayoutVersions[RemoteLogMetadataBody, RemoteLogSegmentMetadataRecordV0Values | RemoteLogSegmentMetadataUpdateRecordV0Values | RemotePartitionDeleteMetadataRecordV0Values | RemoteLogSegmentMetadataSnapshotRecordV0Values | RemoteLogMetadataBody]]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -28,4 +28,5 @@ class RemoteLogMetadataRecordValues(TypedDict, total=False):
 
 REMOTE_LOG_METADATA_RECORD: Layout[RemoteLogMetadataRecord, RemoteLogMetadataRecordValues | RemoteLogMetadataRecord]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

@@ -66,4 +66,5 @@ SCHEMA_GUID_PROTOBUF_VALUE: Layout[SchemaGuidProtobufValue, SchemaGuidProtobufVa
 CONFLUENT_VALUE: Choice[ConfluentValue, SchemaIdValueValues | SchemaGuidValueValues | ConfluentValue]  # fmt: skip
 CONFLUENT_PROTOBUF_VALUE: Choice[ConfluentProtobufValue, SchemaIdProtobufValueValues | SchemaGuidProtobufValueValues | ConfluentProtobufValue]  # fmt: skip
 
+__fast__: str
 __made_for__: dict[str, object]

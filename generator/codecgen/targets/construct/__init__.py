@@ -63,6 +63,7 @@ def emit(plan: Plan) -> Emitted:
             name, text = found_fast
             files[name.replace(".", "/") + ".py"] = text
             module.append_part(f"__fast__ = {string(name)}", apart=True)
+            stub.has_fast_parsers = True
         files["/".join((package, *home)) + ".py"] = module.text(_header(plan, file))
         files["/".join((package, *home)) + ".pyi"] = stub.text(_header(plan, file))
     diagnostics += _import_cycles(needs, {module_path(f): t[0] for f, t in modules.items()})

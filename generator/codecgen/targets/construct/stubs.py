@@ -28,12 +28,15 @@ class Stub:
         self.classes: list[str] = []
         self.values: list[str] = []
         self.functions: dict[str, str] = {}
+        self.has_fast_parsers = False
 
     def text(self, header: str) -> str:
         """Return the source of the stub: ``header`` as its docstring, imports, classes, codecs,
-        functions, and ``__made_for__``. Lines above 100 characters end with ``# fmt: skip``.
+        functions, and ``__fast__`` and ``__made_for__``. Lines above 100 characters end with ``# fmt: skip``.
         """
         made_for = f"__made_for__: {self.types.builtin('dict')}[{self.types.builtin('str')}, {self.types.builtin('object')}]"
+        if self.has_fast_parsers:
+            made_for = f"__fast__: {self.types.builtin('str')}\n{made_for}"
         parts = [docstring(header)]
         imports = self.types.import_lines()
         if imports:
