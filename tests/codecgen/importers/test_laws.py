@@ -123,4 +123,4 @@ def test_definitions_become_schemas_without_findings(one: Any, other: Any) -> No
     assert model is not None
     found_then = [*findings, *run(model)]
     # No default can be written of a uuid, or of a struct in a struct, where a tagged field is left out.
-    assert not [d for d in found_then if not "has no default for messages" in d.message]
+    assert not [d for d in found_then if "has no default for messages" not in d.message]

@@ -164,5 +164,10 @@ def test_values_that_begin_with_a_dash() -> None:
     assert join_dashed_values(argv) == joined
     assert join_dashed_values(["--time=-2h:", "-3", "-x"]) == ["--time=-2h:", "-3", "-x"]
     assert join_dashed_values(["dump", "--topic", "-name", "-h"]) == ["dump", "--topic=-name", "-h"]
-    for plain in (["--deep", "-h"], ["--topic", "--deep"], ["--topic", "-"]):
+    for plain in (
+        ["--deep", "-h"],
+        ["--batches", "-n", "3"],
+        ["--topic", "--deep"],
+        ["--topic", "-"],
+    ):
         assert join_dashed_values(plain) == plain

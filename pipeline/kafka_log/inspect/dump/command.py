@@ -21,6 +21,7 @@ from kafka_log.cli.common import (
     make_opener,
 )
 from kafka_log.cli.messages import print_message
+from kafka_log.cli.ranges import number_type
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.inspect.dump import WIDTH
 from kafka_log.segment.model import Batch, End
@@ -35,6 +36,7 @@ EXAMPLES = """\
   kafka-log dump samples/kafka-4.x/codecs-0 --offsets 10:20
   kafka-log dump samples/kafka-4.x/codecs-0 --decode key=utf8,value=hex --columns offset,key,value
   kafka-log dump samples/kafka-4.x --topic codecs --format jsonl
+  kafka-log dump samples/kafka-4.x/codecs-0 --last 5
   kafka-log dump samples/kafka-4.x/transactions-0 --batches
 """
 
@@ -50,6 +52,19 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_selection(command, *RECORDS)
     output = add_output(command, (*FORMATS, "vectors"))
     add_reading(command)
+    output.add_argument(
+        "-n",
+        dest="rows",
+        type=number_type("a number of records", 1),
+        metavar="N",
+        help="stop after N records of all partitions together (default: all)",
+    )
+    output.add_argument(
+        "--last",
+        type=number_type("a number of records", 1),
+        metavar="N",
+        help="only the last N selected records of each partition, without reading all of it (default: all)",
+    )
     output.add_argument(
         "--batches",
         action="store_true",
@@ -92,6 +107,7 @@ def run_command(options: argparse.Namespace) -> int:
             _reject_filters(options)
             return _print_vectors(options, find_partitions(options))
         if options.batches:
+            _reject_counts(options, "--batches")
             from kafka_log.inspect.dump.batches_command import dump_batches
 
             return dump_batches(options, find_partitions(options))
@@ -115,6 +131,7 @@ def _reject_filters(options: argparse.Namespace) -> None:
         "include",
         "replicas",
     }
+    _reject_counts(options, "--format vectors")
     if filters or options.columns or options.batches:
         raise ValueError(
             "--format vectors prints whole files: the only filters it takes are --topic, --partition, --include and --replicas"
@@ -123,6 +140,14 @@ def _reject_filters(options: argparse.Namespace) -> None:
         raise ValueError(
             "--show-secrets does not go with --format vectors, which prints the bytes of records and hides nothing"
         )
+
+
+def _reject_counts(options: argparse.Namespace, mode: str) -> None:
+    """Raise ValueError if ``-n`` or ``--last`` is given, which count records and do not go with
+    ``mode``.
+    """
+    if options.rows is not None or options.last is not None:
+        raise ValueError(f"-n and --last count records: they do not go with {mode}")
 
 
 def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:

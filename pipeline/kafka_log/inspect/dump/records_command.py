@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.scanning import scan
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
+from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.text.columns import format_bytes
 from kafka_log.text.json_values import convert_bytes, format_json
 from kafka_log.text.output import ROW_WRITERS, JsonRowWriter, RowWriter
@@ -32,6 +34,10 @@ from kafka_log.text.text_rows import TextRowWriter
 
 if TYPE_CHECKING:
     from kafka_log.logs.partitions import Partition
+    from kafka_log.read.selection import Selection
+
+_GROWTH = 8
+"""Factor by which the range of ``--last`` grows if it has too few records."""
 
 _MAX_WIDTH = 1 << 30
 """Upper limit of ``--width``."""
@@ -45,6 +51,8 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     """
     out = binary_stdout()
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)
+    if options.last is not None and selection.offsets != EVERYTHING:
+        raise ValueError("--last counts from the end of the log: leave out --offsets")
     say_deleted(partitions, selection)
     is_text, is_lines = options.format == "text", options.format in ("text", "jsonl")
     decode = KeyValueFormats.parse(options.decode)
@@ -98,22 +106,42 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 sparse=is_lines,
                 text_columns=text_columns,
             )
-            reader = scan(
-                [partition],
-                rows.needed,
-                selection=selection.but(topics=None, partitions=None, on_damage="keep"),
-                limits=Limits(decompressed=options.max_decompressed, elements=options.max_elements),
-                engine=engine,
-                watch=reporter,
-            )
+
+            def read(
+                selected: Selection,
+                watch: DamageReporter,
+                partition: Partition = partition,
+                rows: DumpRows = rows,
+            ) -> pa.RecordBatchReader:
+                """Read the rows of the partition that a selection has."""
+                return scan(
+                    [partition],
+                    rows.needed,
+                    selection=selected.but(topics=None, partitions=None, on_damage="keep"),
+                    limits=Limits(
+                        decompressed=options.max_decompressed, elements=options.max_elements
+                    ),
+                    engine=engine,
+                    watch=watch,
+                )
+
+            if options.last is None:
+                reader = read(selection, reporter)
+            else:
+                reader = _read_last(options.last, partition, selection, read, reporter)
             if output is None:
                 output = ROW_WRITERS[options.format](
                     out, rows.build_rows(_empty_batch(reader.schema)).schema
                 )
             for batch in reader:
-                for part in rows.split_rows(batch):
+                left = batch if options.rows is None else batch.slice(0, options.rows - count)
+                for part in rows.split_rows(left):
                     output.write(part if text is None else null_missing_timestamps(part))
-                count += batch.num_rows
+                count += left.num_rows
+                if count == options.rows:
+                    break
+            if count == options.rows:
+                break
     if text is not None and text.is_first:
         text.say("no records")
     if not count:
@@ -123,6 +151,44 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     for line in decoder.failure_messages():
         print_damage(line)
     return reporter.found
+
+
+def _read_last(
+    count: int,
+    partition: Partition,
+    selection: Selection,
+    read: Callable[[Selection, DamageReporter], pa.RecordBatchReader],
+    reporter: DamageReporter,
+) -> pa.RecordBatchReader:
+    """Return a reader of the last ``count`` rows of a partition that ``selection`` has, or of all if
+    it has fewer. Read the last ``count`` offsets, and 8 times as many until there are enough rows.
+    Only damage in the offsets of the last reading is reported, before this function returns.
+    """
+    first = min((segment.base_offset for segment in partition.segments), default=0)
+    span = count
+    while True:
+        selected = selection.but(offsets=(-span, None)).resolve_offsets(partition.segments)
+        lines: list[str] = []
+        seen = DamageReporter(lines.append, lambda size: None)
+        kept: deque[pa.RecordBatch] = deque()
+        total = 0
+        reader = read(selected, seen)
+        for batch in reader:
+            kept.append(batch)
+            total += batch.num_rows
+            while total - kept[0].num_rows >= count:
+                total -= kept.popleft().num_rows
+        begin = selected.offsets[0] or 0
+        if total >= count or begin <= first:
+            break
+        span *= _GROWTH
+    for line in lines:
+        reporter.say(line)
+    reporter.found = max(reporter.found, seen.found)
+    reporter.advance(sum(segment.size for segment in partition.segments))
+    if kept and total > count:
+        kept[0] = kept[0].slice(total - count)
+    return pa.RecordBatchReader.from_batches(reader.schema, kept)
 
 
 def _empty_batch(schema: pa.Schema) -> pa.RecordBatch:
