@@ -37,7 +37,7 @@ _KINDS = {
     "uuid": ("uuid",),
     "float": ("float",),
     "double": ("float",),
-    "bool": ("bool", "int"),
+    "bool": ("bool",),
 }
 
 
