@@ -130,10 +130,11 @@ class Array(Codec):
         return out
 
     def is_null(self, source: Source, this: Any) -> bool:
-        """Return whether the count or length at the head of ``source`` means null. Move ``source``
-        behind the number if so, else leave it in place. A lenient session with ``negative_null``
-        takes any negative number. Raise CodecError if the number is cut off; TrailingError if bytes
-        follow a count of null and ``bytes_after_none`` does not tolerate them.
+        """Return whether the count or length (at the head of ``source``, or in an earlier field)
+        means null. Move ``source`` behind the number if so, else leave it in place. With
+        ``negative_null``, a lenient session takes any negative number for null, and a strict one
+        raises LengthError. Raise CodecError if the number is cut off; TrailingError if bytes follow
+        a count of null and ``bytes_after_none`` does not tolerate them.
         """
         start = source.pos
         noticed = len(source.session.findings)
@@ -171,9 +172,9 @@ class Array(Codec):
 
     def items(self, source: Source, this: Any, noted: Any = None) -> Iterator[Any]:
         """Yield the elements one by one as they are parsed; nothing for a null or empty array. Set
-        ``noted.there`` to True if the array is not null and ``noted`` is given. Raise CodecError if
-        the count, the length, the compression or an element is invalid, or bytes follow the last
-        element.
+        ``noted.there`` to True if the array is not null and ``noted`` is given. The iterator raises
+        CodecError if the count, the length, the compression or an element is invalid, or (only if
+        the array ``closes`` its section) bytes follow the last element.
         """
         if self.null is None or not self.is_null(source, this):
             if noted is not None:
@@ -183,7 +184,8 @@ class Array(Codec):
     def filled(self, source: Source, this: Any) -> Iterator[Any]:
         """Yield the elements of an array that is not null, read from its count on. The last one is
         yielded only after the bytes behind it were checked. Raise CodecError if the count, the
-        length, the compression or an element is invalid, or bytes follow the last element.
+        length, the compression or an element is invalid, or (only if the array ``closes`` its
+        section) bytes follow the last element.
         """
         number = self.number(source, this)
         section = self.section(source, this, number)
@@ -232,9 +234,10 @@ class Array(Codec):
 
     def section(self, source: Source, this: Any, number: int | None) -> Source | None:
         """Read the length prefix, if there is one, and return the elements' bytes as a Source,
-        decompressed. Return None for a count of 0 if the array fills its section without a length.
-        Raise CodecError if the length is negative or too large (a ``torn`` session takes what is
-        left), arrays nest too deep, or the codec is unknown.
+        decompressed. Return None for a count of 0 if the array fills its section without a length;
+        bytes that follow are a TrailingError then. Raise CodecError if the length is negative or
+        too large (a ``torn`` session takes what is left), arrays nest too deep, or the codec is
+        unknown.
         """
         start = source.pos
         if number == 0 and self.closes and self.length is None:
@@ -263,7 +266,8 @@ class Array(Codec):
         """Yield ``number`` elements of a section; if it is None, all up to its end or to the
         element that fulfills the ``until`` condition. The last one comes after the check of what
         follows. Raise CodecError if an element cannot be read or has the wrong version, there are
-        too few or more than the limit, or bytes follow the last one.
+        too few or more than the limit, or (if the array ``closes`` the section) bytes follow the
+        last one.
         """
         session = section.session
         i = 0
@@ -316,9 +320,10 @@ class Array(Codec):
 
     def has_more(self, section: Source) -> bool:
         """Return whether another element follows in a section without a count: always if an
-        ``until`` condition ends the array, else if bytes are left. With ``truncated_tail``, a
-        lenient session skips a cut-off last element, adds a finding and gets False; a strict one
-        raises TrailingError. Raise LengthError if the element's length is invalid.
+        ``until`` condition ends the array, else if bytes are left and no empty compressed block
+        lies here. With ``truncated_tail``, a lenient session skips a cut-off last element, adds a
+        finding and gets False; a strict one raises TrailingError. Raise LengthError if the
+        element's length is invalid.
         """
         if self.until is not None:
             return True

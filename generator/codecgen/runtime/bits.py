@@ -70,8 +70,8 @@ class Bits(Codec):
     def read(self, source: Source, this: Any) -> Parsed:
         """Read the integer at the head of ``source``, and return its bits by name: bools, enum
         members or numbers. Raise TruncatedError if bytes are missing; in a strict session
-        ValueRefused for a number without a member in an enum, or for set reserved bits. A lenient
-        session keeps both as findings.
+        ValueRefused for set reserved bits, or a number without a member in an enum (unless its bit
+        has ``keep_unknown``). A lenient session keeps these values, with a finding for each.
         """
         pos = source.pos
         raw = self.base.read(source, this) & self.all

@@ -35,7 +35,8 @@ class Build:
     def build(self) -> bytes:
         """Return the bytes of all fields in order. Raise BuildError if a value is missing, cannot
         be written or breaks a rule of its field, an absent array has no given count, and, in a
-        strict session, if the fields together break a rule of the layout.
+        strict session, if the fields together break a rule of the layout, or an unchanged parsed
+        element would get another derived value.
         """
         parts: list[bytes] = []
         for f in self.fields.all:
@@ -112,8 +113,8 @@ class Build:
     def copy_values(self, value: Any) -> Any:
         """Return a deep copy of the given values. Arrays that are always present and missing become
         empty, or None if they have a default; elements get derived values such as their index.
-        Raise BuildError if the value is no dict, has an unknown name not beginning with ``_``, or
-        an array is no list and may not be null.
+        Raise BuildError if the value is no dict, has an unknown name not beginning with ``_``, an
+        array is no list and may not be null, or numbers of an element contradict.
         """
         if not isinstance(value, dict):
             raise BuildError(f"a mapping with the fields of {self.name} is needed, not {value!r}")

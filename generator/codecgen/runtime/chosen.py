@@ -121,7 +121,7 @@ class Chosen(Codec):
         """Read the length, if one precedes, and return the parsed layout; None if the length means
         null; bytes if no case matches and ``unknown`` is set. Raise CodecError if the length is
         negative (null for a lenient session with ``any_negative``) or too large, no case matches,
-        the case does not parse, or bytes follow it.
+        the case does not parse, or bytes within the length follow it.
         """
         if self.length is None:
             return self.read_case(source, this)

@@ -42,7 +42,8 @@ class FastPath:
         """Return the value at the head of ``source``, and move behind it. Return None, with
         ``source`` and session unchanged, if the generated function fails for any reason, or may not
         run: with a trace, ``begun``, pending error or pauses, inside a window of a buffer that is
-        no bytes, near the depth limit, or inside :func:`without_fast_paths`.
+        no bytes, near the depth limit, with a limit of fewer than 64 elements, or inside
+        :func:`without_fast_paths`.
         """
         session = source.session
         data, pos, end = source.data, source.pos, source.end
@@ -181,7 +182,8 @@ def read_unknown_tags(
 ) -> tuple[construct.ListContainer, int]:
     """Return the tagged fields of a section, all taken as unknown, as a list of TaggedField, and
     the index after the section. Raise Irregular if there are 64 or more, a tag does not ascend or
-    is in ``other``, or a field ends after ``end``; IndexError if ``data`` ends within a varint.
+    is in ``other``, a varint is not in its shortest form, or a field ends after ``end``; IndexError
+    if ``data`` ends within a varint.
     """
     tags, pos = read_tags(data, pos, end, other)
     fields = (TaggedField({"tag": tag, "data": data[start:stop]}) for tag, start, stop in tags)

@@ -57,8 +57,8 @@ class Length:
 
 
 class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
-    """Fields in the order of the bytes. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and builds from any
-    mapping.
+    """Fields in the order of the bytes. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and
+    builds from a dict, such as a Parsed.
 
     ``source`` is the YAML file that describes the layout. With ``trailing``, lenient readers skip bytes after the
     last field. For type checkers ``P`` is the class of parsed values, and ``B`` the type of the values that
@@ -262,10 +262,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     # ------------------------------------------------------------ building
 
     def build(self, obj: B, *, level: int | None = None, strict: bool = True) -> bytes:
-        """Return the bytes of a mapping with the layout's fields. Lengths, counts, checksums and
-        compression are worked out, and fields with a default may be left out. Raise BuildError if a
-        name is unknown, or a value is missing, does not fit or breaks a rule (``strict=False``
-        skips rules that relate several fields).
+        """Return the bytes of a dict with the layout's fields. Lengths, counts, checksums and
+        compression are worked out, and fields with a default may be left out. Raise BuildError if
+        ``obj`` is no dict, a name is unknown, or a value is missing, does not fit or breaks a rule
+        (``strict=False`` skips rules that relate several fields).
 
         Args:
             obj: The values by the names of the fields. Fields with a default may be left out.

@@ -227,8 +227,8 @@ class Parse:
     def parse_value(self, f: Field) -> None:
         """Parse the value of a field into ``obj``, None if its condition does not hold, check its
         constant and rules, and close its windows. Raise CodecError, whose path names the field, if
-        it does not parse or a check fails; a lenient session takes a wrong constant and a broken
-        ``valid`` rule as findings.
+        it does not parse or a check fails; a lenient session takes a broken ``valid`` rule and a
+        wrong constant (that of a version only with ``any_version``) as findings.
         """
         source, obj = self.source, self.obj
         if f.in_layout and isinstance(f.codec, Tags):

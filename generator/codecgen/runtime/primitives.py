@@ -121,8 +121,8 @@ class Integer(Codec):
 class Varint(Codec):
     """A variable-length integer: 7 bits a byte, least significant first, zigzag if it is signed.
 
-    It has at most 5 bytes for 32 bits and 10 for 64. Bits of the last byte that do not fit are dropped, as the
-    formats' own readers do. With ``overlong``, lenient readers take spellings with more bytes than needed.
+    It has at most 5 bytes for 32 bits and 10 for 64. With ``overlong``, lenient readers take spellings with more
+    bytes than needed, and drop bits of the last byte that do not fit, as the formats' own readers do.
     """
 
     def __init__(self, bits: int = 32, signed: bool = True, overlong: bool = False) -> None:

@@ -251,8 +251,8 @@ def decode_default(data: bytes, f: Field) -> Any:
 
 def _default(f: Field) -> Any:
     """Return the default value of a tagged field: the declared one, else the empty value of its
-    type: ``[]``, ``""``, ``b""``, None for a nullable layout, False, 0, or zeros for text or bytes
-    of fixed size and uuids.
+    type: ``[]``, ``""``, ``b""``, None for a nullable layout, False, 0, the defaults of its bits,
+    or zeros for text or bytes of fixed size and uuids.
     """
     codec = f.codec
     if f.default is not None:

@@ -336,9 +336,10 @@ class Decoder:
         self, decode: Any, first: int, last: int, bias: int
     ) -> tuple[int, pa.RecordBatch | None]:
         """Decode as many entries from ``first`` on as fit into buffers of the estimated size; if
-        not even the first fits, measure it and decode it alone. Return the next entry, and the
-        record batch or None. None means that the first entry is rejected, or that another try is
-        needed.
+        not even the first fits, measure it and decode it alone. Return the index row to continue
+        with, and the record batch. The batch is None if nothing was decoded: the entry in row
+        ``first`` is rejected if the returned row is ``first``, else the caller tries again from the
+        returned row.
         """
         if self.shares is None:
             ends = np.cumsum(self.table[first:last, SECTION_END] - self.table[first:last, SECTION])

@@ -161,7 +161,8 @@ class Encoder:
     def _emit_pieces(self, source: Source, final: bool) -> Generator[memoryview, None, int]:
         """Yield the bytes of full entries with the rows of ``source``, and, if ``final`` is set, of
         a last entry that is not full. Return the number of rows that were written; the others are
-        left to the next record batch.
+        left to the next record batch. Raise RowRefused if no entry can hold a row; BuildError for
+        an unknown codec.
         """
         row = 0
         while row < source.rows:

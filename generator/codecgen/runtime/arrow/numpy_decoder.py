@@ -390,9 +390,9 @@ class NumpyDecoder:
             at = after
 
     def _batch(self, entries: _Entries) -> tuple[pa.RecordBatch | None, Vector]:
-        """Return the rows of entries as one record batch, and the number of rows of each entry. If
-        any entry is invalid or breaks a rule, return None and a mask of the invalid entries found
-        so far.
+        """Return the rows of entries as one record batch, and the number of rows of each entry (of
+        a single entry that is read in several slices: those of the last slice). If any entry is
+        invalid or breaks a rule, return None and a mask of the invalid entries found so far.
 
         A single entry may have more rows than are read at once.
         """

@@ -134,8 +134,8 @@ def _member_header(
     data: memoryview, at: int, delivered: int, notes: list[str]
 ) -> int | CompressionError:
     """Return the index of the deflate data of the gzip member at ``at``. Return a CompressionError,
-    without raising it, if no member begins there or its header is cut off or has a wrong checksum.
-    Reserved flag bits add a note.
+    without raising it, if no member begins there, its compression method is not deflate, or its
+    header is cut off or has a wrong checksum. Reserved flag bits add a note.
     """
     if at == len(data):
         return damage_error(_NAME, "no data", at, delivered)
