@@ -170,8 +170,8 @@ def leaves_of(view: View) -> Iterator[Leaf]:
 
 def _plan_case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) -> CasePlan:
     """Return the plan of one section of rows for an entry layout in one version: array, element
-    layout, codecs, resolved column values, conditions and written values. Raise AssertionError if
-    an expression is invalid, which the checks exclude.
+    layout, codecs, resolved column values, conditions and written values. ``number`` becomes the
+    number of the case. Raise AssertionError if an expression is invalid, which the checks exclude.
     """
     array = None if rows.each is None else entry.field(rows.each)
     element = entry

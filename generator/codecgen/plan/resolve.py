@@ -36,10 +36,10 @@ class Stop(Exception):
 
 
 class Resolver:
-    """Resolves one expression.
+    """Resolves one expression: finds what each name means, and its type. Diagnostics collect in
+    ``found``; the exception Stop, raised after one, abandons the expression.
 
-    Diagnostics collect in ``found``. ``uses`` collects names that did not exist from the first release on:
-    (name, since, path).
+    ``uses`` collects names that did not exist from the first release on: (name, since, path).
     """
 
     def __init__(self, expression: Expression, scope: Scope) -> None:
@@ -133,8 +133,9 @@ class Resolver:
 
     def resolve_logical(self, operator: str, left: Node, right: Node) -> Value:
         """Return ``and`` or ``or`` of two conditions. The right side is resolved with what the left
-        one implies, and ignored if the version decides the left one. Raise Stop after a diagnostic
-        if a side is no condition.
+        one implies. If the version alone makes the left side of ``and`` false or of ``or`` true,
+        return the left side, and leave the right one unresolved. Raise Stop after a diagnostic if a
+        side is no condition.
         """
         one = self.resolve_condition(left, operator)
         decisive = operator == "or"
@@ -201,9 +202,9 @@ class Resolver:
         return nodes.Comparison(operator, one, other)  # type: ignore[arg-type]
 
     def check_comparable(self, operator: str, one: Type, other: Type, where: Path | None) -> None:
-        """Raise Stop after a diagnostic unless two types can be compared with ``operator``: equal
-        kinds and enums, or a number with a float or enum; only numbers and floats with an order;
-        never arrays, layouts or whole bit fields.
+        """Raise Stop after a diagnostic at ``where`` unless two types can be compared with
+        ``operator``: equal kinds and enums, or a number with a float or enum; only numbers and
+        floats with an order; never arrays, layouts or whole bit fields.
         """
         kinds = {one.kind, other.kind}
         same = one.kind == other.kind and one.enum == other.enum
@@ -217,8 +218,8 @@ class Resolver:
     def check_null_comparison(
         self, operator: str, one: Type, other: Type, where: Path | None
     ) -> None:
-        """Raise Stop after a diagnostic if a comparison with null is not ``==`` or ``!=``, has null
-        on the left, or has a left side that is never null.
+        """Raise Stop after a diagnostic at ``where`` if a comparison with null is not ``==`` or
+        ``!=``, has null on the left (``one``), or has a left side that is never null.
         """
         if operator not in ("==", "!="):
             raise self.fail("C022", f'null has no order: "{operator}"', where)
@@ -339,12 +340,10 @@ class Resolver:
         path: Path,
         nullable: bool = False,
     ) -> nodes.FieldValue | nodes.BitValue:
-        """Return a field, or the bit or field inside it that ``names`` leads to, nullable if it can
-        be null and is not known to be present. Raise Stop after a diagnostic if nothing has this
+        """Return a field, or the bit or field inside it that ``names`` leads to, nullable if it or
+        a holder (``nullable``) can be null and it is not known to be present. ``versions`` are
+        those that the layout of ``f`` can have. Raise Stop after a diagnostic if nothing has this
         name, a version lacks the bit, or the field is padding.
-
-        ``versions`` are those that the layout of the field can have. ``nullable`` says that a holder of the field can be
-        null.
         """
         self.note_use(f.name, f.since, path)
         versions = tuple(versions)
@@ -427,7 +426,8 @@ class Resolver:
         self, element: Element, names: tuple[str, ...], owner: nodes.Owner, path: Path
     ) -> nodes.FieldValue | nodes.BitValue | nodes.ElementValue:
         """Return an element of an array, or the field in it that ``names`` leads to, nullable if a
-        version of the element lacks it. Raise Stop after a diagnostic if nothing has this name.
+        version of the element lacks it. ``owner`` marks it as the current element (``item``) or one
+        at an end (``end``). Raise Stop after a diagnostic if nothing has this name.
         """
         if isinstance(element, Reference) and names:
             f = self.find_held_field(element, names, path, owner)

@@ -120,10 +120,10 @@ def column_type(column: Column) -> Type:
 
 
 class ViewResolver(Resolver):
-    """Resolves paths in the rows of a view: fields, bits, cases of choices, derived values, and where an entry lies.
+    """Resolves paths in the rows of a view: fields, bits, cases of choices, derived values, and
+    where an entry lies. The rows are those of a layout, or of a payload if ``parts`` is given.
 
-    The rows are those of a layout, or of a payload if ``parts`` is given. A path into a payload begins with the name of a
-    part. Whether a part is null is known: callers resolve an expression once for each of the two.
+    A path into a payload begins with the name of a part. Whether a part is null is known: callers resolve an expression once for each of the two.
     """
 
     def __init__(self, expression: Expression, scope: Scope, parts: Parts | None = None) -> None:
@@ -382,10 +382,11 @@ def null_of_part(value: Value, parts: Parts) -> Value | None:
 
 
 class WriteResolver(Resolver):
-    """Resolves a path where rows are written: columns, ``version`` and ``entry.field``.
+    """Resolves a path where rows are written: columns, ``version`` and ``entry.field``. ``part`` is
+    what is written: the ``entry`` around the rows, an ``item`` of its array, or a ``row`` that is
+    an entry itself.
 
-    ``layout`` is that of the entry. ``part`` is what is written: the ``entry`` around the rows, an ``item`` of its array,
-    or a ``row`` that is an entry itself. ``named`` are the fields of the entry that have values by then, ``running``
+    ``layout`` is that of the entry. ``named`` are the fields of the entry that have values by then, ``running``
     those that change with the rows.
     """
 

@@ -46,9 +46,7 @@ def size_bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozens
     """Return the minimum and maximum size in bytes of a layout without the contents of its bytes,
     texts and arrays, and the names of the fields that have such contents. The minimum leaves out
     optional fields, except one of two with opposite conditions. The maximum is None if it is
-    unknown.
-
-    ``inside`` names the layouts around this one, which end a recursion.
+    unknown. ``inside`` names the layouts around this one, which end a recursion.
     """
     inside |= {layout.name}
     least = 0

@@ -46,7 +46,7 @@ def require_writable_bytes(type_: BytesType, f: Field) -> None:
 
 def require_writable_rows(array: ArrayType, f: Field) -> None:
     """Raise WriteError unless an array can hold any number of rows from one on: it has no end
-    condition ``until``, no fixed or minimum count above 1, and no null that is also a count.
+    condition ``until``, no fixed count, no minimum count above 1, and no null that is also a count.
     """
     require_no_end_condition(array, f)
     if array.fixed is not None or array.at_least > 1:

@@ -118,7 +118,9 @@ def write_program(plan: Plan, view: ViewPlan, case: CasePlan) -> WriteProgram:
 
 
 class _Programmer:
-    """Builds the write program of one case. Operations are created on demand."""
+    """Builds the write program of one case. Operations are created on demand. ``part`` says where a
+    field lies: in the ``entry`` around the rows, or in an ``item``, which is a row.
+    """
 
     def __init__(self, plan: Plan, view: ViewPlan, case: CasePlan) -> None:
         self.plan = plan
@@ -202,7 +204,8 @@ class _Programmer:
 
     def is_running(self, value: Value, part: str) -> bool:
         """Return whether a value changes from row to row of an entry: it uses the last, largest or
-        smallest value of a column, or a field whose existing operation does.
+        smallest value of a column, or a field whose existing operation does. ``part`` says whose
+        fields the value's own fields are.
         """
         where = {"own": part, "entry": self.own}
         keys = [(where.get(v.owner, "item"), v.field.name) for v in nodes.fields_read(value)]

@@ -54,7 +54,7 @@ class Until:
 
 class Array(Codec):
     """Codec of an array: elements one after another, perhaps behind a count or a length in bytes,
-    compressed, or ended by a condition.
+    compressed, or ended by a condition. ``this`` has the fields of the layout around it.
 
     Attributes:
         element: Codec of the elements.

@@ -57,7 +57,9 @@ class Bit:
 
 
 class Bits(Codec):
-    """Codec of an integer whose bits have names. It parses to a mapping of the names."""
+    """Codec of an integer whose bits have names. It parses to a mapping of the names. ``this`` has
+    the fields of the layout around it, from which defaults of bits are computed.
+    """
 
     def __init__(self, base: Integer, *bits: Bit) -> None:
         super().__init__()

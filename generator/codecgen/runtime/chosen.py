@@ -22,7 +22,8 @@ Versioned = Layout | Choice | Mapping[int, Layout]
 
 
 class Chosen(Codec):
-    """One of several layouts, chosen by a value or by a version.
+    """One of several layouts, chosen by a value or by a version. ``this`` has the fields of the
+    layout around it.
 
     Attributes:
         find: Returns the candidates: a :class:`Choice` that decides by its own value; with ``given``, layouts by

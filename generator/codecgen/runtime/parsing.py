@@ -157,8 +157,8 @@ class Parse:
     def elements(self, f: Field, codec: Array, array: LastArray) -> Iterator[Any]:
         """Yield the elements of the last array, then verify checksums, windows and rules that need
         the end. If the field has rules of its own, yield only after all is checked. Yield nothing
-        if it is absent or null. Raise CodecError, whose path names the field, if an element,
-        checksum or rule is invalid.
+        if it is absent or null, else set ``array.there``. Raise CodecError, whose path names the
+        field, if an element, checksum or rule is invalid.
         """
         session = self.source.session
         findings = session.findings

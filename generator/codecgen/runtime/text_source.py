@@ -171,9 +171,10 @@ class TextSource:
         accepts: Collection[str],
         raw: str | None = None,
     ) -> Any:
-        """Return the value of a piece of a line, and add it to the session's trace, if there is
-        one. Raise ValueRefused if the text is no such value, or not spelled as it would be written;
-        with ``other_spellings``, a lenient session takes the latter as a finding.
+        """Return the value of a piece of a line, and add its place to the session's trace, if there
+        is one (of the size of ``raw``, the text before unescaping, if given). Raise ValueRefused if
+        the text is no such value, or not spelled as it would be written; with ``other_spellings``,
+        a lenient session takes the latter as a finding.
         """
         try:
             found = kind.read(at.text)

@@ -441,7 +441,8 @@ class Decoder:
     ) -> tuple[int, pa.RecordBatch | None]:
         """Decode entries from ``first`` on into new buffers of the sizes ``room``, until one does
         not fit or is invalid. Return the index row of the next entry, and the record batch, or None
-        if no entry was decoded.
+        if no entry was decoded. ``whole`` is the size of all their sections; it updates the
+        estimates only.
         """
         sizes = room.tolist()
         parts = [

@@ -48,8 +48,8 @@ def inflated(
     which: int, begin: int, inflate: int, state: int, p: int, end: int, to: int, size: int
 ) -> bool:
     """Inflate the deflate data from address ``p`` to the address ``to`` by the library's functions
-    at ``begin`` and ``inflate``. Return True if it yields exactly ``size`` bytes and ends exactly
-    at ``end``; else False.
+    at ``begin`` and ``inflate``, with the stream state at ``state``; ``which`` is ISAL (0) or ZLIB
+    (1). Return True if it yields exactly ``size`` bytes and ends exactly at ``end``; else False.
     """
     # Places in the state of what comes next, of what goes out next, and of how many bytes there are for each.
     if which == ISAL:

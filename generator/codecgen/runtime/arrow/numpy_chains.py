@@ -58,7 +58,7 @@ def follow(
     """Find the consecutive structures in each window (``start`` to ``end``) by their lengths.
     Return their positions, the number in each window, and the position after the last one of each
     window: before its end if too many structures follow, beyond it if the window is invalid, else
-    equal to it.
+    equal to it. ``read`` parses a structure, to check guessed starts (None: no check).
     """
     some = np.flatnonzero(start < end)
     counts, after = np.zeros(len(start), np.int64), start.copy()
@@ -172,8 +172,8 @@ def _guess_starts(
     prefix: LengthPrefix, memory: Memory, start: Vector, end: Vector, read: Read | None
 ) -> Vector:
     """Return guessed start positions of structures, spread over the windows and in no certain
-    order. Return an empty array if the first 32 structures of the longest window do not parse or
-    share no byte, or the windows are too short to gain from guessing.
+    order. Return an empty array if the longest window has fewer than 32 structures, the first 32 go
+    beyond it or share no byte, or the windows are too short to gain from guessing.
     """
     none = np.zeros(0, np.int64)
     longest = int(np.argmax(end - start))
@@ -237,8 +237,9 @@ def _search(
     read: Read | None,
 ) -> tuple[Vector, Vector]:
     """Find, within ``width`` bytes from each position in ``near``, the first one where a structure
-    probably begins: its marked byte and those of the next ones match. Return the indexes into
-    ``near`` that have a match, and the positions of the matches.
+    probably begins: it and the next ones have the byte ``mark`` (offset after the length, value),
+    and at most ``longest`` bytes each. If several fit, ``read`` decides by parsing. Return the
+    indexes into ``near`` that have a match, and the positions of the matches.
     """
     offset, value = mark
     alike = memory.byte_windows(near, width).view(np.uint8).reshape(len(near), width) == value

@@ -23,9 +23,10 @@ ENOUGH, ENDED, REFUSED, OTHER = 1, 0, -1, 2
 def find(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[Vector, int]:
-    """Find at most ``most`` consecutive entries of a layout from byte ``at`` on. Return an array
-    with the start of each entry and the end of the last one, and why the search stopped: ENOUGH,
-    ENDED (no whole entry is left), OTHER (another discriminator) or REFUSED (an invalid length).
+    """Find at most ``most`` consecutive entries of a layout from byte ``at`` on, in a chunk of
+    ``size`` bytes. Return an array with the start of each entry and the end of the last one, and
+    why the search stopped: ENOUGH, ENDED (no whole entry is left), OTHER (another discriminator) or
+    REFUSED (an invalid length).
     """
     if layout.prefix is None:
         return _alike(kind, layout, memory, at, size, most)
