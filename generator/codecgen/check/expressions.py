@@ -103,7 +103,8 @@ def _is_free_number(f: Field) -> bool:
 
 def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic if ``about`` names no field of the layout, if the condition is invalid,
-    not boolean or names no field, or if ``ascending`` names no field of the elements of an array.
+    not boolean or names no field at all, or, for a rule without condition, if ``ascending`` names
+    no number in the elements of an array.
     """
     if field_of(scope.layout, rule.about) is None:
         message = f'"{scope.layout.name}" has no field "{rule.about}"'

@@ -62,8 +62,9 @@ def _iterate_names(column: Column, name: str) -> Iterator[tuple[str, Column]]:
 
 def check_content(column: Column, value: Value | None, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a column of structs or lists cannot hold what the field of its value
-    contains: members that differ from the layout's fields, several layouts, or elements of another
-    type. Both branches of a conditional are checked; other values yield nothing.
+    contains: a member has no matching field of the layout, the field is one of several layouts, or
+    the elements have another type. Fields without a member are fine. Both branches of a conditional
+    are checked; other values yield nothing.
     """
     if isinstance(value, Conditional):
         for part in (value.then, value.otherwise):

@@ -287,7 +287,8 @@ class ModelBuilder:
 
     def make_local_layout(self, r: Record, span: Span, accepts: frozenset[str]) -> Reference:
         """Add an inline layout and return a reference to it. Its name is the path to the field,
-        joined with ``_``. If another declaration has that name, report it and add nothing.
+        joined with ``_``. Add nothing if the same field was read before, for other versions. If
+        another declaration has the name, report it and add nothing.
         """
         name = "_".join(self.path)
         if self.declared.get(name) is span:
@@ -309,8 +310,9 @@ class ModelBuilder:
         tagged: bool = False,
     ) -> Field:
         """Return a field, with the type of the last versions if its type differs by version. Report
-        a tagged field without ``tag``, and a ``tag`` on another field. ``accepts`` are the
-        tolerances of the layout, which the field inherits.
+        a tagged field (``tagged``) without ``tag``, and a ``tag`` on another field. ``accepts`` are
+        the tolerances of the layout, which the field inherits; ``counted`` says that another field
+        counts its elements.
         """
         around = cast(Any, self.around["endian"] or "big")
         if isinstance(value, str) and value not in FLEXIBLE:

@@ -107,9 +107,10 @@ def field_record(word: str, span: Span) -> Record:
 def with_lengths(
     reader: Reader, r: Record, name: str, flexible: Flexible | None, *, counted: bool, tagged: bool
 ) -> Record:
-    """Return the record of a field with the length and null types that follow from ``flexible``,
-    for each version. Report ``nullable`` in a layout without ``flexible``, in versions that do not
-    exist, or on a field without such a length; a record without ``flexible`` is returned unchanged.
+    """Return the record of a field with the length and null types that follow from ``flexible``
+    (None: no such types), for each version. Report a ``none`` that does not fit: ``true`` in a
+    layout without ``flexible`` or on a field without such a length, which is then left out, and
+    ``true`` in versions that do not exist.
 
     Args:
         reader: Collects diagnostics about keys that do not fit.

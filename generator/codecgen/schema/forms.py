@@ -57,7 +57,7 @@ def key_spans(value: object) -> dict[str, Span]:
 def to_python(node: yaml_tree.Node) -> object:
     """Return the values of an example as Python objects: lists, dicts, str, int, bool, None. Quoted
     text stays str. ``{hex: ..}`` becomes bytes if its digits are valid, else a dict. Unquoted words
-    that are no number stay str.
+    that are no integer, such as ``1.5``, stay str.
     """
     if isinstance(node, yaml_tree.Sequence):
         return [to_python(item) for item in node.items]

@@ -110,9 +110,10 @@ def with_numbers(
     enums: Mapping[str, Enum],
     choices: Mapping[str, Choice],
 ) -> Choice:
-    """Return the choice with names of enum values in its cases as numbers where they are known, and
-    with the version of each case that has only one or is selected by it. A choice that is not
-    decided by a field is returned unchanged.
+    """Return the choice with names of enum values in its cases as numbers where they are known.
+    Fill in the version of a case if its layout has a single version, or if the keys of its cases
+    are just its versions (then the key). A choice that is not decided by a field is returned
+    unchanged.
     """
     if choice.by is None:
         return choice

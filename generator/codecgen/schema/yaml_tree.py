@@ -161,6 +161,8 @@ class _Composer(yaml.composer.Composer, yaml.resolver.Resolver):
 
 
 class _Reader:
+    """Turns YAML nodes into plain nodes with places. Diagnostics collect in ``diagnostics``."""
+
     def __init__(self, file: str, deepest: int) -> None:
         self.file = file
         self.deepest = deepest
