@@ -404,7 +404,8 @@ class FieldComparison:
     def choices(self, old: ChoiceType, new: ChoiceType) -> Iterator[Change]:
         """Yield the changes between two choices in a field: discriminator or version (nothing more
         then), length or else null, unknown cases that are rejected now. If the field names another
-        choice, also each old case that is removed or incompatible.
+        choice, also another deciding field (nothing more then), or each old case that is removed or
+        incompatible.
         """
         for key, one, other in (
             ("given", (self.old.given, old.given), (self.new.given, new.given)),

@@ -252,8 +252,8 @@ def _is_empty_padding(fp: FieldPlan) -> bool:
 
 def _match_fields(old: LayoutPlan, new: LayoutPlan) -> dict[str, str]:
     """Return the new name of each field that both layouts have. A missing field counts as renamed
-    if a new field of the same type has its tag or, if both layouts have equally many untagged
-    fields, its position. Fields without counterpart are left out.
+    if a new field of the same kind of type and size has its tag or, if both layouts have equally
+    many untagged fields, its position. Fields without counterpart are left out.
     """
     there = {fp.name: fp for fp in (*_in_order(new), *new.tagged)}
     before = {fp.name: fp for fp in (*_in_order(old), *old.tagged)}

@@ -124,9 +124,10 @@ class _Explainer:
     def in_layout(
         self, layout: Layout, version: int | None, names: list[str], whole: str
     ) -> Iterator[str]:
-        """Yield the lines of the explanation of a layout (``names`` empty), or of the field, bit,
-        derived value or field of a held layout that ``names`` leads to. Raise UnknownName if there
-        is none in these versions, or a field has nothing inside.
+        """Return the lines of the explanation of a layout (``names`` empty), or of the field, bit,
+        derived value or field of a held layout that ``names`` leads to. Raise UnknownName at once
+        if there is none in these versions, or a field has nothing inside. ``whole`` is the name as
+        it was asked for, for the title.
         """
         plans = self.plans(layout, version)
         if not names:

@@ -94,6 +94,8 @@ class _Stop(Exception):
 
 
 class _Parser:
+    """Parser of one JSON text with comments, which go to the members and objects beside them."""
+
     def __init__(self, file: str, text: str) -> None:
         self.file = file
         self.text = text

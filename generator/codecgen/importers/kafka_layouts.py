@@ -296,8 +296,8 @@ class _Writer:
         self, one: Field, here: Range, around: Range, made: _Layout, *, is_tagged: bool
     ) -> Mapped:
         """Return the keys of a field in the versions ``here``: tag, type, ``versions`` if they
-        differ from ``around``, ``nullable`` and ``default``. A default that YAML cannot express is
-        left out and counted in ``missing``.
+        differ from ``around``, ``none`` if it can be null and the type does not say so, and
+        ``default``. A default that YAML cannot express is left out and counted in ``missing``.
         """
         out = Mapped(short=True)
         if is_tagged:
@@ -368,9 +368,9 @@ class _Writer:
 
 
 def _own_lengths(word: str, flexible: Range, here: Range, nullable: Range) -> dict[str, Value]:
-    """Return the key ``string`` or ``bytes`` with the length type, and ``null`` with its number if
-    the field can be null, each by version. It is for fields whose flexible versions are not those
-    of the message.
+    """Return the key ``string`` or ``bytes`` with the length type, and ``none`` with the number
+    that stands for null if the field can be null, each by version. It is for fields whose flexible
+    versions are not those of the message.
     """
     lengths: list[tuple[Range, str]] = []
     nulls: list[tuple[Range, str]] = []

@@ -60,8 +60,8 @@ _WHOLE = re.compile(r"[+-]?\d{1,10}")
 
 def read(file: str, data: bytes) -> tuple[Message | None, list[Diagnostic]]:
     """Return (message, findings) of a definition file. The message is None if the file is not JSON
-    or no object, or if the message has no valid name, type or ``validVersions``. Fields and structs
-    that are wrong are reported and left out.
+    or no object, or if the message has no valid name or type, or no ``validVersions``. Fields and
+    structs that are wrong are reported and left out.
     """
     node = commented_json.parse(file, data)
     if isinstance(node, Diagnostic):
@@ -150,8 +150,8 @@ class _Reader:
         return ""
 
     def boolean(self, entry: _Entry, key: str) -> bool:
-        """Return whether a key is ``true``, in any letter case; False if it is missing. Report
-        other text than true or false.
+        """Return whether a key is ``true``, ``True`` or ``TRUE``; False if it is missing. Report a
+        text that is neither this nor the same of false.
         """
         text = self.text(entry, key).strip()
         if text not in ("", "true", "false", "True", "False", "TRUE", "FALSE"):

@@ -60,9 +60,9 @@ def check_message(message: Message, *, is_whole: bool = True) -> Iterator[Diagno
 
 
 def check_directory(messages: Sequence[Message]) -> Iterator[Diagnostic]:
-    """Yield a finding for each message of one directory that has the type and apiKey of an earlier
-    one, and for each coordinator key without value or value without key. Retired messages and
-    messages without apiKey are skipped.
+    """Yield a finding for each message of one directory that has the type (other than data and
+    header) and apiKey of an earlier one, and for each coordinator key without value or value
+    without key. Retired messages and messages without apiKey are skipped.
     """
     seen: dict[tuple[str, int], Message] = {}
     for message in messages:
@@ -202,7 +202,8 @@ def _tag(m: Message, f: Field) -> Iterator[Diagnostic]:
 
 def _structs(m: Message) -> Iterator[Diagnostic]:
     """Yield a finding for each common struct with the name of an earlier one, for each field of a
-    struct that is not defined, or is defined twice, and for each common struct that holds itself.
+    struct that is not defined, or is defined twice, for each field that gives fields to a common
+    struct, and for each common struct that holds itself.
     """
     common: dict[str, Struct] = {}
     for struct in m.structs:
