@@ -188,7 +188,10 @@ def _check_codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _limit_scope(scope: Scope, before: int, *, built: bool = False, whole: bool = False) -> Scope:
-    """Return the scope limited to the fields before an index."""
+    """Return the scope in which only the fields with an index below ``before`` can be used.
+    ``built`` marks it as for builders, which have all arrays; with ``whole`` arrays have a largest
+    element.
+    """
     return replace(scope, before=before, built=built, whole=whole)
 
 

@@ -12,7 +12,9 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the nulls of all fields."""
+    """Yield a diagnostic, for each field of each layout, if the number for null does not fit or is
+    also a valid length or count. Each id is reported once per place in a field.
+    """
     for layout in model.layouts.values():
         for f in layout.fields:
             yield from unique(_check_field(f, layout))

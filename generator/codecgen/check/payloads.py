@@ -104,7 +104,9 @@ def _check_parts(view: View, model: Model) -> Iterator[Diagnostic]:
 
 
 def _layouts_of(kind: PartKind) -> set[str]:
-    """Return the names of the layouts that a part can have."""
+    """Return the names of the layouts that a part can have: its own, or those of the cases of its
+    choice.
+    """
     if kind.choice is None:
         return {kind.of}
     return {ref.layout for _, ref in kind.choice.cases}

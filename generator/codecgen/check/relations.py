@@ -190,7 +190,7 @@ def _check_counted_before(
 
 
 def _range_help(layout: Layout, own: int) -> str:
-    """Return help that names the field after a length."""
+    """Return help that names the field after the one at index ``own``, or says that none follows."""
     if own + 1 < len(layout.fields):
         return f'the next field is "{layout.fields[own + 1].name}"'
     return "no field follows"

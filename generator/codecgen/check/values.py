@@ -143,7 +143,7 @@ def _check_numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnosti
 
 
 def _short_text(value: int | str | bytes) -> str:
-    """Return a constant as text of limited length."""
+    """Return a constant as text, cut to 60 characters with ``...`` at the end."""
     words = constant_words(value)
     return words if len(words) <= 60 else words[:57] + "..."
 

@@ -18,7 +18,9 @@ _ORDERS = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def named_shape(value: Value | None, names: Mapping[str, str]) -> object:
-    """Return a comparable form of a folded expression, with own fields renamed by ``names`` (old -> new)."""
+    """Return a comparable form of an expression, folded, with own fields renamed by ``names`` (old
+    -> new). No expression (None) has a form of its own.
+    """
     return ("none",) if value is None else _rename(shape(fold(value)), names)
 
 

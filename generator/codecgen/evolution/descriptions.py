@@ -210,5 +210,7 @@ def _without_places(value: object) -> object:
 
 
 def _example_form(value: object) -> object:
-    """Return the parts of an example that readers see."""
+    """Return the parts of an example that are compared: name, doc, bytes, values and version; None
+    for one that it lacks.
+    """
     return [getattr(value, key, None) for key in ("name", "doc", "data", "value", "version")]

@@ -206,7 +206,9 @@ class _Comparison:
         return arrays and named_shape(old.ascending, {}) == named_shape(new.ascending, {})
 
     def _span(self, name: str) -> Span:
-        """Return the place of a field of the new state."""
+        """Return the place of the field ``name`` in the new schemas, or that of the layout if it
+        has no such field.
+        """
         found = self.new.field(name)
         return self.new.layout.span if found is None else found.field.span
 
@@ -239,7 +241,9 @@ def _field_words(fp: FieldPlan) -> str:
 
 
 def _in_order(plan: LayoutPlan) -> list[FieldPlan]:
-    """Return the fields that can exist, in the order of their bytes, without tagged fields."""
+    """Return the fields in the order of their bytes, without tagged fields, fields whose condition
+    is always false, and padding that is always empty.
+    """
     return [
         fp for fp in plan.in_order if presence(fp.when) != "never" and not _is_empty_padding(fp)
     ]

@@ -478,7 +478,9 @@ class _Explainer:
     # ------------------------------------------------------------ parts
 
     def spelling_rows(self, name: str, spelled: str | None) -> Iterator[str]:
-        """Yield the spelling in the format's own documents, if it differs."""
+        """Yield a row with the spelling in the format's own documents, ``spelled`` or else the name
+        in the manifest's style; nothing if it is the name itself.
+        """
         shown = self.plan.spelling(name, spelled)
         if shown != name:
             yield from row("spelled", f"{shown} in the format's own documents")
@@ -526,7 +528,9 @@ def _message_rows(message: Message) -> Iterator[str]:
 
 
 def _unknown_name(name: str, known: list[str], what: str) -> UnknownName:
-    """Return the error about an unknown name, with the closest known name or all of them."""
+    """Return, without raising it, the error about an unknown name, with the closest of the names
+    ``known`` or, if none is close, up to 40 of them behind the words ``what``.
+    """
     names = list(dict.fromkeys(known))
     help = did_you_mean(name, names) or f"{what} {', '.join(names[:40]) or 'none'}"
     return UnknownName(f"unknown name {name!r}; {help}")
@@ -554,8 +558,9 @@ def text_lines(text: Text, since_rows: SinceRows) -> Iterator[str]:
 
 
 def value_lines(text: Text, path: str, since_rows: SinceRows) -> Iterator[str] | None:
-    """Return the lines of the explanation of a value (``line`` or ``lines.value``) or of repeated
-    lines of a text, or None if nothing has this name.
+    """Return the lines of the explanation of the value at ``path`` (``line`` or ``lines.value``) or
+    of repeated lines of a text, or None if nothing has this name. ``since_rows`` makes the rows
+    about releases.
     """
     for line in text.lines:
         if isinstance(line, EachLine) and line.name == path:

@@ -438,7 +438,9 @@ def _payload_case(case: PayloadCase) -> Iterator[str]:
 
 
 def _wrap_line(line: str, indent: int) -> str:
-    """Return a line wrapped to the width of the terminal."""
+    """Return a line wrapped to the width of the terminal, with later lines indented by ``indent``
+    blanks.
+    """
     return textwrap.fill(line, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
 
 

@@ -82,7 +82,9 @@ def needs_name(message: Message, struct: Struct | Field) -> bool:
 
 
 def layouts(message: Message, naming: Naming) -> tuple[list[Mapped], Missing]:
-    """Return the layout of a message and those of its structs, and what they lack."""
+    """Return the documents of a message's layout and of those of its structs, and what of the
+    definition they do not carry over. ``naming`` has the names for all messages.
+    """
     writer = _Writer(message, naming)
     return writer.documents(), writer.missing
 

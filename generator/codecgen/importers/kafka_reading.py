@@ -116,7 +116,7 @@ class _Reader:
     found: list[Diagnostic] = field(default_factory=list)
 
     def report(self, message: str, span: Span, help: str = "") -> None:
-        """Add a finding."""
+        """Append a finding, a Diagnostic without an id, to ``found``."""
         self.found.append(Diagnostic("", message, span, help=help))
 
     def entry(self, node: Object, known: Collection[str], what: str) -> _Entry:
@@ -346,11 +346,11 @@ class _Reader:
 
 
 def _same(one: Member, other: Member) -> bool:
-    """Return whether two members hold the same text or number."""
+    """Return whether two members hold the same text or number; False if one is an object or array."""
     values = [m.value.text for m in (one, other) if isinstance(m.value, Scalar)]
     return len(values) == 2 and values[0] == values[1]
 
 
 def _comments(entry: _Entry) -> tuple[str, ...]:
-    """Return the comments at the keys of an object."""
+    """Return the lines of the comments at all keys of an object, in order."""
     return tuple(line for member in entry.members.values() for line in member.comments)

@@ -93,7 +93,7 @@ def check_names(messages: Iterable[Message]) -> Iterator[Diagnostic]:
 
 
 def _finding(message: str, span: Span, help: str = "") -> Diagnostic:
-    """Return a finding without a number."""
+    """Return a finding: a Diagnostic without an id."""
     return Diagnostic("", message, span, help=help)
 
 

@@ -68,12 +68,16 @@ class Resolver:
         return expression_span(self.scope.model, self.expression, path.column, len(path.names[0]))
 
     def note_use(self, name: str, since: Since | None, path: Path) -> None:
-        """Record the use of a name that began with a release."""
+        """Record in ``uses`` the use of a name at ``path`` that exists since a release; do nothing
+        for a name without one.
+        """
         if since is not None and since.release is not None:
             self.uses.append((name, since, path))
 
     def fail(self, code: str, message: str, path: Path | None = None, help: str = "") -> Stop:
-        """Record a diagnostic and return the exception that the caller raises."""
+        """Record a diagnostic at ``path`` (None: at the whole expression), and return the Stop for
+        the caller to raise.
+        """
         self.found.append(Diagnostic(code, message, self.span_of(path), help=help))
         return Stop()
 

@@ -87,7 +87,9 @@ class _FieldBounds:
 
 
 def are_opposite(one: Node, other: Node) -> bool:
-    """Return whether exactly one of two conditions holds, judged by their source text."""
+    """Return whether one of two conditions is the other negated, judged by their source text, so
+    that exactly one of them holds. False for opposites that are written in another way.
+    """
     return _normalize(Not(one)) == _normalize(other)
 
 

@@ -109,7 +109,7 @@ def _encode_prefixed(name: str, number: int | None, data: bytes | None, little: 
 
 
 def _default_int(found: nodes.Value | None) -> int:
-    """Return the number of a literal, or 0 for None and for nodes without a value."""
+    """Return the number of a literal; 0 for None, a null, and other nodes without a value."""
     return int(getattr(found, "value", 0) or 0)
 
 

@@ -154,7 +154,9 @@ def _choice_pieces(type_: ChoiceType) -> Iterator[str | Reference]:
 
 
 def _version_words(type_: StructType | ChoiceType) -> Iterator[str]:
-    """Yield the words about the version of a layout, if an expression names it."""
+    """Yield ``, in the version that .. says`` if an expression gives the version of the held
+    layout, else nothing.
+    """
     if type_.version is not None:
         yield f", in the version that {type_.version} says"
 

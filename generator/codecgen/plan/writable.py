@@ -31,14 +31,18 @@ def require_null(fp: FieldPlan, type_: BytesType) -> None:
 
 
 def require_distinct_null(type_: ArrayType | BytesType, f: Field) -> None:
-    """Raise WriteError if a valid length or count also means null."""
+    """Raise WriteError if null is written as a number (as it is after decoding) that is not
+    negative, so that a valid length or count also means null.
+    """
     null = null_as_read(type_)
     if null is not None and null >= 0:
         raise WriteError(f"null written as {type_.null}", f)
 
 
 def require_writable_bytes(type_: BytesType, f: Field) -> None:
-    """Raise WriteError if bytes of a column could read back differently."""
+    """Raise WriteError if bytes of a column could read back differently: the field is padded with
+    zero bytes, or its null is also a valid length.
+    """
     if type_.padded:
         raise WriteError("filled up with zero bytes", f)
     require_distinct_null(type_, f)

@@ -95,7 +95,9 @@ class Build:
                         raise self.fields.locate(prefix_path(error, f"[{i}].{name}"), f)
 
     def is_chosen(self, name: str) -> bool:
-        """Return whether a field is what the caller says, and not worked out or constant."""
+        """Return whether the caller gives the value of the field ``name``: it is no constant,
+        count, length or checksum, which are worked out. Raise KeyError for an unknown name.
+        """
         f = self.fields.by_name[name]
         return f.const is None and f.counts is None and f.measures is None and f.checksum is None
 
@@ -163,7 +165,10 @@ class Build:
                     raise self.fields.locate(prefix_path(error, f"[{i}]"), f) from None
 
     def padding(self, f: Field, codec: Padding, before: int) -> bytes:
-        """Return the padding after ``before`` bytes."""
+        """Return the zero bytes of a padding field after ``before`` bytes of the layout; for an
+        absent field those that stand at the layout's start. Raise BuildError if a value is given
+        for it.
+        """
         value = self.obj.get(f.name)
         self.obj[f.name] = None
         return codec.padding(value, before if self.is_there(f) else 0)

@@ -66,7 +66,9 @@ class Bytes(Codec):
         return self.value(source.take(n), source, source.pos - n)
 
     def value(self, data: bytes, source: Source, pos: int) -> Any:
-        """Return the value for the bytes that were read at ``pos``."""
+        """Return the value for the bytes that were read at ``pos``: here the bytes themselves.
+        Subclasses decode them, and note or raise errors in ``source``.
+        """
         return data
 
     def data(self, value: Any) -> bytes:

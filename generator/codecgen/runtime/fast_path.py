@@ -191,13 +191,17 @@ def read_unknown_tags(
 
 
 def checksum_of(f: Field) -> Callable[[bytes], int]:
-    """Return the function that computes the checksum of a field."""
+    """Return the function that computes a checksum from the covered bytes. Call it for checksum
+    fields only.
+    """
     assert f.checksum is not None
     return f.checksum
 
 
 def default_value(f: Field) -> Any:
-    """Return the value of a tagged field that is not given."""
+    """Return the value that a tagged field has if it is not given: its default, encoded and read
+    again.
+    """
     return decode_default(default_of(f), f)
 
 

@@ -160,7 +160,9 @@ def _framing_of(layout: Layout | Choice) -> tuple[Any, int, Any, Any] | None:
 
 
 def _code(number: Integer) -> str:
-    """Return the code of an integer for :mod:`struct`."""
+    """Return the letter of :mod:`struct` for the size and sign of an integer, such as ``i`` or
+    ``I``, without byte order.
+    """
     code = STRUCT_CODES[number.size]
     return code if number.signed else code.upper()
 

@@ -256,7 +256,7 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self._parse_of(source).open()
 
     def _parse_of(self, source: Source) -> Parse:
-        """Return a new parse of the layout."""
+        """Return a new parse of the layout from ``source`` on; nothing is read yet."""
         return Parse(self.layout_name, self.related, self.trailing, source, self.parsed_class())
 
     # ------------------------------------------------------------ building
@@ -353,7 +353,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return places.pop()
 
     def codec_of(self, name: str) -> Codec:
-        """Return the codec of a field in the first case."""
+        """Return the codec of a field in the first case, through nested choices. Raise KeyError if
+        that case lacks the field.
+        """
         return next(iter(self.cases.values())).codec_of(name)
 
     @cached_property
@@ -440,11 +442,17 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return layout.frame(source)
 
     def read(self, source: Source, this: Any) -> Parsed:
-        """Return the layout at the head of ``source``."""
+        """Return the layout at the head of ``source``, in the case that its number selects, and
+        move behind it. Raise CodecError if no case has the number, or the bytes do not parse.
+        """
         return self.case(source).read(source, this)
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
-        """Return the layout that the bytes are in full."""
+        """Return the layout that all of ``data`` encodes, in the case that its number selects.
+        Raise CodecError if no case has the number, the bytes do not parse, or bytes follow (a
+        finding for a lenient session with ``trailing``). ``position`` is where ``data`` begins in
+        its file, for errors.
+        """
         layout = self.case(Source(data, session, origin=position))
         return layout.parse_whole(data, position, session)
 
@@ -471,7 +479,10 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self.cases.get(value) if isinstance(value, int) else None
 
     def build(self, obj: B, *, level: int | None = None, strict: bool = True) -> bytes:
-        """Build bytes from a mapping with the fields of a case; see :meth:`Layout.build`."""
+        """Build bytes from a dict with the fields of a case, which its field ``by`` selects by
+        number or name. Raise BuildError as :meth:`write` does. ``level`` and ``strict`` are those
+        of :meth:`Layout.build`.
+        """
         return self.write(obj, None, Session(level=level, strict=strict))
 
 
@@ -581,7 +592,9 @@ class Lazy(Codec):
         return getattr(self._find(), name)
 
     def read(self, source: Source, this: Any) -> Any:
-        """Return the value at the head of ``source``."""
+        """Find the codec that this one stands for, and return the value that it reads at the head
+        of ``source``. Raise CodecError if the bytes do not parse.
+        """
         return self._find().read(source, this)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:

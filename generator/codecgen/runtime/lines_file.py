@@ -97,7 +97,9 @@ class LinesFile(TextFile[P]):
         return f"<LinesFile {self.text_name}: {', '.join(line.name for line in self.lines)}>"
 
     def read(self, source: TextSource) -> Parsed:
-        """Return the values of a whole text."""
+        """Return the values of a whole text by line name. Raise CodecError if a line or its value
+        does not parse, or lines are missing or left over.
+        """
         return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:

@@ -303,7 +303,10 @@ class Parse:
                 self.verify(check, [(self.source.pos, self.source.end)])
 
     def close_windows(self, f: Field) -> None:
-        """Close the windows that end with a field."""
+        """Close all windows that end with a field, and go on in the one around them. Raise
+        TrailingError if bytes are left in one; a lenient session adds a finding if it ends a layout
+        with ``trailing``.
+        """
         while self.windows and self.windows[-1][1] == f.name:
             self.leave_window()
 

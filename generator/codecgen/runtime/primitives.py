@@ -199,7 +199,9 @@ class Float64(Codec):
         self._struct = struct.Struct((">" if endian == "big" else "<") + self.code)
 
     def read(self, source: Source, this: Any) -> float:
-        """Return the number at the head of ``source``."""
+        """Return the number at the head of ``source``, NaN and infinities included. Raise
+        TruncatedError, or the pending error, if too few bytes are left.
+        """
         return float(self._struct.unpack(source.take(self.size))[0])
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
@@ -249,7 +251,9 @@ class Uuid(Codec):
     size = 16
 
     def read(self, source: Source, this: Any) -> uuid.UUID:
-        """Return the uuid at the head of ``source``."""
+        """Return the uuid of the next 16 bytes. Raise TruncatedError, or the pending error, if
+        fewer are left.
+        """
         return uuid.UUID(bytes=source.take(16))
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
@@ -314,7 +318,10 @@ class EnumField(Codec):
         return ", ".join(f"{m.value} {m.label}" for m in self.only or self.enum)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a member, given as a member, a number or a name."""
+        """Return the bytes of a member, given as a member, number, name or label; with
+        ``keep_unknown`` also of another number that fits. Raise BuildError for anything else, or a
+        member that is not in ``only``.
+        """
         return self.base.write(self.number(value), this, session)
 
     def number(self, value: Any) -> int:

@@ -69,7 +69,9 @@ class PropertiesFile(TextFile[P]):
         return f"<PropertiesFile {self.text_name}: {', '.join(p.key for p in self.properties)}>"
 
     def read(self, source: TextSource) -> Parsed:
-        """Return the values of a whole text."""
+        """Return the values of a whole text by name; absent keys are None. Raise ParseError if a
+        line does not parse, or a value is invalid or breaks a rule.
+        """
         return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
@@ -201,7 +203,9 @@ class _Reading:
         return line.newline == "\r\n" or end < self.source.end
 
     def note_loose_line(self, line: Line, reason: str) -> None:
-        """Note a line with an unusual spelling; raise the error if ``loose_properties`` is not accepted."""
+        """Take a line with an unusual spelling, which ``reason`` describes, as a finding of a
+        lenient session if the schema accepts ``loose_properties``; else raise ValueRefused.
+        """
         error = self.source.locate(ValueRefused(reason), line)
         self.source.tolerate_freedom("loose_properties", error)
 

@@ -144,5 +144,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _item_parts(item: Any) -> Iterable[tuple[str, Any]]:
-    """Return the named values of an element, or the element itself without a name."""
+    """Return the named values of an element that can be printed; any other element as its only
+    value, with ``""`` as name.
+    """
     return item._named_values() if isinstance(item, Readable) else [("", item)]

@@ -60,7 +60,9 @@ class Case:
     whole: bool = False
 
     def values(self, names: Sequence[str]) -> tuple[Value, ...]:
-        """Return the functions of columns, in order."""
+        """Return the function that computes each column in ``names``, in that order. Raise KeyError
+        for an unknown column.
+        """
         return tuple(self.columns[name].value for name in names)
 
     def fields(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -120,7 +122,9 @@ class RowView(Declared):
             yield tuple([value(entry, item, place) for value in values])
 
     def header(self, columns: Sequence[str]) -> Header:
-        """Return a maker of rows from the fields at fixed places alone."""
+        """Return a maker of rows, tuples of ``columns``, from the fields at fixed places alone, for
+        the view's header-only cases. Other fields are not read, and nothing is verified.
+        """
         return Header(self.cases, columns)
 
 

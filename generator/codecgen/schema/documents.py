@@ -196,7 +196,7 @@ class ModelBuilder:
         )
 
     def add_text(self, r: Record) -> None:
-        """Add a text."""
+        """Add a text. Report a name that is declared already, and then add nothing."""
         name = str(r["text"])
         if self.declare(name, r.at("text")):
             self.texts[name] = _make_text(r)
@@ -535,7 +535,9 @@ def _make_text(r: Record) -> Text:
 
 
 def _text_entries(value: object) -> list[tuple[str, Record, Span]]:
-    """Return (name, record, place) of each entry of a mapping."""
+    """Return (name, record, place) of each entry of a mapping that was read, in order; ``[]`` if
+    the key is missing (None).
+    """
     spans: Mapping[str, Span] = forms.key_spans(value)
     return [(name, entry, spans[name]) for name, entry in forms.entries(value)]
 

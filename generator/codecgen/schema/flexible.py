@@ -100,7 +100,9 @@ def section(flexible: Flexible | None, span: Span, accepts: frozenset[str]) -> t
 
 
 def field_record(word: str, span: Span) -> Record:
-    """Return the record of a field that is written as a type alone."""
+    """Return the record of a field that is written as a type alone: a record with ``word`` as its
+    key ``type``.
+    """
     return Record("field", {"type": Value(word, span)}, span)
 
 

@@ -178,7 +178,8 @@ def local_layout(
     name: str, fields: tuple[Field, ...], span: Span, around: Record, accepts: frozenset[str]
 ) -> Layout:
     """Return the Layout of fields that are written inline in a field. It takes byte order,
-    versions, releases and flexible versions from ``around``, the record of the surrounding layout.
+    versions, release or draft, and flexible versions from ``around``, the record of the surrounding
+    layout; ``accepts`` are that layout's tolerances.
     """
     return Layout(
         name=name,

@@ -103,7 +103,9 @@ class Reader:
         self.field = ""  # or another key of a mapping from names
 
     def report(self, code: str, message: str, span: Span, label: str = "", help: str = "") -> None:
-        """Record a diagnostic."""
+        """Append a diagnostic to ``diagnostics``. ``code`` is its id, ``label`` the note at the
+        marked text.
+        """
         self.diagnostics.append(Diagnostic(code, message, span, label, help))
 
     def read_record(self, node: Node, form_name: str) -> Record | None:
@@ -358,7 +360,9 @@ _NAME_HELP = "names are lower-case letters, digits and _, and begin with a lette
 
 
 def _suggest(text: str, words: Iterable[str]) -> str:
-    """Return a hint for an unknown word: the closest known word, or all of them."""
+    """Return the help for an unknown word: the closest of ``words`` if one is close, else the list
+    of all.
+    """
     return did_you_mean(text, words) or f"known here: {', '.join(words)}"
 
 
@@ -504,7 +508,10 @@ def find_field_mistake(
 
 
 def _length_help(name: str, ours: str, length: str, fields: Collection[str]) -> str:
-    """Return the help on how bytes or text state their length: by a field, a number or a type."""
+    """Return the help on how to state the ``length`` of the field ``name`` under our key ``ours``:
+    ``rest`` and a ``measures`` at the length's field if ``length`` is one of ``fields``, else the
+    number or type itself.
+    """
     if length in fields:
         return f'write `{ours}: rest`, and at "{length}" `measures: {{from: {name}, to: {name}}}`'
     return f"write `{ours}: {length}`"

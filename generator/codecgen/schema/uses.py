@@ -180,7 +180,9 @@ class _Move:
         return f"{self.inside[directory]}.{own}" if dot else f"{self.prefix}.{own}"
 
     def move(self, thing: T) -> T:
-        """Return a declaration with its qualified name and its places."""
+        """Return a copy of a declaration with its qualified name, in which the names of
+        declarations and the places are rewritten too.
+        """
         moved: Any = self.rewrite(thing)
         named: T = replace(moved, name=self.qualify(moved.name))
         return named

@@ -170,11 +170,13 @@ class _Reader:
         self.depth = 0
 
     def report(self, code: str, message: str, span: Span, help: str = "") -> None:
-        """Record a diagnostic about an event."""
+        """Append a diagnostic with the id ``code`` to ``diagnostics``."""
         self.diagnostics.append(Diagnostic(code, message, span, help=help))
 
     def span(self, start: yaml.Mark | Any, end: yaml.Mark | Any) -> Span:
-        """Return the place between two marks, on the line of the first."""
+        """Return the place from ``start`` to ``end`` on the line of the first, counted from 1; only
+        the first character if ``end`` is on another line.
+        """
         end_column = end.column + 1 if end.line == start.line else start.column + 2
         return Span(self.file, start.line + 1, start.column + 1, end_column)
 

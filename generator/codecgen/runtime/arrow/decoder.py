@@ -282,7 +282,10 @@ class Decoder:
                 first = self._past(first)
 
     def _sizes(self, first: int, last: int, bias: int) -> SectionSizes:
-        """Return the sizes of the sections of entries that were decoded."""
+        """Return position in the file (``bias`` is added), stored size and decompressed size of the
+        sections of entries ``first`` to ``last`` (excluded). Rejected entries, and sections whose
+        entries are rows themselves, are left out.
+        """
         part, stored, plain = (a[first:last] for a in (self.table, self.stored, self.plain))
         own = (part[:, STATUS] == 0) & ~self.each[part[:, CASE]]
         return SectionSizes(part[own, START] + bias, stored[own], plain[own])

@@ -287,5 +287,5 @@ def _concatenate(first: pa.RecordBatch, second: pa.RecordBatch) -> pa.RecordBatc
 
 
 def _address(data: bytes) -> int:
-    """Return the address of the first byte."""
+    """Return the memory address of the first byte. The caller keeps ``data`` alive."""
     return int(np.frombuffer(data, np.uint8).ctypes.data)

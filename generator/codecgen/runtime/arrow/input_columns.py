@@ -140,9 +140,9 @@ class Columns:
         kept: list[Any],
     ) -> None:
         """Write the buffer addresses of a column that is not given into ``numbers``: those of the
-        column that is its default if the batch has that one; else of an array with a constant (that
+        column that is its default if ``batch`` has that one; else of an array with a constant (that
         of its default, or of the column that is its default); else of nulls, or zeros if it is not
-        nullable.
+        nullable. New arrays go to ``kept``, which keeps them alive.
         """
         default = self.writer.defaults.get(column.name)
         if isinstance(default, str):
@@ -159,7 +159,7 @@ class Columns:
     ) -> None:
         """Write the addresses of an array that has ``value`` in all rows into ``slots``. None is
         null; 0 or an empty list or string if the column is not nullable. Columns that are read only
-        on request get a single value.
+        on request get a single value. The new arrays go to ``kept``, which keeps them alive.
         """
         count = 1 if column.on_request else rows
         kind = _NUMPY.get(column.type, np.int32)

@@ -104,7 +104,9 @@ class _Entries:
         return SectionSizes(start, self.stored, self.section.end - self.section.start)
 
     def rejected(self, i: int) -> Rejected:
-        """Return the rejection of entry ``i``."""
+        """Return a Rejected for entry ``i``, with its start and end in the file, and without the
+        place of the failed check.
+        """
         return Rejected(int(self.start[i]) + self.bias, int(self.end[i]) + self.bias)
 
     def turns(self) -> Iterator[slice]:

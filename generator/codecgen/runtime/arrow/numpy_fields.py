@@ -48,7 +48,7 @@ class Walk:
         self._block: tuple[Vector, int, Vector] | None = None
 
     def refuse(self, condition: Vector) -> None:
-        """Note where a rule is broken."""
+        """Mark the structures where ``condition`` is true as bad."""
         self.bad |= np.asarray(condition, np.bool_)  # one of constants alone is no vector
 
     def zero(self) -> Vector:

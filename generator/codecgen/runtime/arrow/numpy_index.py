@@ -72,7 +72,9 @@ def _refused(layout: Layout, lengths: Vector) -> Vector:
 
 
 def _order(kind: Kind) -> str:
-    """Return the ``struct`` byte order character for the discriminator and the length."""
+    """Return ``>`` for a big-endian kind and ``<`` for a little-endian one: the ``struct`` byte
+    order of the discriminator and the length.
+    """
     return ">" if kind.endian == "big" else "<"
 
 

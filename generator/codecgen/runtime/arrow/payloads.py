@@ -341,7 +341,9 @@ class _Decoder:
         self.room[:] = MAX_BYTES
 
     def _bytes_of(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> int:
-        """Return the size in bytes of payloads ``first`` to ``last`` (excluded)."""
+        """Return the size in bytes of payloads ``first`` to ``last`` (excluded), all their parts
+        (``arrays``) together.
+        """
         return sum(int(a.offsets[last] - a.offsets[first]) for a in arrays.values())
 
     def _learn(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> None:

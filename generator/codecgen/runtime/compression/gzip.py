@@ -167,7 +167,9 @@ def _member_header(
 
 
 def _header_cut_off(data: memoryview, delivered: int) -> CompressionError:
-    """Return the error for a cut-off header."""
+    """Return, without raising it, the error for a member's header that is cut off at the end of
+    ``data``; ``delivered`` bytes of output came before.
+    """
     return damage_error(_NAME, "the member's header is cut off", len(data), delivered)
 
 
@@ -255,7 +257,9 @@ def _salvage(inflater: Any, piece: bytes, out: BytesIO, limit: int) -> int:
 
 
 def _cut_to_limit(out: BytesIO, limit: int, read: int) -> LimitError:
-    """Cut the output to the limit, and return the error."""
+    """Cut ``out`` to ``limit`` bytes, and return, without raising it, the LimitError for it.
+    ``read`` is the number of compressed bytes read.
+    """
     out.truncate(limit)
     return over_limit(_NAME, limit, read, limit)
 
