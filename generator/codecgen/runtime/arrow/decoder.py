@@ -170,7 +170,10 @@ class Decoder:
         """How many rows the index says there are; -1 where it does not, or sections are compressed."""
 
     def use(self, table: Any, out: Any, state: Any, room: Any) -> None:
-        """Use these arrays for kernels: entry index, addresses of column buffers, totals, and buffer sizes."""
+        """Use these arrays as arguments of kernels from now on: ``table`` is the entry index,
+        ``out`` the addresses of column buffers, ``state`` the totals that kernels write, ``room``
+        the sizes of the buffers.
+        """
         self.table, self.out, self.state, self.room = table, out, state, room
         self.table_address = int(table.ctypes.data)
         self.addresses = [int(a.ctypes.data) for a in (out, state, room)]
@@ -226,7 +229,8 @@ class Decoder:
     ) -> Iterator[Rows | Rejected]:
         """Yield the rows of the first ``count`` entries of the index as Rows, and the rejected ones
         as Rejected, in order. Each range of skipped compressed entries yields Rows with an empty
-        batch. ``bias`` is added to an address to get a position in the file.
+        batch. ``bias`` is added to an address to get a position in the file; the second of
+        ``kernels`` decodes.
         """
         if self.sizes:
             self.stored = self.table[:count, SECTION_END] - self.table[:count, SECTION]
@@ -338,11 +342,11 @@ class Decoder:
     def _batch(
         self, decode: Any, first: int, last: int, bias: int
     ) -> tuple[int, pa.RecordBatch | None]:
-        """Decode as many entries from ``first`` on as fit into buffers of the estimated size; if
-        not even the first fits, measure it and decode it alone. Return the index row to continue
-        with, and the record batch. The batch is None if nothing was decoded: the entry in row
-        ``first`` is rejected if the returned row is ``first``, else the caller tries again from the
-        returned row.
+        """Decode as many of the entries ``first`` to ``last`` (excluded) as fit into buffers of the
+        estimated size; if not even the first fits, measure it and decode it alone. Return the index
+        row to continue with, and the record batch. The batch is None if nothing was decoded: the
+        entry in row ``first`` is rejected if the returned row is ``first``, else the caller tries
+        again from the returned row.
         """
         if self.shares is None:
             ends = np.cumsum(self.table[first:last, SECTION_END] - self.table[first:last, SECTION])
@@ -378,9 +382,10 @@ class Decoder:
         return int((part[:, SECTION_END] - part[:, SECTION]).sum())
 
     def _estimate_buffers(self, first: int, last: int, whole: int) -> Any:
-        """Return how many rows, and bytes or elements of each column, to allocate buffers for: what
-        earlier entries took per byte, times ``whole`` bytes of input, plus a margin; never more
-        than ``whole``, and at most ``max_rows`` rows.
+        """Return how many rows, and bytes or elements of each column, to allocate buffers for, to
+        decode index rows ``first`` to ``last`` (excluded): what earlier entries took per byte,
+        times ``whole`` bytes of input, plus a margin; never more than ``whole``, and at most
+        ``max_rows`` rows.
         """
         room = (self.shares * (whole * MARGIN)).astype(np.int64) + SPARE
         room = np.minimum(room, min(whole, MAX_BYTES))
@@ -442,10 +447,10 @@ class Decoder:
     def _attempt(
         self, decode: Any, first: int, last: int, bias: int, room: Any, whole: int
     ) -> tuple[int, pa.RecordBatch | None]:
-        """Decode entries from ``first`` on into new buffers of the sizes ``room``, until one does
-        not fit or is invalid. Return the index row of the next entry, and the record batch, or None
-        if no entry was decoded. ``whole`` is the size of all their sections; it updates the
-        estimates only.
+        """Decode the entries ``first`` to ``last`` (excluded) into new buffers of the sizes
+        ``room``, until one does not fit or is invalid. Return the index row of the next entry, and
+        the record batch, or None if no entry was decoded. ``whole`` is the size of all their
+        sections; it updates the estimates only.
         """
         sizes = room.tolist()
         parts = [
@@ -468,7 +473,9 @@ class Decoder:
         return after, pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _section(self, decode: Any, first: int, last: int, bias: int) -> int:
-        """Run the kernel on entries ``first`` to ``last`` (excluded). Return the first entry that is not done."""
+        """Run the kernel ``decode`` on entries ``first`` to ``last`` (excluded); it writes into the
+        buffers and totals of :meth:`use`. Return the first entry that is not done.
+        """
         self.state[:] = 0
         most = self.limits.elements
         return int(decode(self.table_address, first, last, most, bias, *self.addresses))

@@ -216,7 +216,9 @@ class Encoder:
             first = last
 
     def _entry_bytes(self, source: Source, first: int, last: int, size: int) -> memoryview:
-        """Return entries as they lie in a file. ``size`` is the size of their sections together."""
+        """Return the planned entries ``first`` to ``last`` (excluded) as they lie in a file.
+        ``size`` is the size of their sections together, as they are written.
+        """
         out = pa.allocate_buffer(size + (last - first) * self.around + SLACK)
         end = self.write_entries(source.address, self.table_address, first, last, out.address)
         return memoryview(out)[: int(end) - out.address]
@@ -281,7 +283,7 @@ class Encoder:
 
 
 def _concatenate(first: pa.RecordBatch, second: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows of two record batches as one."""
+    """Return the rows of two record batches with one schema as one batch, those of ``first`` first."""
     (batch,) = pa.Table.from_batches([first, second]).combine_chunks().to_batches()
     return batch
 

@@ -127,7 +127,7 @@ def _side_by_side(
 
 
 def _next_positions(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
-    """Return, for each position in ``at``, the position after the structure there, computed from
+    """Return, for each position in ``at``, the position after the structure that begins there with
     its length prefix; BEYOND (2**62) or a position behind it if the length is negative or invalid.
     """
     if not prefix.is_varint:
@@ -210,7 +210,9 @@ def _guess_starts(
 
 
 def _common(prefix: LengthPrefix, memory: Memory, at: Vector) -> tuple[int, int] | None:
-    """Return a byte that all sampled structures share, as (offset after the length, value); None if none is."""
+    """Return a byte that the structures at all positions ``at`` share, as (offset after the length,
+    value); None if none is.
+    """
     found = memory.bytes(_content(prefix, memory, at)[:, np.newaxis] + np.arange(REACH))
     same = np.flatnonzero((found == found[0]).all(axis=0))
     return (int(same[0]), int(found[0, same[0]])) if len(same) else None
@@ -238,8 +240,8 @@ def _search(
 ) -> tuple[Vector, Vector]:
     """Find, within ``width`` bytes from each position in ``near``, the first one where a structure
     probably begins: it and the next ones have the byte ``mark`` (offset after the length, value),
-    and at most ``longest`` bytes each. If several fit, ``read`` decides by parsing. Return the
-    indexes into ``near`` that have a match, and the positions of the matches.
+    at most ``longest`` bytes each, and end before ``stop``. If several fit, ``read`` decides by
+    parsing. Return the indexes into ``near`` that have a match, and the positions of the matches.
     """
     offset, value = mark
     alike = memory.byte_windows(near, width).view(np.uint8).reshape(len(near), width) == value

@@ -300,10 +300,10 @@ class Walk:
         at_least: int = 0,
         null: int | None = None,
     ) -> List:
-        """Return the elements of an array in each structure as a List, in order; with a ``count``
-        of None, all that fill the window. The count ``null`` means a null array. Structures become
-        bad if an element is invalid, there are fewer than ``at_least`` or more than the limit, or
-        more than 1000.
+        """Return the elements of an array in each structure as a List, in order, each read by
+        ``read``; with a ``count`` of None, all that fill the window. The count ``null`` means a
+        null array. Structures become bad if an element is invalid, there are fewer than
+        ``at_least`` or more than the limit, or more than 1000.
         """
         nulls: Vector | None = None
         if count is not None:
@@ -353,7 +353,9 @@ def _zigzag(value: Vector) -> Vector:
 
 
 def _owners(offsets: Vector) -> Vector:
-    """Return the index of the structure that each element belongs to."""
+    """Return the index of the structure that each element belongs to; structure ``i`` has the
+    elements from ``offsets[i]`` to ``offsets[i + 1]``.
+    """
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 

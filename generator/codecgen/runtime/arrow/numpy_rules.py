@@ -31,7 +31,7 @@ class RowRules:
         self._items: list[Fields] = []
 
     def add(self, item: Fields) -> None:
-        """Add the fields of the next rows."""
+        """Add the fields of the next rows, behind those added before."""
         self._items.append(item)
 
     def find_breaches(self, case: Case) -> Vector:

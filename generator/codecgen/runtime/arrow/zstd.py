@@ -70,6 +70,10 @@ def sections(
     addresses. Skip rejected and uncompressed rows. Return the first row that is not decompressed
     (other codec, unusual, damaged, too large, or ``enough`` is reached; ``last`` if all are), and
     the address after the last byte.
+
+    ``context`` is the address of a context of libzstd; ``kinds``, ``limits`` and ``enough`` are
+    those of the ``sections`` of LZ4. A section that would end beyond the address ``to_end`` is too
+    large.
     """
     for i in range(first, last):
         row = table + i * row_size
