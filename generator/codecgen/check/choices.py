@@ -274,7 +274,9 @@ def _find_nested_mistake(
 
 
 def _describe_decider(choice: Choice) -> str:
-    """Return the discriminator of a choice in words."""
+    """Return the discriminator of a choice in words: ``the field ".."``, ``the enum ".."``, or ``a
+    number``.
+    """
     if choice.by is not None:
         return f'the field "{choice.by}"'
     return f'the enum "{choice.given}"' if choice.given is not None else "a number"

@@ -140,7 +140,7 @@ def _check_member(column: Column, layout: Layout, model: Model) -> Iterator[Diag
 
 
 def _help_for(f: Field | None) -> str:
-    """Return help that says where a field is declared."""
+    """Return help that says where a field is declared, or ``""`` for None."""
     return "" if f is None else f"it is declared at {f.span}"
 
 
@@ -175,5 +175,5 @@ def _can_hold(column: Column, type_: FieldType | Element) -> bool:
 
 
 def is_integer_column(column: Column) -> bool:
-    """Return whether the values of a column are whole numbers."""
+    """Return whether the values of a column are whole numbers, which includes timestamps."""
     return column.type.startswith(("int", "uint")) or column.type == "timestamp_ms"

@@ -37,7 +37,10 @@ def presence(when: Value | None) -> Literal["always", "never", "sometimes"]:
 
 
 def requirements(valid: Value | None, refuse: Value | None) -> list[Value]:
-    """Return the conditions that values of a field meet in strict readers, from ``valid`` and ``refuse``."""
+    """Return the conditions that values of a field meet in strict readers, all of them: the parts
+    of ``valid``, and of ``refuse`` negated, that ``and`` joins. Those that are always true are left
+    out.
+    """
     found = [] if refuse is None else conjuncts(negate(fold(refuse)))
     found += [] if valid is None else conjuncts(fold(valid))
     return [one for one in found if not (is_known(one) and as_truth(one))]

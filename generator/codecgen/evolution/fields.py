@@ -488,7 +488,7 @@ def _case_key(number: int, ref: Reference) -> tuple[int, ...]:
 
 
 def _tag_words(tag: int | None) -> str:
-    """Return a tag in words."""
+    """Return ``tag 3``, or ``an ordinary field`` for None."""
     return "an ordinary field" if tag is None else f"tag {tag}"
 
 
@@ -539,7 +539,9 @@ def _checksum_text(plan: LayoutPlan, fp: FieldPlan) -> str:
 
 
 def _constant(plan: LayoutPlan, fp: FieldPlan) -> int | str | bytes | None:
-    """Return the only value that a field can have in its version, or None."""
+    """Return the only value that a field can have in its version: its constant or, for a version
+    field without one, the version. None if there is no such value.
+    """
     if fp.field.is_version and fp.field.const is None:
         return plan.version
     return fp.field.const

@@ -115,7 +115,9 @@ class _Explainer:
         raise UnknownName(f"{layout.name} has {there}, not {number!r}")
 
     def plans(self, layout: Layout, version: int | None) -> list[LayoutPlan]:
-        """Return the plans of a layout, or of one version."""
+        """Return the plans of all versions of a layout, or only of ``version`` if it is given;
+        ``[]`` if there is no such version.
+        """
         plans = self.plan.versions[layout.name]
         return [p for p in plans if version is None or p.version == version]
 

@@ -175,5 +175,7 @@ def _learn_comparison(facts: Facts, operator: str, left: Value, right: Value, ho
 
 
 def _is_element_version(f: Field, owner: str) -> bool:
-    """Return whether a field of ``owner`` is the version field of an element."""
+    """Return whether a field is the version field of the current element: ``owner`` is ``item``
+    then.
+    """
     return f.is_version and owner in ("item",)

@@ -153,7 +153,9 @@ class PayloadPlan:
         return next((part for part in self.parts if part.decides), None)
 
     def inside(self, leaf: Leaf) -> tuple[Leaf, ...]:
-        """Return the columns directly inside a column of structs or lists."""
+        """Return the columns directly inside a column of structs or lists; ``()`` for any other
+        column.
+        """
         return tuple(other for other in self.leaves if other.inside is leaf)
 
     def files(self) -> list[str]:

@@ -115,7 +115,9 @@ def find_rows_array(rows: Rows, parts: Parts) -> tuple[PartScope | None, Field |
 
 
 def column_type(column: Column) -> Type:
-    """Return the type of the values of a column."""
+    """Return the type that the values of a column have in expressions: a number unless the column
+    is of another kind.
+    """
     return Type(_KINDS.get(column.type, "int"), nullable=column.nullable)
 
 

@@ -82,7 +82,9 @@ def can_be_null(f: Field, *, inside: bool) -> bool:
 
 
 def element_kind(element: Element) -> str:
-    """Return words for elements that have no fields, for messages: ``i32`` or ``bytes or text``."""
+    """Return words for elements, for messages: ``layouts of a choice``, the scalar type such as
+    ``i32``, or ``bytes or text``.
+    """
     if isinstance(element, ChoiceType):
         return "layouts of a choice"
     return getattr(element, "name", "bytes or text")

@@ -473,7 +473,9 @@ class _Programmer:
 
 
 def _type_name(f: Field) -> str:
-    """Return the name of the scalar type of a field, or ``""`` for other types."""
+    """Return the name of the scalar type of a field, that of the base for a bit field, or ``""``
+    for other types.
+    """
     return f.type.base if isinstance(f.type, BitsType) else str(getattr(f.type, "name", ""))
 
 

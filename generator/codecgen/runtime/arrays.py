@@ -111,7 +111,9 @@ class Array(Codec):
 
     @property
     def framed(self) -> bool:
-        """Return whether the first bytes of an element tell its length."""
+        """Return whether the length of an element is known before it is read: it has a fixed size,
+        or its first bytes tell it.
+        """
         return self.element.size is not None or getattr(self.element, "framed", False)
 
     def read(self, source: Source, this: Any) -> construct.ListContainer | None:
@@ -259,7 +261,9 @@ class Array(Codec):
         return source if self.compressed is None else self.compressed.open(source, this)
 
     def too_deep(self, session: Session) -> bool:
-        """Return whether elements would lie deeper in such arrays than ``nesting`` allows."""
+        """Return whether elements would lie deeper in such arrays than ``nesting`` allows, since
+        the session is in as many of them already. False without a limit.
+        """
         return self.nesting is not None and session.nesting >= self.nesting
 
     def elements(self, section: Source, this: Any, number: int | None) -> Iterator[Any]:

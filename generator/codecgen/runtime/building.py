@@ -293,7 +293,9 @@ class Build:
                 self.write(f, f.checksum(b"".join(covered)), parts)
 
     def is_there(self, f: Field) -> bool:
-        """Return whether the condition of a field holds."""
+        """Return whether the condition of a field holds for the fields so far, or True if it has
+        none.
+        """
         return f.when is None or bool(f.when(self.obj))
 
     def write(self, f: Field, value: int, parts: list[bytes]) -> None:
@@ -308,5 +310,5 @@ class Build:
 
 
 def nullable(f: Field) -> bool:
-    """Return whether a field can be null."""
+    """Return whether a field has a number that means null; its condition does not count."""
     return f.codec.null is not None

@@ -72,7 +72,7 @@ class Bytes(Codec):
         return data
 
     def data(self, value: Any) -> bytes:
-        """Return the bytes of a value; raise BuildError for another type."""
+        """Return the bytes of a bytes, bytearray or memoryview; raise BuildError for another type."""
         if not isinstance(value, bytes | bytearray | memoryview):
             raise BuildError(f"bytes are needed, not {_kind_of(value)}")
         return bytes(value)

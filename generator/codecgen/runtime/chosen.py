@@ -241,7 +241,7 @@ def _deciding_number(choice: Choice, value: Any) -> int:
 
 
 def _no_version(version: int, known: Any) -> str:
-    """Return the message for an unknown version."""
+    """Return the message that ``version`` is not among the versions ``known``, which it lists."""
     return f"version {version} is not known: there are {list_numbers(known)}"
 
 

@@ -168,7 +168,9 @@ def _code(number: Integer) -> str:
 
 
 def _rules(fields: Sequence[Field]) -> list[tuple[Callable[[Any], Any], bool]]:
-    """Return the rules of fields, each with the result that it must have."""
+    """Return the functions of the rules of fields, each with the result that it must have: True for
+    ``valid``, False for ``refuse``.
+    """
     rules = [(f.valid.holds, True) for f in fields if f.valid is not None]
     return rules + [(f.refuse.holds, False) for f in fields if f.refuse is not None]
 

@@ -184,7 +184,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     @property
     def framed(self) -> bool:
-        """Return whether the first bytes tell the length of the layout."""
+        """Return whether the length of the layout is known before it is read: it has a fixed size,
+        or its first bytes tell it.
+        """
         return self.size is not None or self.length is not None
 
     def case(self, source: Source) -> Layout:
@@ -336,7 +338,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     @property
     def full_name(self) -> str:
-        """Return the name."""
+        """Return the name of the choice; it has no version."""
         return self.choice_name
 
     def __repr__(self) -> str:

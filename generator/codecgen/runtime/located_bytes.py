@@ -227,7 +227,9 @@ class Source:
         return self.pos
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move the read position, as a stream does, within the window, and return it."""
+        """Move the read position, as a stream does, and return it. Positions outside the window
+        become its start or end.
+        """
         base = (0, self.pos, self.end)[whence]
         self.pos = max(0, min(base + offset, self.end))
         return self.pos

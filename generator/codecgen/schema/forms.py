@@ -511,7 +511,9 @@ def default(reader: Reader, r: Record) -> Expression | None:
 
 
 def is_filled(r: Record) -> bool:
-    """Return whether a layout has the default ``{}``: all its fields hold their own defaults."""
+    """Return whether the record of a field has the default ``{}``: all fields of the layout that it
+    holds have their own defaults.
+    """
     node = r["default"]
     return isinstance(node, yaml_tree.Mapping) and not node.entries
 

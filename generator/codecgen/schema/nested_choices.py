@@ -78,7 +78,9 @@ def case_names(choice: Choice) -> tuple[str, ...]:
 
 
 def inner_choices(choice: Choice | None) -> list[str]:
-    """Return the names of nested choices that decide by a field of their own."""
+    """Return the name of the nested choice of each case that decides by a field of its own, in
+    order; ``[]`` for None.
+    """
     return [inner for _, _, inner in list_cases(choice) if inner] if choice is not None else []
 
 

@@ -127,8 +127,9 @@ def _side_by_side(
 
 
 def _next_positions(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
-    """Return, for each position in ``at``, the position after the structure that begins there with
-    its length prefix; BEYOND (2**62) or a position behind it if the length is negative or invalid.
+    """Return, for each position in ``at``, the position after the structure that begins there,
+    computed from its length; BEYOND (2**62) or a position behind it if the length is negative or
+    invalid.
     """
     if not prefix.is_varint:
         found = memory.byte_windows(at + prefix.offset, prefix.head - prefix.offset)

@@ -66,7 +66,9 @@ class Walk:
     # ------------------------------------------------------------ numbers
 
     def at(self, kind: str, offset: int) -> Vector:
-        """Return the number at ``offset`` from the current position; ``kind`` is a NumPy dtype string."""
+        """Return the number at ``offset`` from the current position, without moving it; ``kind`` is
+        a NumPy dtype string.
+        """
         return self._load(kind, self.p + offset)
 
     def fixed(self, kind: str) -> Vector:
@@ -112,19 +114,27 @@ class Walk:
             self._block = (block, at + size, self.p)
 
     def uvarint(self) -> Vector:
-        """Read an unsigned 32-bit varint in its shortest form."""
+        """Read an unsigned 32-bit varint. Structures become bad if it is not in its shortest form
+        or has more bits.
+        """
         return self._varint(32).astype(np.int64)
 
     def compact(self) -> Vector:
-        """Read an unsigned 32-bit varint that encodes the number plus one, and return the number."""
+        """Read an unsigned 32-bit varint that encodes the number plus one, and return the number:
+        -1 for the byte 0. Structures become bad if it is not in its shortest form.
+        """
         return self.uvarint() - 1
 
     def varint(self) -> Vector:
-        """Read a zigzag varint of 32 bits in its shortest form."""
+        """Read a zigzag varint of 32 bits. Structures become bad if it is not in its shortest form
+        or has more bits.
+        """
         return _zigzag(self._varint(32))
 
     def varlong(self) -> Vector:
-        """Read a zigzag varint of 64 bits in its shortest form."""
+        """Read a zigzag varint of 64 bits. Structures become bad if it is not in its shortest form
+        or has more bits.
+        """
         return _zigzag(self._varint(64))
 
     def _varint(self, bits: int) -> Vector:
@@ -171,7 +181,9 @@ class Walk:
     # ------------------------------------------------------------ windows
 
     def open(self, size: Vector) -> None:
-        """Open a window of ``size`` bytes in the one that is open."""
+        """Open a window of ``size`` bytes from the current position on, inside the one that is
+        open. Structures with a negative size, or one beyond the window, become bad.
+        """
         size = self._check_sizes(size, size < 0)
         self.outer.append(self.end)
         self.end = self.p + size

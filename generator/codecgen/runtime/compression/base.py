@@ -111,5 +111,5 @@ def add_note(notes: list[str], text: str) -> None:
 
 
 def missing_package_error(codec: str, package: str) -> UnsupportedCodec:
-    """Return the error for a codec whose package is not installed."""
+    """Return, without raising it, the UnsupportedCodec for a codec whose package is not installed."""
     return UnsupportedCodec(f"codec {codec!r} needs the package {package}: pip install {package}")
