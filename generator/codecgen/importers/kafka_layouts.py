@@ -328,8 +328,9 @@ class _Writer:
         return out
 
     def null_freedoms(self, one: Field, nullable: Range, made: _Layout, *, is_tagged: bool) -> None:
-        """Add to ``made`` the tolerances for null that Kafka's readers have: any presence number
-        for structs, and any negative length where lengths are not compact.
+        """Add to ``made``, the layout around, the tolerances that Kafka's readers have for the null
+        of a field: any presence number for structs, and any negative number for null, for structs
+        that are not tagged and where lengths in the versions ``nullable`` are not compact.
         """
         flexible = self.message.flexible if one.flexible is None else one.flexible
         struct = one.type.is_struct and not one.type.is_array
@@ -341,8 +342,10 @@ class _Writer:
     def add_type(
         self, out: Mapped, one: Field, here: Range, nullable: Range, made: _Layout
     ) -> None:
-        """Add to ``out`` the key for the type of a field: ``layout`` or ``array`` with a name,
-        inline ``fields``, ``type``, or ``string`` or ``bytes`` with lengths of its own by version.
+        """Add to ``out`` the key for the type of a field in the versions ``here``: ``layout`` or
+        ``array`` with a name, inline ``fields``, ``type``, or ``string`` or ``bytes`` with lengths
+        of its own by version, and with null in the versions ``nullable``. ``made``, the layout
+        around, gets the tolerance for invalid UTF-8 of strings.
         """
         if one.type.name == "string":
             made.freedoms.add("invalid_utf8")

@@ -293,6 +293,8 @@ def _plan_codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, C
 
 
 def _plan_codec(name: str, variants: dict[str, tuple[str, str]], limit: int) -> CodecPlan:
-    """Return the plan of the codec ``name`` with its variants, which are a pair (read, written) by name."""
+    """Return the plan of the codec ``name`` with its variants, which are a pair (read, written) by
+    name, or None for both. ``limit`` is the most bytes that a section may decompress to.
+    """
     read, written = variants.get(name, (None, None))
     return CodecPlan(name, read, limit, written)

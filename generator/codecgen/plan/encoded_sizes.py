@@ -55,11 +55,10 @@ def length_size(name: str, length: int) -> int:
 
 
 def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
-    """Return the encoded size in bytes of ``value`` in a layout. Raise SizeError if a value is
-    missing or of the wrong kind, no case or version matches, a number does not fit, or a section is
+    """Return the encoded size in bytes of ``value`` in a layout. ``value`` is a mapping of fields
+    as a builder takes it, without those that it computes. Raise SizeError if a value is missing or
+    of the wrong kind, no case or version matches, a number does not fit, or a section is
     compressed.
-
-    ``value`` is what a builder takes: a mapping of fields, without those that the builder computes.
     """
     return _Sizer(plan, layout, value).total()
 

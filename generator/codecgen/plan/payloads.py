@@ -45,7 +45,9 @@ class PartKind:
         return self.choice is not None and self.choice.by is not None
 
     def reference(self, number: int | None) -> Reference | None:
-        """Return the layout of the part for the discriminator ``number``, or None if there is no case for it."""
+        """Return the layout of the part for the discriminator ``number``: always the same for a
+        part that is a layout, and None for a choice without a case for it.
+        """
         if self.choice is None:
             return Reference(self.of, None, Span("", 1, 1, 1))
         return None if number is None else self.cases.get(number)

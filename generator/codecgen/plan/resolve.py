@@ -154,9 +154,10 @@ class Resolver:
     def resolve_branches(
         self, condition: Node, then: Node, otherwise: Node, expected: str | None
     ) -> Value:
-        """Return ``if`` with its branches, each resolved with what the condition implies for it. If
-        the version decides the condition, return that branch only. Raise Stop after a diagnostic if
-        the condition is not boolean or the types of the branches differ.
+        """Return ``if`` with its branches, each resolved with what the condition implies for it;
+        single words and numbers there may be values of the enum ``expected``. If the version
+        decides the condition, return that branch only. Raise Stop after a diagnostic if the
+        condition is not boolean or the types of the branches differ.
         """
         test = self.resolve_condition(condition, "if")
         known = decide(test)

@@ -282,7 +282,9 @@ class ViewResolver(Resolver):
         raise Stop
 
     def facts_about(self, name: str) -> Facts:
-        """Return the facts about the fields of a part, as facts about a layout of its own."""
+        """Return the facts about which fields of the payload part ``name`` are not null, as facts
+        about a layout of its own.
+        """
         owner = owner_of_part(name)
         present = frozenset(("own", names) for own, names in self.facts.present if own == owner)
         return Facts(present)

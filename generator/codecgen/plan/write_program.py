@@ -73,7 +73,9 @@ class WriteProgram:
     values: Mapping[str, Value]
 
     def ops_of(self, owner: str) -> tuple[WriteOp, ...]:
-        """Return the operations that write the fields of ``owner``: those of the row for ``item`` and ``end``."""
+        """Return the operations that write the fields of ``owner``: those of the row for ``item``
+        and ``end``, else those of the entry around it (of the row if that is the entry).
+        """
         return self.row if owner in ("item", "end") or not self.around else self.around
 
     def find_op(self, owner: str, name: str) -> WriteOp | None:

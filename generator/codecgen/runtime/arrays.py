@@ -347,13 +347,13 @@ class Array(Codec):
         return True
 
     def refuse_pause(self, pauses: list[int], item: Any, start: int, section: Source) -> None:
-        """Raise TruncatedError if an empty block of the compressed stream (a pause) lies where the
-        reference reader would stop inside the element ``item`` from ``start`` to the position of
-        ``section``: before the element's body, or fewer than 2048 bytes before its end. Return
-        otherwise.
+        """Raise TruncatedError if an empty block of the compressed stream (one of ``pauses``,
+        positions in the section) lies where the reference reader would stop inside the element
+        ``item`` from ``start`` to the position of ``section``: before the element's body, or fewer
+        than 2048 bytes before its end. Return otherwise.
 
         The reference reads the length of an element byte by byte, and then at once the bytes that this length
-        measures. ``pauses`` are positions in the section, in ascending order.
+        measures. ``pauses`` are in ascending order.
         """
         end = section.pos
         first, after = bisect_left(pauses, start), bisect_left(pauses, end)

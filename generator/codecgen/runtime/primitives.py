@@ -285,7 +285,11 @@ class EnumField(Codec):
         self.size = base.size
 
     def read(self, source: Source, this: Any) -> int:
-        """Return the member for the number at the head of ``source``, or the number if it has none."""
+        """Return the member for the number at the head of ``source``, or the number itself if it
+        has none and is tolerated. For a number without a member, or not in ``only``, raise
+        ValueRefused in a strict session and add a finding in a lenient one, unless
+        ``keep_unknown``.
+        """
         pos = source.pos
         return self.member(self.base.read(source, this), source, pos)
 

@@ -31,7 +31,7 @@ def types_by_version(
 ) -> tuple[tuple[Versions, FieldType], ...]:
     """Return (versions, type) for each range of versions in which every key by version has a value,
     or ``()`` if no key is given by version. If no such range exists, return the type of the first
-    values for all versions.
+    values for all versions. ``type_of`` makes the type from a record without values by version.
 
     Of overlapping ranges the first counts. A check reports versions without a range.
     """

@@ -109,16 +109,16 @@ def field_record(word: str, span: Span) -> Record:
 def with_lengths(
     reader: Reader, r: Record, name: str, flexible: Flexible | None, *, counted: bool, tagged: bool
 ) -> Record:
-    """Return the record of a field with the length and null types that follow from ``flexible``
-    (None: no such types), for each version. Report a ``none`` that does not fit: ``true`` in a
-    layout without ``flexible`` or on a field without such a length, which is then left out, and
-    ``true`` in versions that do not exist.
+    """Return the record of a field with the length and null types that follow from ``flexible`` for
+    each version (None: no such types). A ``tagged`` field is flexible in all; an array that another
+    field counts (``counted``) gets no count. Report a ``none`` that the field cannot have, and
+    leave it out; report ``true`` in versions that do not exist.
 
     Args:
         reader: Collects diagnostics about keys that do not fit.
         r: Record as written.
         name: Name of the field.
-        flexible: Settings of the layout; None returns ``r`` unchanged.
+        flexible: Settings of the layout; None adds no types.
         counted: Whether another field counts the array.
         tagged: Whether the field is tagged, so that every version is flexible.
     """

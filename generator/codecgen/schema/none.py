@@ -19,7 +19,10 @@ def settled_versions(r: Record) -> tuple[Versions, ...]:
 
 
 def values_of_none(reader: Reader, r: Record, name: str, *, settled: bool) -> Record:
-    """Return the record of a field unchanged, or without ``none`` after a diagnostic about it.
+    """Return the record of the field ``name`` unchanged, or, after a diagnostic, without a ``none``
+    that it cannot have: ``false``, anything but ``true`` if the layout says how the field encodes
+    null (``settled``), ``true`` if it does not, a number for a layout or the reverse, or numbers by
+    version for a number field.
 
     Args:
         reader: Collects the diagnostics.

@@ -59,9 +59,9 @@ Node = Scalar | Sequence | Mapping
 def load(
     file: str, text: str, *, most: int = MAX_BYTES, deepest: int = MAX_DEPTH
 ) -> tuple[list[Mapping], list[Diagnostic]]:
-    """Return the documents of one YAML file that are mappings, and the diagnostics about it. There
-    are no documents if the file is too large, too deep, not UTF-8, not YAML, or uses anchors,
-    aliases or tags.
+    """Return the documents of one YAML file that are mappings, and the diagnostics about it, which
+    name it ``file``. There are no documents if ``text`` is larger than ``most`` bytes, nested
+    deeper than ``deepest``, not UTF-8, not YAML, or uses anchors, aliases or tags.
 
     Args:
         file: Name that diagnostics show.

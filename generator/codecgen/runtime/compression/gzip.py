@@ -236,8 +236,8 @@ def _inflate(
 
 
 def _salvage(inflater: Any, piece: bytes, out: BytesIO, limit: int) -> int:
-    """Write what can be inflated before the damage in ``piece`` to ``out``, at most one byte more
-    than ``limit`` in all. Return the number of bytes of ``piece`` that are left.
+    """Write what ``inflater`` can inflate before the damage in ``piece`` to ``out``, at most one
+    byte more than ``limit`` in all. Return the number of bytes of ``piece`` that are left.
 
     A call that fails loses its output, so the last byte that can be fed is found by halving, and then
     how much comes out of the byte after it.

@@ -188,8 +188,8 @@ def _frame_header(data: memoryview, at: int, delivered: int) -> _Header | Compre
 
 def _is_one_step(header: _Header, at: int, frame_end: int) -> bool:
     """Return whether libzstd's stream reader would decompress the frame at ``at`` in one call: it
-    declares at most 16 KiB of content, its end is known (not 0), and it ends within the input step
-    of 128 KiB that it begins in.
+    declares at most 16 KiB of content, its end ``frame_end`` is known (not 0), and it ends within
+    the input step of 128 KiB that it begins in.
 
     It does so if the whole frame is in its input and the declared content fits its output. Then it allocates no
     window, and compares the content size also if the last block is empty.
