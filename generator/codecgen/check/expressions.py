@@ -141,7 +141,8 @@ def _check_ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Dia
 def _check_field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic if ``when``, ``valid`` or ``refuse`` of a field, or ``until`` of its
     array, is no valid condition; if its codec is not named by an enum field; or if its default, or
-    that of a bit member, is invalid or of another type. ``when`` sees only earlier fields.
+    that of a bit member, is invalid or of another type. ``when`` sees only fields before ``index``,
+    its own.
     """
     before = _limit_scope(scope, index)
     itself = _limit_scope(scope, index + 1)

@@ -172,7 +172,8 @@ def _check_occurrence(
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if no discriminator value gives the parts of the rows together, a column
     is not one of the view, or ``each`` is no array of one of the parts. Otherwise check the columns
-    and conditions too; unknown columns do not prevent that.
+    and conditions too; unknown columns do not prevent that. ``kinds`` has the parts of the view by
+    name.
     """
     decider = next((kind for kind in kinds.values() if kind.decides), None)
     numbers: list[int | None] = [None] if decider is None else [*decider.cases]

@@ -88,7 +88,9 @@ def _ending_layouts(model: Model) -> set[str]:
 
 
 def _does_field_end(f: Field, ending: set[str]) -> bool:
-    """Return whether the content of a field ends: one case of a choice, or every possible element of an array."""
+    """Return whether the content of a field ends: the layout of one case of a choice, or of every
+    possible element of an array or struct, is in ``ending`` or of a used directory.
+    """
     if isinstance(f.type, ChoiceType):
         return _has_ending_case(f, ending)
     return all(_is_ending(ref, ending) for ref in references_of(f))

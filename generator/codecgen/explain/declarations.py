@@ -160,9 +160,9 @@ class _Explainer:
         return explainer.in_layout(model.layouts[inner], ref.version, rest, whole)
 
     def layout(self, layout: Layout, plans: list[LayoutPlan], whole: str) -> Iterator[str]:
-        """Yield the lines of the explanation of a layout: title, documentation, versions, releases,
-        tolerances and holders, a table of fields for each plan, derived values, rules and examples.
-        Rows without content are left out.
+        """Yield the lines of the explanation of a layout: title (with the name ``whole``),
+        documentation, versions, releases, tolerances and holders, a table of fields for each plan,
+        derived values, rules and examples. Rows without content are left out.
         """
         yield from title(whole, "layout", layout.span)
         yield from paragraph(layout.doc)
@@ -236,9 +236,10 @@ class _Explainer:
     # ------------------------------------------------------------ fields
 
     def field(self, f: Field, layout: Layout, plans: list[LayoutPlan], whole: str) -> Iterator[str]:
-        """Yield the lines of the explanation of a field: its documentation, types and positions by
-        version, default, relations to other fields, conditions, tolerances, spellings, and the
-        tables of its bits or enum values. Rows without content are left out.
+        """Yield the lines of the explanation of a field: title (with the name ``whole``),
+        documentation, types and positions by version, default, relations to other fields,
+        conditions, tolerances, spellings, and the tables of its bits or enum values. Rows without
+        content are left out.
         """
         yield from title(whole, f"field of {layout.name}", f.span)
         yield from paragraph(f.doc)
@@ -351,9 +352,9 @@ class _Explainer:
     def bit(
         self, m: BitMember, f: Field, layout: Layout, plans: list[LayoutPlan], whole: str
     ) -> Iterator[str]:
-        """Yield the lines of the explanation of a bit member: documentation, its bits in each
-        version, type, versions, default, spellings, and the values of its enum. Rows without
-        content are left out.
+        """Yield the lines of the explanation of a bit member: title (with the name ``whole``),
+        documentation, its bits in each version, type, versions, default, spellings, and the values
+        of its enum. Rows without content are left out.
         """
         yield from title(whole, f"bits of {f.name}", m.span)
         yield from paragraph(m.doc)
@@ -379,7 +380,8 @@ class _Explainer:
 
     def derived(self, d: Derived, layout: Layout, whole: str) -> Iterator[str]:
         """Yield the lines of the explanation of a derived value of a layout or of an array's
-        elements: documentation, type, expression, versions and release.
+        elements: title (with the name ``whole``), documentation, type, expression, versions and
+        release.
         """
         of = layout.name if d.array is None else f"each element of {layout.name}.{d.array}"
         yield from title(whole, f"derived value of {of}", d.span)

@@ -209,9 +209,9 @@ class _Writer:
         first: Mapped | None = None,
         filled: bool = False,
     ) -> Mapped:
-        """Return the YAML of a layout. ``head`` has entries before its versions, ``first`` fields
-        before the others; ``filled`` gives every untagged field a default. A coordinator key gets
-        no versions.
+        """Return the YAML of the layout ``name``. ``head`` has entries before its versions,
+        ``comments`` stand above these, ``first`` has fields before the others; ``filled`` gives
+        every untagged field a default. A coordinator key gets no versions.
         """
         made = _Layout(versions)
         plain, tagged = self.make_fields(fields, versions, made, filled=filled)
@@ -276,9 +276,9 @@ class _Writer:
         made: _Layout,
         default: str = "",
     ) -> None:
-        """Add a field in the versions ``here`` to ``into``, with its type, default, spelling (if
-        the name alone does not give it), doc and comments. ``default`` is used only if the
-        definition has none.
+        """Add a field in the versions ``here`` of those of the layout (``around``) to ``into``,
+        with its type, default, spelling (if the name alone does not give it), doc and comments.
+        ``default`` is used only if the definition has none.
         """
         entries = self.field_entries(
             one, here, around, made, is_tagged=not one.tagged.intersect(here).empty
@@ -373,9 +373,9 @@ class _Writer:
 
 
 def _own_lengths(word: str, flexible: Range, here: Range, nullable: Range) -> dict[str, Value]:
-    """Return the key ``string`` or ``bytes`` with the length type, and ``none`` with the number
-    that stands for null if the field can be null, each by version. It is for fields whose flexible
-    versions are not those of the message.
+    """Return the key ``word`` (``string`` or ``bytes``) with the length type, and, if the field is
+    ``nullable`` in a version, ``none`` with the number that stands for null, each by version. It is
+    for fields whose flexible versions are not those of the message.
     """
     lengths: list[tuple[Range, str]] = []
     nulls: list[tuple[Range, str]] = []

@@ -124,8 +124,8 @@ def _names(
     messages: Sequence[Message], named: Collection[Key], layouts: Collection[str]
 ) -> dict[Key, str]:
     """Return a unique name for each struct in ``named``: its own in snake_case, with the message in
-    front if that is ambiguous, taken, a scalar type or too long, and a number behind if it is still
-    taken.
+    front if that is ambiguous, one of ``layouts`` (names of other layouts), a scalar type or too
+    long, and a number behind if it is still taken or a Python keyword.
     """
     wanted = {key: snake(key[1]) for key in sorted(named)}
     whole = {m.name: layout_name(m) for m in messages}

@@ -120,8 +120,9 @@ def _fields(m: Message, owner: str, fields: Sequence[Field]) -> Iterator[Diagnos
 
 
 def _tags_follow(owner: str, fields: Sequence[Field]) -> Iterator[Diagnostic]:
-    """Yield a finding for each struct, inner ones included, whose tags are not 0, 1, 2 and so on
-    without a gap. Only the first gap is reported; structs with negative tags are skipped.
+    """Yield a finding for each struct, from the one that ``owner`` names, with ``fields``, to inner
+    ones, whose tags are not 0, 1, 2 and so on without a gap. Only the first gap is reported;
+    structs with negative tags are skipped.
     """
     tags = {f.tag for f in fields if f.tag is not None}
     missing = next((n for n in range(len(tags)) if n not in tags), None)

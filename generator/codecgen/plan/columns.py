@@ -262,7 +262,9 @@ def _plan_writes(
 def _resolve_write(
     out: dict[str, Value], name: str, resolver: WriteResolver, layout: LayoutPlan
 ) -> None:
-    """Store in ``out`` the resolved value of a written field, unless the version lacks the field."""
+    """Store in ``out`` what ``resolver`` gives for the written field ``name`` (or ``field.bit``),
+    unless this version of the layout lacks the field.
+    """
     fp = layout.field(name.partition(".")[0])
     if fp is None:
         return

@@ -255,10 +255,10 @@ def part_scopes(
 def _plan_case(
     plan: Plan, view: View, rows: Rows, layouts: Mapping[str, LayoutPlan | None], number: int
 ) -> PayloadCase | None:
-    """Return the plan of ``rows`` for one combination of parts, or None if their condition never
-    holds there. If the part with the array of ``each`` is null or its version lacks the array,
-    return a case that is marked empty. ``number`` becomes the number of the case. Raise
-    AssertionError if an expression is invalid.
+    """Return the plan of ``rows`` for one combination of parts, whose layouts are ``layouts``, or
+    None if their condition never holds there. If the part with the array of ``each`` is null or its
+    version lacks the array, return a case that is marked empty. ``number`` becomes the number of
+    the case. Raise AssertionError if an expression is invalid.
     """
     parts = part_scopes(plan.model, view, rows, layouts)
     scope = payload_scope(plan.model, view, rows, parts)

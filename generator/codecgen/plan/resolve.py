@@ -346,9 +346,10 @@ class Resolver:
         nullable: bool = False,
     ) -> nodes.FieldValue | nodes.BitValue:
         """Return a field, or the bit or field inside it that ``names`` leads to, nullable if it or
-        a holder (``nullable``) can be null and it is not known to be present. ``versions`` are
-        those that the layout of ``f`` can have. Raise Stop after a diagnostic if nothing has this
-        name, a version lacks the bit, or the field is padding.
+        one of its ``holders`` (``nullable``) can be null and it is not known to be present.
+        ``versions`` are those that the layout of ``f`` can have, ``owner`` says whose field it is.
+        Raise Stop after a diagnostic if nothing has this name, a version lacks the bit, or the
+        field is padding.
         """
         self.note_use(f.name, f.since, path)
         versions = tuple(versions)

@@ -254,9 +254,9 @@ class ViewResolver(Resolver):
         return self.fail("C032", message, path, help)
 
     def resolve_part_field(self, name: str, part: PartScope, layout: Layout, path: Path) -> Value:
-        """Return a field of a payload part with the part as its owner. If the part is null, return
-        the field of the newest version that has it, as nullable. Raise Stop, with the diagnostics
-        of the oldest version tried, if no version has it.
+        """Return the field ``name`` of a payload part with the part as its owner. If the part is
+        null, return the field of the newest version that has it, as nullable. Raise Stop, with the
+        diagnostics of the oldest version tried, if no version has it.
         """
         inner = Path(path.names[1:], path.column + len(name) + 1)
         versions = [part.version] if not part.null else [*reversed(versions_of(layout, None))]

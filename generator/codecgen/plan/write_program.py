@@ -178,8 +178,8 @@ class _Programmer:
     # ------------------------------------------------------------ what is known
 
     def find_op(self, part: str, name: str) -> WriteOp:
-        """Return the operation that writes a field, created on first use. Raise WriteError if the
-        field depends on itself or kernels cannot write it.
+        """Return the operation that writes the field ``name`` of ``part``, created on first use.
+        Raise WriteError if the field depends on itself or kernels cannot write it.
         """
         key = (part, name)
         if key not in self.made:
@@ -334,9 +334,10 @@ class _Programmer:
         members: tuple[BitMember, ...],
         given: Mapping[str, Value],
     ) -> Constant | Bits:
-        """Return the operation for a bit field: ``Constant`` if all members are constants (0
-        without value and default), else ``Bits``. Raise WriteError if a member changes with the
-        rows, is null, or is a constant that does not fit its bits.
+        """Return the operation for a bit field with the base type ``base``: ``Constant`` if all
+        members are constants (0 without value in ``given``, by ``field.bit``, and default), else
+        ``Bits``. Raise WriteError if a member changes with the rows, is null, or is a constant that
+        does not fit its bits.
         """
         found = []
         for m in members:
@@ -491,9 +492,9 @@ OpOf = Callable[[str, str], WriteOp | None]
 
 
 def known_when_written(value: Value, op_of: OpOf) -> Value | None:
-    """Return what the operation that writes a field, bit or end of an array says about it: a
-    literal, null, or the value as not nullable. Return None if nothing is known, as for fields
-    inside held layouts.
+    """Return what the operation (from ``op_of``) that writes a field, bit or end of an array says
+    about it: a literal, null, or the value as not nullable. Return None if nothing is known, as for
+    fields inside held layouts, and for an end that is no constant.
     """
     match value:
         case nodes.VersionValue(version) if version is not None:

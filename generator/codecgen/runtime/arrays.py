@@ -371,9 +371,10 @@ class Array(Codec):
                 raise TruncatedError(reason, section.where(pause))
 
     def check_parsed_version(self, item: Any, i: int, section: Source) -> None:
-        """Raise ValueRefused if a parsed element states another version than the array. If the
-        array accepts ``mixed_versions`` and the session is lenient, add the error to the findings
-        instead. An element without a version field passes.
+        """Raise ValueRefused if the parsed element ``item`` (with the index ``i``) states another
+        version than the array. If the array accepts ``mixed_versions`` and the session of
+        ``section`` is lenient, add the error to the findings instead. An element without a version
+        field passes.
         """
         found = item.get(getattr(self.element, "by", ""), self.version)
         if found != self.version:

@@ -102,9 +102,9 @@ class Build:
         return f.const is None and f.counts is None and f.measures is None and f.checksum is None
 
     def shifted(self, name: str, before: Any, now: Any, chosen: list[str]) -> str:
-        """Return the message for an element whose derived value was ``before`` when it was parsed
-        and is ``now`` another one, since other elements changed. It advises to set one of the
-        fields ``chosen``, if there are any, or to give a plain dict.
+        """Return the message for an element whose derived value ``name`` was ``before`` when it was
+        parsed and is ``now`` another one, since other elements changed. It advises to set one of
+        the fields ``chosen``, if there are any, or to give a plain dict.
         """
         fields = f"set {' or '.join(chosen)} of the {self.name} for them, or " if chosen else ""
         return (
@@ -143,10 +143,10 @@ class Build:
         return obj
 
     def fill_elements(self, f: Field, items: list[Any], obj: Any) -> None:
-        """Put the values that elements of an array lack, such as their index, into each element
-        that is a dict. If the base field is missing, take it from the first element or its default.
-        Raise BuildError, whose path names the element, if a number is no int, the base is missing,
-        or two values contradict.
+        """Put the values that elements of an array lack, such as their index, into each of
+        ``items`` that is a dict. If ``obj`` lacks the base field, set it from the first element or
+        its default. Raise BuildError, whose path names the element, if a number is no int, the base
+        is missing, or two values contradict.
         """
         elements = [(i, item) for i, item in enumerate(items) if isinstance(item, dict)]
         for fill in f.fills:

@@ -200,8 +200,9 @@ def _head_checksums(
 
 
 def _bits_parser(codec: Bits) -> Callable[[int], Any | None]:
-    """Return a function from a number to an object with its bits as attributes. The function
-    returns None if a strict reader refuses the number, and remembers the last 1024 numbers.
+    """Return a function from a number to an object with the bits of ``codec`` as attributes. The
+    function returns None if a strict reader refuses the number, and remembers the last 1024
+    numbers.
     """
     kind = type("PlainBits", (PlainBits,), {"__slots__": tuple(codec.by_name)})
 

@@ -46,8 +46,8 @@ def types_by_version(
 
 
 def _iterate_ranged(r: Record, before: str = "") -> Iterator[tuple[str, Ranged]]:
-    """Yield (key, values by version) for each key of a record, and of its array elements
-    (``array.key``), that is given by version.
+    """Yield (key, values by version) for each key of a record that is given by version, and for
+    those of its array elements (``array.key``). ``before`` is the prefix of the keys.
     """
     for key, value in r.values.items():
         if isinstance(value.value, Ranged):

@@ -278,7 +278,7 @@ class ModelBuilder:
 
     def make_tagged_fields(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
         """Return the tagged fields of a layout in order, followed by the field for their section if
-        a version is flexible.
+        a version is flexible. All inherit the tolerances ``accepts``.
         """
         spans = forms.key_spans(r["tagged"])
         entries = forms.entries(r["tagged"])
@@ -565,7 +565,8 @@ def _make_text_line(
 
 def _make_text_value(name: str, r: Record, span: Span, accepts: frozenset[str]) -> TextValue:
     """Return a value of a text. Its kind is the first of the kind keys (such as ``decimal`` or
-    ``string``) in its record; its property key is ``spelled``, or else its name.
+    ``string``) in its record; its property key is ``spelled``, or else its name. ``accepts`` are
+    the tolerances of the text, which it inherits.
     """
     kind = next(kind for kind in _KINDS if kind in r)
     return TextValue(

@@ -80,8 +80,9 @@ def flexible_of(r: Record) -> Flexible | None:
 
 
 def section(flexible: Flexible | None, span: Span, accepts: frozenset[str]) -> tuple[Field, ...]:
-    """Return the hidden field for the section of tagged fields, in the flexible versions only, or
-    ``()`` if the layout has no ``flexible`` or no version is flexible.
+    """Return the hidden field, with the tolerances ``accepts``, for the section of tagged fields,
+    in the flexible versions only, or ``()`` if the layout has no ``flexible`` or no version is
+    flexible.
     """
     if flexible is None or not flexible.has_section:
         return ()
@@ -173,8 +174,8 @@ def _check_ranges_of_none(
     parts: list[tuple[Versions, bool, bool]],
     flexible: Flexible,
 ) -> None:
-    """Report ranges under ``none`` if the layout has no versions, or no version of the field in a
-    range.
+    """Report each range under ``none`` (``said``) of the field ``name`` if the layout has no
+    versions, or if the field is in no version of the range.
     """
     for versions, _, span in said.parts:
         message = f'"{name}" may be null in versions {versions}, in which there is no "{name}"'

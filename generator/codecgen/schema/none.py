@@ -56,8 +56,9 @@ def _parts_of_none(r: Record) -> tuple[tuple[Versions, object, Span], ...]:
 def _find_mistake(
     r: Record, value: object, name: str, *, settled: bool
 ) -> tuple[str, str, str] | None:
-    """Return (diagnostic id, message, help) for a value of ``none`` that the field cannot have, or
-    None.
+    """Return (diagnostic id, message, help) for a value of ``none`` that the field ``name`` cannot
+    have, or None. ``true`` goes with a field whose null the layout encodes (``settled``), which
+    takes nothing else; ``false`` is never right.
     """
     held = "layout" in r or "fields" in r
     number = "`none: {type: i8, value: -1}`" if held else "`none: -1`"

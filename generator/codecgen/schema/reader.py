@@ -201,7 +201,7 @@ class Reader:
     def read_map(self, node: Node, kind: key_types.MapOf) -> Value | None:
         """Return a ``Value`` that holds a dict from each name to a ``Value`` of its (key node,
         value) pair. Return None after a diagnostic if ``node`` is no mapping, or a name or value is
-        invalid.
+        invalid. ``kind`` says which names and values are valid.
         """
         if not isinstance(node, Mapping):
             help = list_help(node) if isinstance(node, Sequence) else ""
@@ -224,9 +224,9 @@ class Reader:
         return Value(out, node.span) if good else None
 
     def read_by_version(self, node: Node, kind: key_types.Kind) -> Value | None:
-        """Return a ``Value`` that holds a Ranged: values by version range, as written. Return None
-        after a diagnostic if ``node`` is no mapping or empty, or a range or value is invalid.
-        Overlaps are not checked.
+        """Return a ``Value`` that holds a Ranged: values of ``kind`` by version range, as written.
+        Return None after a diagnostic if ``node`` is no mapping or empty, or a range or value is
+        invalid. Overlaps are not checked.
         """
         if not isinstance(node, Mapping) or not node.entries:
             self.report("C006", "a mapping from versions is expected here", node.span)

@@ -118,8 +118,8 @@ def _load_cached(
 
 
 def _not_utf8(file: str, text: str) -> Diagnostic | None:
-    """Return a diagnostic for the first bytes that are not UTF-8 (lone surrogates in ``text``), or
-    None if there are none.
+    """Return a diagnostic, in ``file``, for the first bytes that are not UTF-8 (lone surrogates in
+    ``text``), or None if there are none.
     """
     for number, line in enumerate(text.split("\n"), 1):
         try:

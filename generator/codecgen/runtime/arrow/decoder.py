@@ -245,9 +245,9 @@ class Decoder:
                 yield from self._decode_entries(chunk, first, last, bias, kernels)
 
     def _split_skipped(self, count: int) -> Iterator[tuple[int, int, bool]]:
-        """Yield (first, end, skipped) for consecutive ranges of index rows. Skipped are compressed
-        entries that are valid and state how many rows they have, but only if ``decompress`` is off;
-        otherwise yield one range that is not skipped.
+        """Yield (first, end, skipped) for consecutive ranges of the first ``count`` index rows.
+        Skipped are compressed entries that are valid and state how many rows they have, but only if
+        ``decompress`` is off; otherwise yield one range that is not skipped.
         """
         if self.decompress or self.rows >= 0:
             yield 0, count, False
@@ -316,9 +316,10 @@ class Decoder:
         return bool(row[SECTION] < row[SECTION_END]) and self.view.cases[row[CASE]].each_entry
 
     def _make_rejected(self, i: int, bias: int) -> Rejected:
-        """Return a Rejected for the entry in index row ``i``: its positions in the file (no end if
-        the view's entries do not state theirs), the place in YAML of the failed check, and the byte
-        where it failed; the latter two are None if unknown.
+        """Return a Rejected for the entry in index row ``i``: its positions in the file, where
+        ``bias`` is added to addresses (no end if the view's entries do not state theirs), the place
+        in YAML of the failed check, and the byte where it failed; the latter two are None if
+        unknown.
         """
         row = self.table[i]
         start, end = self._begin(i) + bias, int(row[END]) + bias

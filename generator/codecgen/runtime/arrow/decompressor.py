@@ -154,7 +154,9 @@ class Decompressor:
         return int(ready), int(after) - start
 
     def _limit(self, codec: Codec) -> int:
-        """Return the max decompressed bytes of a section: the limit of the reader or, without one, that of the view."""
+        """Return the max decompressed bytes of a section: the limit of the reader or, without one,
+        that of the view's ``codec``.
+        """
         return codec.limit if self.limits.decompressed is None else self.limits.decompressed
 
     def _sections(self, name: str) -> Sections | None:

@@ -165,7 +165,9 @@ def _zlib() -> Library | None:
 
 
 def _end(free: Any, place: Any, state: Any) -> None:
-    """Free the stream state; the argument ``state`` keeps its memory alive until then."""
+    """Free the stream state at ``place`` by the library's function ``free``; the argument ``state``
+    keeps its memory alive until then.
+    """
     free(place)  # the state lives until here
 
 

@@ -176,10 +176,10 @@ class Columns:
             slots[_VALIDITY] = bits.ctypes.data
 
     def describe_value(self, source: Source, row: int, index: int) -> tuple[str, str]:
-        """Return, for messages, the name of a column or member and the text of its value in
-        ``row``, cut to 60 characters. The value comes from the batch (all of the list for a
-        member), else from a constant or default; ``'what the row has'`` stands for one that Python
-        cannot show.
+        """Return, for messages, the name of the column or member with ``index`` and the text of its
+        value in ``row``, cut to 60 characters. The value comes from the batch (all of the list for
+        a member), else from a constant or default; ``'what the row has'`` stands for one that
+        Python cannot show.
         """
         leaf = self.leaves[index]
         column = next(c for c in self.view.columns if leaf is c or leaf in c.members)

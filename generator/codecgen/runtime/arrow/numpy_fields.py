@@ -343,8 +343,8 @@ class Walk:
 
     def _rounds(self, count: Vector | None) -> Iterator[Vector]:
         """Yield the indexes of the structures with a first element, then of those with a second
-        one, and so on. Bad structures are left out of later rounds; those with more than 1000
-        elements become bad.
+        one, and so on, by ``count`` or, if it is None, as long as bytes are left in the window. Bad
+        structures are left out of later rounds; those with more than 1000 elements become bad.
         """
         rows = np.flatnonzero(self.p < self.end if count is None else count > 0)
         k = 0

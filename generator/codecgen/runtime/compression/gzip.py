@@ -268,7 +268,8 @@ def _trailer(
     data: memoryview, at: int, crc: int, size: int, delivered: int
 ) -> CompressionError | None:
     """Compare the trailer at ``at`` with the CRC-32 and the size of the data. Return None if both
-    are equal, else a CompressionError, not raised, which also says if the trailer is cut off.
+    are equal, else a CompressionError, not raised, which also says if the trailer is cut off;
+    ``delivered`` bytes of output came before it.
     """
     if len(data) - at < TRAILER.size:
         return damage_error(_NAME, "the member's trailer is cut off", len(data), delivered)

@@ -154,7 +154,8 @@ def _is_skippable(data: memoryview, at: int) -> bool:
 
 def _frame_header(data: memoryview, at: int, delivered: int) -> _Header | CompressionError:
     """Return the parsed header of the zstd frame at ``at``. Return a CompressionError, not raised,
-    if no frame begins there, its header is cut off, or its reserved bit is set.
+    if no frame begins there, its header is cut off, or its reserved bit is set; ``delivered`` bytes
+    of output came before it.
     """
     end = len(data)
     if bytes(data[at : at + 4]) != _MAGIC[: end - at]:
