@@ -83,10 +83,10 @@ def _check_enum_fits(m: BitMember, model: Model) -> Iterator[Diagnostic]:
 def _check_version(
     f: Field, there: list[BitMember], width: int, whole: bool, releases: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the bit members ``there`` in one version: two overlap, there are
-    several reserved members, or a reserved one has no bits left. If ``whole`` (no member was
-    dropped as invalid), also yield one if bits belong to no member, or if the reserved bits are not
-    adjacent.
+    """Yield diagnostics about the bit members ``there`` in one version: two overlap, or there are
+    several reserved members. If ``whole`` (no member was dropped as invalid), also yield one if
+    bits belong to no member, no bits are left for a reserved one, or the reserved bits are not
+    adjacent (now or as of one of ``releases``).
     """
     taken: dict[int, BitMember] = {}
     for m in there:

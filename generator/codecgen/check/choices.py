@@ -45,7 +45,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _iterate_cases(choice: Choice, plan: Plan) -> Iterator[tuple[LayoutPlan, Span]]:
-    """Yield the layouts of all cases, each with the place of its case."""
+    """Yield the plan of each version that a case of the choice can have, with the place of the
+    case.
+    """
     for _, ref in choice.cases:
         for p in plan.of(ref):
             yield p, ref.span
@@ -199,12 +201,16 @@ def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnosti
 
 
 def _reference_span(ref: Reference, f: Field) -> Span:
-    """Return the place of a reference, or of the field if it is a case of a choice."""
+    """Return the place of the reference ``ref``; that of the field ``f`` if it holds a choice, of
+    which ``ref`` is a case.
+    """
     return ref.span if choice_of(f) is None else f.span
 
 
 def _take_out_help(held: list[Reference], model: Model) -> str:
-    """Return the help for ``version`` on a layout without versions."""
+    """Return the help for a field with ``version`` whose held layouts have no versions: take it
+    out, or give the first of ``held`` versions.
+    """
     layout = model.layouts[held[0].layout]
     return f'take out "version", or give "{layout.name}" `versions` ({layout.span})'
 
@@ -268,7 +274,9 @@ def _find_nested_mistake(
 
 
 def _describe_decider(choice: Choice) -> str:
-    """Return the discriminator of a choice in words."""
+    """Return the discriminator of a choice in words: ``the field ".."``, ``the enum ".."``, or ``a
+    number``.
+    """
     if choice.by is not None:
         return f'the field "{choice.by}"'
     return f'the enum "{choice.given}"' if choice.given is not None else "a number"

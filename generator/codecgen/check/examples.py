@@ -208,7 +208,9 @@ class _Example:
             self.check_data(item["data"], BytesType("uvarint"), f"{path}[{i}].data")
 
     def report_wrong(self, value: object, wanted: str, path: str) -> None:
-        """Record that a value is not what ``wanted`` says."""
+        """Append a diagnostic that the value at ``path`` is not what ``wanted`` says, such as ``a
+        list``; the value is cut to 40 characters.
+        """
         shown = repr(value)
         shown = shown if len(shown) <= 40 else shown[:37] + "..."
         self.report("C017", f"{path} is {wanted}, not {shown}", path)

@@ -101,7 +101,8 @@ def _is_free_number(f: Field) -> bool:
 
 def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic if ``about`` names no field of the layout, if the condition is invalid,
-    not boolean or names no field, or if ``ascending`` names no field of the elements of an array.
+    not boolean or names no field at all, or, for a rule without condition, if ``ascending`` names
+    no number in the elements of an array.
     """
     if field_of(scope.layout, rule.about) is None:
         message = f'"{scope.layout.name}" has no field "{rule.about}"'
@@ -138,7 +139,8 @@ def _check_ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Dia
 def _check_field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic if ``when``, ``valid`` or ``refuse`` of a field, or ``until`` of its
     array, is no valid condition; if its codec is not named by an enum field; or if its default, or
-    that of a bit member, is invalid or of another type. ``when`` sees only earlier fields.
+    that of a bit member, is invalid or of another type. ``when`` sees only fields before ``index``,
+    its own.
     """
     before = _limit_scope(scope, index)
     itself = _limit_scope(scope, index + 1)
@@ -185,7 +187,10 @@ def _check_codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _limit_scope(scope: Scope, before: int, *, built: bool = False, whole: bool = False) -> Scope:
-    """Return the scope limited to the fields before an index."""
+    """Return the scope in which only the fields with an index below ``before`` can be used.
+    ``built`` marks it as for builders, which have all arrays; with ``whole`` arrays have a largest
+    element.
+    """
     return replace(scope, before=before, built=built, whole=whole)
 
 

@@ -306,7 +306,7 @@ def class_of(enum: str) -> str:
 def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
     """Yield the exports of generated modules as (symbol, declaration, place): the class of each
     enum, ``NAME`` of each layout, text and choice, and ``NAME_V3`` of each layout version. The
-    versions are left out if they have no end or span 1000 or more.
+    versions of a layout are left out if they have no end or are more than 1000.
     """
     for enum in model.enums.values():
         yield class_of(enum.name), enum.name, enum.span

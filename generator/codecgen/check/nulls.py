@@ -12,7 +12,9 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the nulls of all fields."""
+    """Yield a diagnostic, for each field of each layout, if the number for null does not fit or is
+    also a valid length or count. Each id is reported once per place in a field.
+    """
     for layout in model.layouts.values():
         for f in layout.fields:
             yield from unique(_check_field(f, layout))
@@ -69,8 +71,9 @@ def check_container_default(
 
 
 def _check_bytes(f: Field, type_: BytesType, key: str = "none") -> Iterator[Diagnostic]:
-    """Yield a diagnostic if bytes or text have a number for null but no length prefix, or one
-    outside the prefix's type or that is a possible length. Yield nothing if they cannot be null.
+    """Yield a diagnostic, at ``key`` of the field, if bytes or text have a number for null but no
+    length prefix, or one outside the prefix's type or that is a possible length. Yield nothing if
+    they cannot be null.
     """
     if type_.null is None:
         return
@@ -83,8 +86,9 @@ def _check_bytes(f: Field, type_: BytesType, key: str = "none") -> Iterator[Diag
 
 
 def _check_choice(f: Field, type_: ChoiceType, key: str = "none") -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the number that means null of a choice does not fit the type of its
-    length, or is a possible length. Yield nothing if the choice has no such number or no length.
+    """Yield a diagnostic, at ``key`` of the field, if the number that means null of a choice does
+    not fit the type of its length, or is a possible length. Yield nothing if the choice has no such
+    number or no length.
     """
     if type_.null is not None and type_.length is not None:
         yield from _check_number(type_.null, "length", type_.length, place(f, key))

@@ -25,7 +25,9 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about fields without a defined end."""
+    """Yield a diagnostic, for each version of each layout, if a field takes the rest before others,
+    or elements take the rest or can be empty. Each id is reported once per place in a layout.
+    """
     ends = Ends(make_plan(model))
     for plans in ends.plan.versions.values():
         yield from unique(d for plan in plans for d in ends.findings(plan))
@@ -247,7 +249,9 @@ class Ends:
                 return 0
 
     def least_choice(self, choice: ChoiceType, layout: LayoutPlan) -> int:
-        """Return the minimum size of a choice in bytes, including its length prefix."""
+        """Return the minimum size of a choice in bytes: its length prefix and its smallest case, or
+        the prefix alone if null is allowed. ``layout`` is the holder.
+        """
         before = 0 if choice.length is None else scalar_bounds(choice.length)[0]
         nothing = choice.length is not None and choice.null is not None
         return before if nothing else before + self.fewest(choice, layout)

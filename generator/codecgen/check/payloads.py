@@ -104,7 +104,9 @@ def _check_parts(view: View, model: Model) -> Iterator[Diagnostic]:
 
 
 def _layouts_of(kind: PartKind) -> set[str]:
-    """Return the names of the layouts that a part can have."""
+    """Return the names of the layouts that a part can have: its own, or those of the cases of its
+    choice.
+    """
     if kind.choice is None:
         return {kind.of}
     return {ref.layout for _, ref in kind.choice.cases}
@@ -170,7 +172,8 @@ def _check_occurrence(
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if no discriminator value gives the parts of the rows together, a column
     is not one of the view, or ``each`` is no array of one of the parts. Otherwise check the columns
-    and conditions too; unknown columns do not prevent that.
+    and conditions too; unknown columns do not prevent that. ``kinds`` has the parts of the view by
+    name.
     """
     decider = next((kind for kind in kinds.values() if kind.decides), None)
     numbers: list[int | None] = [None] if decider is None else [*decider.cases]

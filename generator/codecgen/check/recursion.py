@@ -48,18 +48,24 @@ def _is_endless(f: Field) -> bool:
 
 
 def _can_be_empty(f: Field) -> bool:
-    """Return whether an array can be empty in every version."""
+    """Return whether a field is, in every version, an array without fixed number of elements and
+    without end condition.
+    """
     types = f.all_types()
     return all(isinstance(t, ArrayType) and t.fixed is None and t.until is None for t in types)
 
 
 def _has_ending_case(f: Field, ending: set[str]) -> bool:
-    """Return whether a field is a choice with at least one case in ``ending``."""
+    """Return whether a field is a choice with at least one case whose layout is in ``ending`` or of
+    a used directory.
+    """
     return isinstance(f.type, ChoiceType) and any(_is_ending(ref, ending) for ref in f.type.layouts)
 
 
 def _is_ending(ref: Reference, ending: set[str]) -> bool:
-    """Return whether the layout of a reference is in ``ending``."""
+    """Return whether the layout of a reference is in ``ending``, or is of a used directory, which
+    was checked on its own.
+    """
     return ref.layout in ending or is_used(ref.layout)  # what is used was checked by itself
 
 
@@ -82,7 +88,9 @@ def _ending_layouts(model: Model) -> set[str]:
 
 
 def _does_field_end(f: Field, ending: set[str]) -> bool:
-    """Return whether the content of a field ends: one case of a choice, or every possible element of an array."""
+    """Return whether the content of a field ends: the layout of one case of a choice, or of every
+    possible element of an array or struct, is in ``ending`` or of a used directory.
+    """
     if isinstance(f.type, ChoiceType):
         return _has_ending_case(f, ending)
     return all(_is_ending(ref, ending) for ref in references_of(f))

@@ -135,8 +135,8 @@ def _check_enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:
 def _check_field_known(
     word: str, layout: Layout, where: Span, declared: Mapping[str, Span] | None = None
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless ``word`` is a field of the layout or, if ``declared`` is given, one
-    of its names.
+    """Yield a diagnostic at ``where`` unless ``word`` is one of the names in ``declared``, or, if
+    that is None, a field of the layout. Its help is the closest name.
     """
     spans = field_spans(layout) if declared is None else declared
     if word not in spans:

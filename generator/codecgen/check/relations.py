@@ -190,7 +190,7 @@ def _check_counted_before(
 
 
 def _range_help(layout: Layout, own: int) -> str:
-    """Return help that names the field after a length."""
+    """Return help that names the field after the one at index ``own``, or says that none follows."""
     if own + 1 < len(layout.fields):
         return f'the next field is "{layout.fields[own + 1].name}"'
     return "no field follows"
@@ -199,8 +199,9 @@ def _range_help(layout: Layout, own: int) -> str:
 def _check_ends_exist(
     f: Field, field_range: FieldRange, key: str, layout: Layout, start: Span, stop: Span
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each end of a field range that is missing in a version that has the
-    field ``f``. Only the first such version is reported for each end.
+    """Yield a diagnostic for each end of a field range (at ``start`` and ``stop``) that is missing
+    in a version that has the field ``f``. Only the first such version is reported for each end.
+    ``key`` (``measures`` or ``covers``) is for messages.
     """
     for name, where in ((field_range.first, start), (field_range.last, stop)):
         end = field_of(layout, name) if name else None

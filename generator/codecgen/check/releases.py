@@ -80,7 +80,9 @@ def is_known_release(release: str, manifest: Manifest) -> bool:
 
 
 def _check_known(release: str | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless ``release`` is None or the manifest lists it."""
+    """Yield a diagnostic at ``where`` unless ``release`` is None or the manifest lists it. Its help
+    is the closest release, or to add it.
+    """
     if release is None or is_known_release(release, manifest):
         return
     help = did_you_mean(release, manifest.releases)
@@ -90,7 +92,9 @@ def _check_known(release: str | None, where: Span, manifest: Manifest) -> Iterat
 
 
 def _check_since(since: Since | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the manifest lists the release of a ``since``."""
+    """Yield a diagnostic unless the manifest lists the release of a ``since``; nothing if ``since``
+    or its release is None. ``where`` is the place of a ``since`` without its own.
+    """
     if since is not None:
         yield from _check_known(since.release, since.span or where, manifest)
 

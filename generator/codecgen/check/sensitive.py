@@ -12,7 +12,9 @@ from codecgen.spans import hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about the secrets of all fields."""
+    """Yield a diagnostic for each field of which the field that names the secret, or the endings of
+    secret names, are wrong.
+    """
     for layout in model.layouts.values():
         for f in layout.fields:
             yield from _check_naming_field(f, layout)

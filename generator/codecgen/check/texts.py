@@ -29,7 +29,7 @@ BESIDE = frozenset([UNKNOWN, COMMENTS, ORDER])
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about all texts."""
+    """Yield a diagnostic for each mistake in a text. Each id is reported once per place in a text."""
     for text in model.texts.values():
         yield from unique(_check_text(text, model))
 
@@ -156,7 +156,9 @@ def _can_contain(value: TextValue, separator: str) -> bool:
 
 
 def _check_piece(line: TextValue | EachLine, key: str, text: str) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a label or separator fits on one line and is printable."""
+    """Yield a diagnostic if ``text``, the label or separator under ``key``, has a line break or
+    another character that is not printable; tabs are allowed.
+    """
     if any(not c.isprintable() and c != "\t" for c in text):
         message = f"a {key} stands in one line, and people can read it"
         yield Diagnostic("C017", message, place(line, key))
@@ -194,7 +196,9 @@ def _check_tolerances(text: Text) -> Iterator[Diagnostic]:
 
 
 def _no_effect(freedom: str, what: str, where: Span) -> Diagnostic:
-    """Return the diagnostic about a tolerance without effect."""
+    """Return the diagnostic C029 that ``what`` has nothing to which the tolerance ``freedom`` could
+    apply. Its help says what the tolerance allows.
+    """
     message = f'{what} has nothing that "{freedom}" could be about'
     return Diagnostic("C029", message, where, help=f"it allows {TEXT_FREEDOMS[freedom]}")
 

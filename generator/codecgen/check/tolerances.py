@@ -99,7 +99,9 @@ def _applies_to_type(freedom: str, f: Field, plan: Plan) -> bool:
 
 
 def _can_count_zero(array: ArrayType) -> bool:
-    """Return whether a count gives the number of elements and can be 0."""
+    """Return whether a count, in front of the array or in another field, gives the number of
+    elements, so that it can be 0. False for a fixed number.
+    """
     return array.count is not None or array.counted_by is not None
 
 

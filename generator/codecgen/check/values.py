@@ -143,7 +143,7 @@ def _check_numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnosti
 
 
 def _short_text(value: int | str | bytes) -> str:
-    """Return a constant as text of limited length."""
+    """Return a constant as text, cut to 60 characters with ``...`` at the end."""
     words = constant_words(value)
     return words if len(words) <= 60 else words[:57] + "..."
 
@@ -165,8 +165,9 @@ def _check_boolean(f: Field) -> Iterator[Diagnostic]:
 
 
 def _check_word(f: Field, const: str | bytes, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a constant of text or bytes does not fit a bytes or text field, is not
-    the name of a value of the field's enum, or if the field has another type.
+    """Yield a diagnostic if the constant ``const`` does not fit a bytes or text field. For an enum
+    field, it must be the name of one of its values; for any other field, and for bytes in an enum
+    field, yield a diagnostic always.
     """
     where = place(f, "const")
     if isinstance(f.type, BytesType):

@@ -62,8 +62,9 @@ def _iterate_names(column: Column, name: str) -> Iterator[tuple[str, Column]]:
 
 def check_content(column: Column, value: Value | None, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a column of structs or lists cannot hold what the field of its value
-    contains: members that differ from the layout's fields, several layouts, or elements of another
-    type. Both branches of a conditional are checked; other values yield nothing.
+    contains: a member has no matching field of the layout, the field is one of several layouts, or
+    the elements have another type. Fields without a member are fine. Both branches of a conditional
+    are checked; other values yield nothing.
     """
     if isinstance(value, Conditional):
         for part in (value.then, value.otherwise):
@@ -139,7 +140,7 @@ def _check_member(column: Column, layout: Layout, model: Model) -> Iterator[Diag
 
 
 def _help_for(f: Field | None) -> str:
-    """Return help that says where a field is declared."""
+    """Return help that says where a field is declared, or ``""`` for None."""
     return "" if f is None else f"it is declared at {f.span}"
 
 
@@ -174,5 +175,5 @@ def _can_hold(column: Column, type_: FieldType | Element) -> bool:
 
 
 def is_integer_column(column: Column) -> bool:
-    """Return whether the values of a column are whole numbers."""
+    """Return whether the values of a column are whole numbers, which includes timestamps."""
     return column.type.startswith(("int", "uint")) or column.type == "timestamp_ms"

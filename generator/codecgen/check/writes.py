@@ -144,7 +144,8 @@ class _Rows:
     def check_part(self, part: str, layout: Layout, where: str) -> Iterator[Diagnostic]:
         """Yield a diagnostic for each field of ``layout`` that the section (``part``: ``entry`` or
         ``item``) must not write or writes from a wrong expression, and for each field or bit member
-        that gets no value, has no default and cannot be 0. Tagged fields are omitted.
+        that gets no value, has no default and cannot be 0. Tagged fields are omitted. ``where`` is
+        ``part``, but ``row`` if the rows are entries themselves.
         """
         given = self.write.entry if part == "entry" else self.write.item
         named: list[str] = []

@@ -18,7 +18,9 @@ _ORDERS = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def named_shape(value: Value | None, names: Mapping[str, str]) -> object:
-    """Return a comparable form of a folded expression, with own fields renamed by ``names`` (old -> new)."""
+    """Return a comparable form of an expression, folded, with own fields renamed by ``names`` (old
+    -> new). No expression (None) has a form of its own.
+    """
     return ("none",) if value is None else _rename(shape(fold(value)), names)
 
 
@@ -35,7 +37,10 @@ def presence(when: Value | None) -> Literal["always", "never", "sometimes"]:
 
 
 def requirements(valid: Value | None, refuse: Value | None) -> list[Value]:
-    """Return the conditions that values of a field meet in strict readers, from ``valid`` and ``refuse``."""
+    """Return the conditions that values of a field meet in strict readers, all of them: the parts
+    of ``valid``, and of ``refuse`` negated, that ``and`` joins. Those that are always true are left
+    out.
+    """
     found = [] if refuse is None else conjuncts(negate(fold(refuse)))
     found += [] if valid is None else conjuncts(fold(valid))
     return [one for one in found if not (is_known(one) and as_truth(one))]

@@ -205,10 +205,14 @@ def _compare_keys(
 
 
 def _without_places(value: object) -> object:
-    """Return a value in which places in the YAML do not count."""
+    """Return a form of a value to compare without places in the YAML: examples (a tuple) by what
+    readers see of them, other values by their ``repr``.
+    """
     return repr(value) if not isinstance(value, tuple) else [_example_form(one) for one in value]
 
 
 def _example_form(value: object) -> object:
-    """Return the parts of an example that readers see."""
+    """Return the parts of an example that are compared: name, doc, bytes, values and version; None
+    for one that it lacks.
+    """
     return [getattr(value, key, None) for key in ("name", "doc", "data", "value", "version")]

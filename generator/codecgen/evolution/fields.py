@@ -68,7 +68,10 @@ class FieldComparison:
             yield self.change(message, "B023", "accepts")
 
     def change(self, message: str, rule: str, key: str = "", *, certain: bool = True) -> Change:
-        """Return a change of the field, at the place of one of its keys."""
+        """Return a change of the field's bytes, at the place of its key ``key`` in the new schemas,
+        or of the field if it has no such key. ``rule`` is the id of the broken rule, ``""`` if
+        nothing breaks; ``certain`` says whether it surely does.
+        """
         f = self.new.field
         span = f.places.get(key, f.span)
         return self.pair.change(self.path, message, rule, span, certain=certain)
@@ -404,7 +407,8 @@ class FieldComparison:
     def choices(self, old: ChoiceType, new: ChoiceType) -> Iterator[Change]:
         """Yield the changes between two choices in a field: discriminator or version (nothing more
         then), length or else null, unknown cases that are rejected now. If the field names another
-        choice, also each old case that is removed or incompatible.
+        choice, also another deciding field (nothing more then), or each old case that is removed or
+        incompatible.
         """
         for key, one, other in (
             ("given", (self.old.given, old.given), (self.new.given, new.given)),
@@ -470,22 +474,28 @@ class FieldComparison:
 
 
 def _held(plan: Plan, ref: Reference, around: LayoutPlan, told: bool) -> Sequence[LayoutPlan]:
-    """Return the layouts that a reference in ``around`` can mean. ``told``: another field holds the version."""
+    """Return the plans that a reference in ``around`` can mean: all versions of the layout if
+    another field holds the version (``told``), else those that go with ``around``.
+    """
     return plan.of(ref) if told else plan.held(ref, around)
 
 
 def _case_key(number: int, ref: Reference) -> tuple[int, ...]:
-    """Return the numbers that lead to a case of a choice."""
+    """Return the numbers that lead to a case of a choice: its own, then those of the nested choices
+    on the way.
+    """
     return (number, *(step.number for step in ref.steps))
 
 
 def _tag_words(tag: int | None) -> str:
-    """Return a tag in words."""
+    """Return ``tag 3``, or ``an ordinary field`` for None."""
     return "an ordinary field" if tag is None else f"tag {tag}"
 
 
 def _until_words(type_: FieldType) -> str:
-    """Return the end condition of an array in words."""
+    """Return in words where an array ends by its end condition: ``at the first element with ..``,
+    or ``at no element`` for an array without one and for other types.
+    """
     until = type_.until if isinstance(type_, ArrayType) else None
     return "at no element" if until is None else f"at the first element with {until}"
 
@@ -501,7 +511,9 @@ def _limits(fp: FieldPlan) -> str:
 
 
 def _range_names(plan: LayoutPlan, part: FieldRange, names: Mapping[str, str]) -> tuple[str, str]:
-    """Return the first and the last field of a range, renamed by ``names``."""
+    """Return the first and the last field of a range (the layout's last one if it names none), with
+    names replaced by ``names`` where that has them.
+    """
     last = part.last or plan.in_order[-1].name
     return names.get(part.first, part.first), names.get(last, last)
 
@@ -527,7 +539,9 @@ def _checksum_text(plan: LayoutPlan, fp: FieldPlan) -> str:
 
 
 def _constant(plan: LayoutPlan, fp: FieldPlan) -> int | str | bytes | None:
-    """Return the only value that a field can have in its version, or None."""
+    """Return the only value that a field can have in its version: its constant or, for a version
+    field without one, the version. None if there is no such value.
+    """
     if fp.field.is_version and fp.field.const is None:
         return plan.version
     return fp.field.const
@@ -577,7 +591,9 @@ def _allowed(model: Model, enum: str | None, only: tuple[str, ...] | None) -> di
 
 
 def _enum_words(enum: str | None, only: tuple[str, ...] | None) -> str:
-    """Return the allowed values of an enum in words."""
+    """Return the allowed values of an enum in words: ``a value of e (only a, b)``, without the
+    parentheses if ``only`` is None; ``any number`` without an enum.
+    """
     if enum is None:
         return "any number"
     return f"a value of {enum}" + ("" if only is None else f" (only {', '.join(only)})")

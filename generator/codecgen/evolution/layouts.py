@@ -222,7 +222,9 @@ class _Comparison:
         return arrays and named_shape(old.ascending, {}) == named_shape(new.ascending, {})
 
     def _span(self, name: str) -> Span:
-        """Return the place of a field of the new state."""
+        """Return the place of the field ``name`` in the new schemas, or that of the layout if it
+        has no such field.
+        """
         found = self.new.field(name)
         return self.new.layout.span if found is None else found.field.span
 
@@ -255,7 +257,9 @@ def _field_words(fp: FieldPlan) -> str:
 
 
 def _in_order(plan: LayoutPlan) -> list[FieldPlan]:
-    """Return the fields that can exist, in the order of their bytes, without tagged fields."""
+    """Return the fields in the order of their bytes, without tagged fields, fields whose condition
+    is always false, and padding that is always empty.
+    """
     return [
         fp for fp in plan.in_order if presence(fp.when) != "never" and not _is_empty_padding(fp)
     ]
@@ -268,8 +272,8 @@ def _is_empty_padding(fp: FieldPlan) -> bool:
 
 def _match_fields(old: LayoutPlan, new: LayoutPlan) -> dict[str, str]:
     """Return the new name of each field that both layouts have. A missing field counts as renamed
-    if a new field of the same type has its tag or, if both layouts have equally many untagged
-    fields, its position. Fields without counterpart are left out.
+    if a new field of the same kind of type and size has its tag or, if both layouts have equally
+    many untagged fields, its position. Fields without counterpart are left out.
     """
     there = {fp.name: fp for fp in (*_in_order(new), *new.tagged)}
     before = {fp.name: fp for fp in (*_in_order(old), *old.tagged)}
@@ -312,8 +316,9 @@ def _canonical_program(
 
 
 def _canonical_op(op: ReadOp, names: Mapping[str, str]) -> object:
-    """Return a comparable form of a read operation. Return None if it reads no bytes: requirements,
-    absent fields and padding that is always empty. Held layouts and cases are not part of it.
+    """Return a comparable form of a read operation, with field names replaced by ``names``. Return
+    None if it reads no bytes: requirements, absent fields and padding that is always empty. Held
+    layouts and cases are not part of it.
     """
     if isinstance(op, Require | Absent) or (
         isinstance(op, Padding) and _is_empty_padding(op.field)

@@ -101,9 +101,10 @@ def _compare_lines(old: Text, new: Text) -> Iterator[Change]:
 def _compare_values(
     path: str, old: TextValue, new: TextValue, names: dict[str, str] | None = None
 ) -> Iterator[Change]:
-    """Yield a change for each difference of a value: name, kind, label, separator, count, constant,
-    default, ``valid``, ``refuse``, removed tolerances. A condition that is dropped is compatible.
-    ``names`` maps old line names to new ones.
+    """Yield a change for each difference of a value: name (a change of names only), and, as changes
+    of the bytes, kind, label, separator, count, constant, default, ``valid``, ``refuse`` and
+    removed tolerances. A condition that is dropped is compatible. ``names`` maps old line names to
+    new ones.
     """
     if old.name != new.name:
         yield Change("names", path, f"is renamed to {new.name}", span=new.span)

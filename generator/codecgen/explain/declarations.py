@@ -115,7 +115,9 @@ class _Explainer:
         raise UnknownName(f"{layout.name} has {there}, not {number!r}")
 
     def plans(self, layout: Layout, version: int | None) -> list[LayoutPlan]:
-        """Return the plans of a layout, or of one version."""
+        """Return the plans of all versions of a layout, or only of ``version`` if it is given;
+        ``[]`` if there is no such version.
+        """
         plans = self.plan.versions[layout.name]
         return [p for p in plans if version is None or p.version == version]
 
@@ -124,9 +126,10 @@ class _Explainer:
     def in_layout(
         self, layout: Layout, version: int | None, names: list[str], whole: str
     ) -> Iterator[str]:
-        """Yield the lines of the explanation of a layout (``names`` empty), or of the field, bit,
-        derived value or field of a held layout that ``names`` leads to. Raise UnknownName if there
-        is none in these versions, or a field has nothing inside.
+        """Return the lines of the explanation of a layout (``names`` empty), or of the field, bit,
+        derived value or field of a held layout that ``names`` leads to. Raise UnknownName at once
+        if there is none in these versions, or a field has nothing inside. ``whole`` is the name as
+        it was asked for, for the title.
         """
         plans = self.plans(layout, version)
         if not names:
@@ -157,9 +160,9 @@ class _Explainer:
         return explainer.in_layout(model.layouts[inner], ref.version, rest, whole)
 
     def layout(self, layout: Layout, plans: list[LayoutPlan], whole: str) -> Iterator[str]:
-        """Yield the lines of the explanation of a layout: title, documentation, versions, releases,
-        tolerances and holders, a table of fields for each plan, derived values, rules and examples.
-        Rows without content are left out.
+        """Yield the lines of the explanation of a layout: title (with the name ``whole``),
+        documentation, versions, releases, tolerances and holders, a table of fields for each plan,
+        derived values, rules and examples. Rows without content are left out.
         """
         yield from title(whole, "layout", layout.span)
         yield from paragraph(layout.doc)
@@ -233,9 +236,10 @@ class _Explainer:
     # ------------------------------------------------------------ fields
 
     def field(self, f: Field, layout: Layout, plans: list[LayoutPlan], whole: str) -> Iterator[str]:
-        """Yield the lines of the explanation of a field: its documentation, types and positions by
-        version, default, relations to other fields, conditions, tolerances, spellings, and the
-        tables of its bits or enum values. Rows without content are left out.
+        """Yield the lines of the explanation of a field: title (with the name ``whole``),
+        documentation, types and positions by version, default, relations to other fields,
+        conditions, tolerances, spellings, and the tables of its bits or enum values. Rows without
+        content are left out.
         """
         yield from title(whole, f"field of {layout.name}", f.span)
         yield from paragraph(f.doc)
@@ -348,9 +352,9 @@ class _Explainer:
     def bit(
         self, m: BitMember, f: Field, layout: Layout, plans: list[LayoutPlan], whole: str
     ) -> Iterator[str]:
-        """Yield the lines of the explanation of a bit member: documentation, its bits in each
-        version, type, versions, default, spellings, and the values of its enum. Rows without
-        content are left out.
+        """Yield the lines of the explanation of a bit member: title (with the name ``whole``),
+        documentation, its bits in each version, type, versions, default, spellings, and the values
+        of its enum. Rows without content are left out.
         """
         yield from title(whole, f"bits of {f.name}", m.span)
         yield from paragraph(m.doc)
@@ -376,7 +380,8 @@ class _Explainer:
 
     def derived(self, d: Derived, layout: Layout, whole: str) -> Iterator[str]:
         """Yield the lines of the explanation of a derived value of a layout or of an array's
-        elements: documentation, type, expression, versions and release.
+        elements: title (with the name ``whole``), documentation, type, expression, versions and
+        release.
         """
         of = layout.name if d.array is None else f"each element of {layout.name}.{d.array}"
         yield from title(whole, f"derived value of {of}", d.span)
@@ -477,7 +482,9 @@ class _Explainer:
     # ------------------------------------------------------------ parts
 
     def spelling_rows(self, name: str, spelled: str | None) -> Iterator[str]:
-        """Yield the spelling in the format's own documents, if it differs."""
+        """Yield a row with the spelling in the format's own documents, ``spelled`` or else the name
+        in the manifest's style; nothing if it is the name itself.
+        """
         shown = self.plan.spelling(name, spelled)
         if shown != name:
             yield from row("spelled", f"{shown} in the format's own documents")
@@ -525,7 +532,9 @@ def _message_rows(message: Message) -> Iterator[str]:
 
 
 def _unknown_name(name: str, known: list[str], what: str) -> UnknownName:
-    """Return the error about an unknown name, with the closest known name or all of them."""
+    """Return, without raising it, the error about an unknown name, with the closest of the names
+    ``known`` or, if none is close, up to 40 of them behind the words ``what``.
+    """
     names = list(dict.fromkeys(known))
     help = did_you_mean(name, names) or f"{what} {', '.join(names[:40]) or 'none'}"
     return UnknownName(f"unknown name {name!r}; {help}")
@@ -553,8 +562,9 @@ def text_lines(text: Text, since_rows: SinceRows) -> Iterator[str]:
 
 
 def value_lines(text: Text, path: str, since_rows: SinceRows) -> Iterator[str] | None:
-    """Return the lines of the explanation of a value (``line`` or ``lines.value``) or of repeated
-    lines of a text, or None if nothing has this name.
+    """Return the lines of the explanation of the value at ``path`` (``line`` or ``lines.value``) or
+    of repeated lines of a text, or None if nothing has this name. ``since_rows`` makes the rows
+    about releases.
     """
     for line in text.lines:
         if isinstance(line, EachLine) and line.name == path:

@@ -130,8 +130,8 @@ def layout_title(layout: LayoutPlan) -> str:
 
 
 def _read_lines(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
-    """Yield the lines of a read operation, with those of nested operations (cases, tags,
-    conditional fields) indented below it. Yield nothing for other objects.
+    """Yield the lines of a read operation, indented by ``depth`` levels, with those of nested
+    operations (cases, tags, conditional fields) indented below it. Yield nothing for other objects.
     """
     name = op.length.name if isinstance(op, read_ops.Open | read_ops.Close) else ""
     match op:
@@ -281,8 +281,8 @@ def _write_program_lines(written: WriteProgram) -> Iterator[str]:
 
 
 def _write_lines(op: write_ops.WriteOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
-    """Yield the lines of a write operation, with bit members and operations of list elements
-    indented below it.
+    """Yield the lines of a write operation, indented by ``depth`` levels, with bit members and
+    operations of list elements indented below it.
     """
     name = op.field.name
     match op:
@@ -438,7 +438,9 @@ def _payload_case(case: PayloadCase) -> Iterator[str]:
 
 
 def _wrap_line(line: str, indent: int) -> str:
-    """Return a line wrapped to the width of the terminal."""
+    """Return a line wrapped to the width of the terminal, with later lines indented by ``indent``
+    blanks.
+    """
     return textwrap.fill(line, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
 
 

@@ -50,7 +50,9 @@ def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
 
 
 def covered_words(checksum: FieldPlan, plan: LayoutPlan) -> str:
-    """Return the coverage of a checksum in words."""
+    """Return the field ranges that a checksum covers in words, joined by ``, then``, and the fields
+    that count as zeros, if there are any. ``plan`` is the layout version.
+    """
     words = ", then ".join(range_words(part, plan) for part in checksum.covers)
     zero = ", ".join(checksum.field.zero)
     return f"{words}, with zeros for {zero}" if zero else words
@@ -92,7 +94,7 @@ def misprint_row(misprint: Misprint | None) -> Iterator[str]:
 
 
 def title(name: str, kind: str, span: Span) -> Iterator[str]:
-    """Yield the first line of an explanation."""
+    """Yield the first line of an explanation: ``name: kind (place)``."""
     yield f"{name}: {kind} ({span})"
 
 

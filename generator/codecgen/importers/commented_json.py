@@ -94,6 +94,8 @@ class _Stop(Exception):
 
 
 class _Parser:
+    """Parser of one JSON text with comments, which go to the members and objects beside them."""
+
     def __init__(self, file: str, text: str) -> None:
         self.file = file
         self.text = text
@@ -125,11 +127,11 @@ class _Parser:
         return Span(self.file, line, start - begin + 1, min(end, last) - begin + 1)
 
     def line(self, at: int) -> int:
-        """Return the line number of a character, from 1."""
+        """Return the line number, from 1, of the character with index ``at``."""
         return bisect_right(self.starts, at)
 
     def raise_error(self, message: str, at: int, help: str = "") -> NoReturn:
-        """Raise :class:`_Stop` with an error at a character."""
+        """Raise :class:`_Stop` with a diagnostic at the character with index ``at``."""
         raise _Stop(Diagnostic("", message, self.span(at, at + 1), help=help))
 
     # ------------------------------------------------------------ pieces
@@ -201,7 +203,9 @@ class _Parser:
         return Scalar(text, True, self.span(start, self.at))
 
     def deeper(self, start: int) -> None:
-        """Count a level of nesting, and raise an error beyond the maximum depth."""
+        """Count a level of nesting that begins at index ``start``, and raise an error there beyond
+        the maximum depth. The caller counts it back.
+        """
         self.depth += 1
         if self.depth > DEEPEST:
             self.raise_error(f"more than {DEEPEST} levels in each other", start)

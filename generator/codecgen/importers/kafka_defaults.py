@@ -77,9 +77,9 @@ def uuid_of(text: str) -> bytes | None:
 
 
 def yaml_default(one: Field) -> str | None:
-    """Return the default of a field as YAML; ``""`` if it has none, or one that is the schema
-    language's own (records, zero uuid); None if the language cannot express it: other uuids, and
-    floats that are no whole number.
+    """Return the default of a field as YAML (a stated empty text as two quotes); an empty string if
+    it has none, or one that is the schema language's own (records, zero uuid); None if the language
+    cannot express it: other uuids, and floats that are no whole number or too large.
     """
     kind = one.type.non_array_name
     text = one.default if kind == "string" else one.default.strip()

@@ -82,7 +82,9 @@ def needs_name(message: Message, struct: Struct | Field) -> bool:
 
 
 def layouts(message: Message, naming: Naming) -> tuple[list[Mapped], Missing]:
-    """Return the layout of a message and those of its structs, and what they lack."""
+    """Return the documents of a message's layout and of those of its structs, and what of the
+    definition they do not carry over. ``naming`` has the names for all messages.
+    """
     writer = _Writer(message, naming)
     return writer.documents(), writer.missing
 
@@ -207,9 +209,9 @@ class _Writer:
         first: Mapped | None = None,
         filled: bool = False,
     ) -> Mapped:
-        """Return the YAML of a layout. ``head`` has entries before its versions, ``first`` fields
-        before the others; ``filled`` gives every untagged field a default. A coordinator key gets
-        no versions.
+        """Return the YAML of the layout ``name``. ``head`` has entries before its versions,
+        ``comments`` stand above these, ``first`` has fields before the others; ``filled`` gives
+        every untagged field a default. A coordinator key gets no versions.
         """
         made = _Layout(versions)
         plain, tagged = self.make_fields(fields, versions, made, filled=filled)
@@ -274,9 +276,9 @@ class _Writer:
         made: _Layout,
         default: str = "",
     ) -> None:
-        """Add a field in the versions ``here`` to ``into``, with its type, default, spelling (if
-        the name alone does not give it), doc and comments. ``default`` is used only if the
-        definition has none.
+        """Add a field in the versions ``here`` of those of the layout (``around``) to ``into``,
+        with its type, default, spelling (if the name alone does not give it), doc and comments.
+        ``default`` is used only if the definition has none.
         """
         entries = self.field_entries(
             one, here, around, made, is_tagged=not one.tagged.intersect(here).empty
@@ -296,8 +298,8 @@ class _Writer:
         self, one: Field, here: Range, around: Range, made: _Layout, *, is_tagged: bool
     ) -> Mapped:
         """Return the keys of a field in the versions ``here``: tag, type, ``versions`` if they
-        differ from ``around``, ``nullable`` and ``default``. A default that YAML cannot express is
-        left out and counted in ``missing``.
+        differ from ``around``, ``none`` if it can be null and the type does not say so, and
+        ``default``. A default that YAML cannot express is left out and counted in ``missing``.
         """
         out = Mapped(short=True)
         if is_tagged:
@@ -326,8 +328,9 @@ class _Writer:
         return out
 
     def null_freedoms(self, one: Field, nullable: Range, made: _Layout, *, is_tagged: bool) -> None:
-        """Add to ``made`` the tolerances for null that Kafka's readers have: any presence number
-        for structs, and any negative length where lengths are not compact.
+        """Add to ``made``, the layout around, the tolerances that Kafka's readers have for the null
+        of a field: any presence number for structs, and any negative number for null, for structs
+        that are not tagged and where lengths in the versions ``nullable`` are not compact.
         """
         flexible = self.message.flexible if one.flexible is None else one.flexible
         struct = one.type.is_struct and not one.type.is_array
@@ -339,8 +342,10 @@ class _Writer:
     def add_type(
         self, out: Mapped, one: Field, here: Range, nullable: Range, made: _Layout
     ) -> None:
-        """Add to ``out`` the key for the type of a field: ``layout`` or ``array`` with a name,
-        inline ``fields``, ``type``, or ``string`` or ``bytes`` with lengths of its own by version.
+        """Add to ``out`` the key for the type of a field in the versions ``here``: ``layout`` or
+        ``array`` with a name, inline ``fields``, ``type``, or ``string`` or ``bytes`` with lengths
+        of its own by version, and with null in the versions ``nullable``. ``made``, the layout
+        around, gets the tolerance for invalid UTF-8 of strings.
         """
         if one.type.name == "string":
             made.freedoms.add("invalid_utf8")
@@ -368,9 +373,9 @@ class _Writer:
 
 
 def _own_lengths(word: str, flexible: Range, here: Range, nullable: Range) -> dict[str, Value]:
-    """Return the key ``string`` or ``bytes`` with the length type, and ``null`` with its number if
-    the field can be null, each by version. It is for fields whose flexible versions are not those
-    of the message.
+    """Return the key ``word`` (``string`` or ``bytes``) with the length type, and, if the field is
+    ``nullable`` in a version, ``none`` with the number that stands for null, each by version. It is
+    for fields whose flexible versions are not those of the message.
     """
     lengths: list[tuple[Range, str]] = []
     nulls: list[tuple[Range, str]] = []

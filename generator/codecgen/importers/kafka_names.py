@@ -43,21 +43,27 @@ def field_names(fields: Iterable[Field]) -> dict[str, str]:
 
 
 def unused_name(name: str, taken: Collection[str], word: str) -> str:
-    """Return ``name``, with ``word`` before it, repeatedly, while it is in ``taken``."""
+    """Return ``name``, with ``word`` and ``_`` before it as often as needed until it is not in
+    ``taken``.
+    """
     while name in taken:
         name = f"{word}_{name}"
     return name
 
 
 def layout_name(message: Message) -> str:
-    """Return the name of a message's layout."""
+    """Return the name of a message's layout: the message's in snake_case, with ``_message`` behind
+    if that is reserved.
+    """
     name = snake(message.name)
     taken = name in SCALARS or name == TABLE or keyword.iskeyword(name)
     return f"{name}_message" if taken else name
 
 
 def file_part(name: str) -> str:
-    """Return the name of a schema file or folder without its suffix."""
+    """Return the name of a schema file or folder without its suffix: ``name`` in snake_case, with
+    ``_messages`` behind if that is reserved or begins with no letter.
+    """
     part = snake(name)
     taken = part in _TAKEN_FILES or keyword.iskeyword(part)
     return f"{part}_messages" if taken or not re.match("[a-z]", part) else part
@@ -118,8 +124,8 @@ def _names(
     messages: Sequence[Message], named: Collection[Key], layouts: Collection[str]
 ) -> dict[Key, str]:
     """Return a unique name for each struct in ``named``: its own in snake_case, with the message in
-    front if that is ambiguous, taken, a scalar type or too long, and a number behind if it is still
-    taken.
+    front if that is ambiguous, one of ``layouts`` (names of other layouts), a scalar type or too
+    long, and a number behind if it is still taken or a Python keyword.
     """
     wanted = {key: snake(key[1]) for key in sorted(named)}
     whole = {m.name: layout_name(m) for m in messages}

@@ -60,8 +60,8 @@ _WHOLE = re.compile(r"[+-]?\d{1,10}")
 
 def read(file: str, data: bytes) -> tuple[Message | None, list[Diagnostic]]:
     """Return (message, findings) of a definition file. The message is None if the file is not JSON
-    or no object, or if the message has no valid name, type or ``validVersions``. Fields and structs
-    that are wrong are reported and left out.
+    or no object, or if the message has no valid name or type, or no ``validVersions``. Fields and
+    structs that are wrong are reported and left out.
     """
     node = commented_json.parse(file, data)
     if isinstance(node, Diagnostic):
@@ -116,7 +116,7 @@ class _Reader:
     found: list[Diagnostic] = field(default_factory=list)
 
     def report(self, message: str, span: Span, help: str = "") -> None:
-        """Add a finding."""
+        """Append a finding, a Diagnostic without an id, to ``found``."""
         self.found.append(Diagnostic("", message, span, help=help))
 
     def entry(self, node: Object, known: Collection[str], what: str) -> _Entry:
@@ -150,8 +150,8 @@ class _Reader:
         return ""
 
     def boolean(self, entry: _Entry, key: str) -> bool:
-        """Return whether a key is ``true``, in any letter case; False if it is missing. Report
-        other text than true or false.
+        """Return whether a key is ``true``, ``True`` or ``TRUE``; False if it is missing. Report a
+        text that is neither this nor the same of false.
         """
         text = self.text(entry, key).strip()
         if text not in ("", "true", "false", "True", "False", "TRUE", "FALSE"):
@@ -346,11 +346,11 @@ class _Reader:
 
 
 def _same(one: Member, other: Member) -> bool:
-    """Return whether two members hold the same text or number."""
+    """Return whether two members hold the same text or number; False if one is an object or array."""
     values = [m.value.text for m in (one, other) if isinstance(m.value, Scalar)]
     return len(values) == 2 and values[0] == values[1]
 
 
 def _comments(entry: _Entry) -> tuple[str, ...]:
-    """Return the comments at the keys of an object."""
+    """Return the lines of the comments at all keys of an object, in order."""
     return tuple(line for member in entry.members.values() for line in member.comments)

@@ -62,9 +62,9 @@ def check_message(message: Message, *, is_whole: bool = True) -> Iterator[Diagno
 
 
 def check_directory(messages: Sequence[Message]) -> Iterator[Diagnostic]:
-    """Yield a finding for each message of one directory that has the type and apiKey of an earlier
-    one, and for each coordinator key without value or value without key. Retired messages and
-    messages without apiKey are skipped.
+    """Yield a finding for each message of one directory that has the type (other than data and
+    header) and apiKey of an earlier one, and for each coordinator key without value or value
+    without key. Retired messages and messages without apiKey are skipped.
     """
     seen: dict[tuple[str, int], Message] = {}
     for message in messages:
@@ -95,7 +95,7 @@ def check_names(messages: Iterable[Message]) -> Iterator[Diagnostic]:
 
 
 def _finding(message: str, span: Span, help: str = "") -> Diagnostic:
-    """Return a finding without a number."""
+    """Return a finding: a Diagnostic without an id."""
     return Diagnostic("", message, span, help=help)
 
 
@@ -122,8 +122,9 @@ def _fields(m: Message, owner: str, fields: Sequence[Field]) -> Iterator[Diagnos
 
 
 def _tags_follow(owner: str, fields: Sequence[Field]) -> Iterator[Diagnostic]:
-    """Yield a finding for each struct, inner ones included, whose tags are not 0, 1, 2 and so on
-    without a gap. Only the first gap is reported; structs with negative tags are skipped.
+    """Yield a finding for each struct, from the one that ``owner`` names, with ``fields``, to inner
+    ones, whose tags are not 0, 1, 2 and so on without a gap. Only the first gap is reported;
+    structs with negative tags are skipped.
     """
     tags = {f.tag for f in fields if f.tag is not None}
     missing = next((n for n in range(len(tags)) if n not in tags), None)
@@ -204,7 +205,8 @@ def _tag(m: Message, f: Field) -> Iterator[Diagnostic]:
 
 def _structs(m: Message) -> Iterator[Diagnostic]:
     """Yield a finding for each common struct with the name of an earlier one, for each field of a
-    struct that is not defined, or is defined twice, and for each common struct that holds itself.
+    struct that is not defined, or is defined twice, for each field that gives fields to a common
+    struct, and for each common struct that holds itself.
     """
     common: dict[str, Struct] = {}
     for struct in m.structs:

@@ -38,7 +38,9 @@ Value = Word | str | Mapped | Sequence[Word]
 
 
 def documents(parts: Sequence[Mapped], head: Sequence[str] = ()) -> str:
-    """Return the text of a file with several documents, after the comments ``head``."""
+    """Return the text of a file with the documents ``parts``, separated by ``---``, after the lines
+    ``head`` as comments.
+    """
     texts = ["".join(f"{line}\n" for line in _mapping(part, 0)) for part in parts]
     return "".join(f"{_comment(line, 0)}\n" for line in head) + "\n---\n".join(texts)
 
@@ -76,12 +78,12 @@ def _mapping(mapped: Mapped, depth: int) -> Iterator[str]:
 
 
 def _comment(line: str, depth: int) -> str:
-    """Return a comment line."""
+    """Return a comment line, indented for nesting ``depth``; only ``#`` if ``line`` is empty."""
     return f"{'  ' * depth}# {_printable(line)}".rstrip()
 
 
 def _printable(line: str) -> str:
-    """Return text with characters that cannot be printed replaced by spaces."""
+    """Return ``line`` with a space for each character that cannot be printed."""
     return "".join(c if c.isprintable() else " " for c in line)
 
 
@@ -104,7 +106,9 @@ def _short(value: Value, *, in_flow: bool) -> str | None:
 
 
 def _is_plain(text: str, *, in_flow: bool) -> bool:
-    """Return whether text needs no quotes."""
+    """Return whether text is read back as the same text without quotes: it is no other scalar such
+    as ``null``, has only plain characters, and, ``in_flow`` (inside brackets), no comma.
+    """
     if text.lower() in _OTHER_SCALARS or not _PLAIN.match(text) or text.endswith((" ", ":")):
         return False
     return not (in_flow and "," in text)

@@ -123,9 +123,8 @@ def _layout_at(
 ) -> Layout:
     """Return the layout with the fields, versions, derived values, rules and examples that existed
     at ``release``. If version notes end its versions before the first flexible one, drop tagged
-    fields and the tolerances for flexible versions, and set ``flexible`` to ``never``.
-
-    ``known`` has the value names of each enum at that release.
+    fields and the tolerances for flexible versions, and set ``flexible`` to ``never``. ``known``
+    has the value names of each enum at that release.
     """
     versions = layout.versions
     if versions is not None and layout.version_notes:

@@ -39,8 +39,9 @@ def _find_case(
     value: object,
 ) -> Reference | None:
     """Return the case of ``choice`` that the discriminator selects, or None if none matches. The
-    discriminator is the field's ``given``, or the field ``by`` in ``value``, as a number or enum
-    name. Discriminators of nested choices in ``value`` must match too.
+    discriminator is the field's ``given``, evaluated with ``fields`` of the layout ``around``, or
+    the field ``by`` in ``value``, as a number or enum name. Discriminators of nested choices in
+    ``value`` must match too.
     """
     if choice.by is None:
         number = _evaluate(plan, around, fields, fp.given)
@@ -130,8 +131,8 @@ def _with_builder_defaults(
 def _evaluate(
     plan: Plan, layout: LayoutPlan, fields: Mapping[str, object], value: Value | None
 ) -> object:
-    """Return the result of ``value``, or None if ``value`` is None or its evaluation raises
-    SizeError, for example for an unknown enum name.
+    """Return the result of ``value`` for the values in ``fields`` of a layout, or None if ``value``
+    is None or its evaluation raises SizeError, for example for an unknown enum name.
     """
     try:
         return None if value is None else evaluate(plan, layout, fields, value)

@@ -170,8 +170,8 @@ def leaves_of(view: View) -> Iterator[Leaf]:
 
 def _plan_case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) -> CasePlan:
     """Return the plan of one section of rows for an entry layout in one version: array, element
-    layout, codecs, resolved column values, conditions and written values. Raise AssertionError if
-    an expression is invalid, which the checks exclude.
+    layout, codecs, resolved column values, conditions and written values. ``number`` becomes the
+    number of the case. Raise AssertionError if an expression is invalid, which the checks exclude.
     """
     array = None if rows.each is None else entry.field(rows.each)
     element = entry
@@ -262,7 +262,9 @@ def _plan_writes(
 def _resolve_write(
     out: dict[str, Value], name: str, resolver: WriteResolver, layout: LayoutPlan
 ) -> None:
-    """Store in ``out`` the resolved value of a written field, unless the version lacks the field."""
+    """Store in ``out`` what ``resolver`` gives for the written field ``name`` (or ``field.bit``),
+    unless this version of the layout lacks the field.
+    """
     fp = layout.field(name.partition(".")[0])
     if fp is None:
         return
@@ -293,6 +295,8 @@ def _plan_codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, C
 
 
 def _plan_codec(name: str, variants: dict[str, tuple[str, str]], limit: int) -> CodecPlan:
-    """Return the plan of the codec ``name`` with its variants, which are a pair (read, written) by name."""
+    """Return the plan of the codec ``name`` with its variants, which are a pair (read, written) by
+    name, or None for both. ``limit`` is the most bytes that a section may decompress to.
+    """
     read, written = variants.get(name, (None, None))
     return CodecPlan(name, read, limit, written)

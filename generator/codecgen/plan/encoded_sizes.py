@@ -55,11 +55,10 @@ def length_size(name: str, length: int) -> int:
 
 
 def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
-    """Return the encoded size in bytes of ``value`` in a layout. Raise SizeError if a value is
-    missing or of the wrong kind, no case or version matches, a number does not fit, or a section is
+    """Return the encoded size in bytes of ``value`` in a layout. ``value`` is a mapping of fields
+    as a builder takes it, without those that it computes. Raise SizeError if a value is missing or
+    of the wrong kind, no case or version matches, a number does not fit, or a section is
     compressed.
-
-    ``value`` is what a builder takes: a mapping of fields, without those that the builder computes.
     """
     return _Sizer(plan, layout, value).total()
 
@@ -72,7 +71,9 @@ def evaluate(plan: Plan, layout: LayoutPlan, fields: Fields, value: Value) -> ob
 
 
 class _Sizer:
-    """Sizes the fields of one value in byte order."""
+    """Sizes the fields of one value (a mapping as builders take it) in byte order; ``fp`` is the
+    plan of a field.
+    """
 
     def __init__(self, plan: Plan, layout: LayoutPlan, value: Fields) -> None:
         self.plan = plan
@@ -144,9 +145,10 @@ class _Sizer:
                 return self.size_tags(value)
 
     def count_elements(self, name: str) -> int:
-        """Return the number of elements of an array. For None, return the null count if the array
-        can be null and None is given or the array has a default, else 0, as for an array that is
-        not given. Raise SizeError if the value is neither None nor a list or tuple.
+        """Return the number of elements of the array ``name`` in the value. If the array is None or
+        not given, return 0; but return the number for null if the array can be null and either None
+        was given or the array has a default. Raise SizeError if the value is neither None nor a
+        list or tuple.
         """
         array = self.layout.field(name)
         type_ = None if array is None else array.field.type
@@ -206,8 +208,9 @@ class _Sizer:
 
     def size_array(self, array: ArrayType, value: object, fp: FieldPlan) -> int:
         """Return the encoded size in bytes of an array with its count and length prefixes; of the
-        prefix alone if it is given as null and may be. Raise SizeError if it is no list, has not
-        the fixed number of elements, is compressed, or an element cannot be sized.
+        prefix alone if it is given as null and may be. A missing array, and any other None, counts
+        as empty. Raise SizeError if it is no list, has not the fixed number of elements, is
+        compressed, or an element cannot be sized.
         """
         prefix = array.count or array.length
         if value is None and fp.name in self.this and array.null is not None:

@@ -281,7 +281,9 @@ def make_plan(model: Model, release: str | None = None) -> Plan:
 
 
 def _split_declarations(things: Mapping[str, T], used: Mapping[str, object]) -> Declarations[T]:
-    """Return ``things`` as declarations of the directory itself and of the directories that it uses."""
+    """Return ``things`` as declarations of the directory itself and, with the names in ``used``, of
+    the directories that it uses.
+    """
     own = {name: thing for name, thing in things.items() if name not in used}
     return Declarations(own, {name: things[name] for name in used})
 

@@ -72,8 +72,9 @@ def _fact_key(value: nodes.FieldValue | nodes.ColumnValue) -> Key:
 
 
 def condition_text(value: Value) -> str:
-    """Return a condition on fields of the layout itself as source text (``a.b == 1``), or ``""`` if
-    it uses anything else, such as elements, booleans, sums or ``and``.
+    """Return a condition on fields of the layout itself as source text (``a.b == 1``, ``not a.b``),
+    or ``""`` if it uses anything else, such as fields of elements, the literals true and false,
+    sums or ``and``.
     """
     match value:
         case nodes.FieldValue() | nodes.BitValue() if _owner_of(value) == "own":
@@ -174,5 +175,7 @@ def _learn_comparison(facts: Facts, operator: str, left: Value, right: Value, ho
 
 
 def _is_element_version(f: Field, owner: str) -> bool:
-    """Return whether a field of ``owner`` is the version field of an element."""
+    """Return whether a field is the version field of the current element: ``owner`` is ``item``
+    then.
+    """
     return f.is_version and owner in ("item",)

@@ -45,7 +45,9 @@ class PartKind:
         return self.choice is not None and self.choice.by is not None
 
     def reference(self, number: int | None) -> Reference | None:
-        """Return the layout of the part for the discriminator ``number``, or None if there is no case for it."""
+        """Return the layout of the part for the discriminator ``number``: always the same for a
+        part that is a layout, and None for a choice without a case for it.
+        """
         if self.choice is None:
             return Reference(self.of, None, Span("", 1, 1, 1))
         return None if number is None else self.cases.get(number)
@@ -153,7 +155,9 @@ class PayloadPlan:
         return next((part for part in self.parts if part.decides), None)
 
     def inside(self, leaf: Leaf) -> tuple[Leaf, ...]:
-        """Return the columns directly inside a column of structs or lists."""
+        """Return the columns directly inside a column of structs or lists; ``()`` for any other
+        column.
+        """
         return tuple(other for other in self.leaves if other.inside is leaf)
 
     def files(self) -> list[str]:
@@ -251,9 +255,10 @@ def part_scopes(
 def _plan_case(
     plan: Plan, view: View, rows: Rows, layouts: Mapping[str, LayoutPlan | None], number: int
 ) -> PayloadCase | None:
-    """Return the plan of ``rows`` for one combination of parts, or None if their condition never
-    holds there. If this combination lacks the array of ``each``, return a case that is marked
-    empty. Raise AssertionError if an expression is invalid.
+    """Return the plan of ``rows`` for one combination of parts, whose layouts are ``layouts``, or
+    None if their condition never holds there. If the part with the array of ``each`` is null or its
+    version lacks the array, return a case that is marked empty. ``number`` becomes the number of
+    the case. Raise AssertionError if an expression is invalid.
     """
     parts = part_scopes(plan.model, view, rows, layouts)
     scope = payload_scope(plan.model, view, rows, parts)

@@ -134,7 +134,9 @@ def _is_verified_ahead(layout: LayoutPlan, c: FieldPlan, part: FieldRange) -> bo
 
 
 def _known_at(layout: LayoutPlan, c: FieldPlan) -> int:
-    """Return the index of the field after which a checksum and all fields that it covers have been read."""
+    """Return the index in byte order of the last of the checksum ``c`` and the fields that it
+    covers: after it, all of them have been read.
+    """
     return max(layout.in_order.index(c), *(_index_of(layout, part.last) for part in c.covers))
 
 
@@ -226,7 +228,9 @@ def _read_op(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) -
 
 
 def array_refusals(fp: FieldPlan) -> list[nodes.Value]:
-    """Return the conditions under which a reader rejects an array, from ``refuse`` and ``valid`` of its field."""
+    """Return the conditions under which a reader rejects an array, at most two: its field's
+    ``refuse``, and its ``valid`` negated, both folded. Return ``[]`` if it has neither.
+    """
     found = [] if fp.refuse is None else [fold(fp.refuse)]
     return found if fp.valid is None else [*found, negate(fold(fp.valid))]
 

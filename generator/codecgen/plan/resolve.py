@@ -36,10 +36,10 @@ class Stop(Exception):
 
 
 class Resolver:
-    """Resolves one expression.
+    """Resolves one expression: finds what each name means, and its type. Diagnostics collect in
+    ``found``; the exception Stop, raised after one, abandons the expression.
 
-    Diagnostics collect in ``found``. ``uses`` collects names that did not exist from the first release on:
-    (name, since, path).
+    ``uses`` collects names that did not exist from the first release on: (name, since, path).
     """
 
     def __init__(self, expression: Expression, scope: Scope) -> None:
@@ -68,12 +68,16 @@ class Resolver:
         return expression_span(self.scope.model, self.expression, path.column, len(path.names[0]))
 
     def note_use(self, name: str, since: Since | None, path: Path) -> None:
-        """Record the use of a name that began with a release."""
+        """Record in ``uses`` the use of a name at ``path`` that exists since a release; do nothing
+        for a name without one.
+        """
         if since is not None and since.release is not None:
             self.uses.append((name, since, path))
 
     def fail(self, code: str, message: str, path: Path | None = None, help: str = "") -> Stop:
-        """Record a diagnostic and return the exception that the caller raises."""
+        """Record a diagnostic at ``path`` (None: at the whole expression), and return the Stop for
+        the caller to raise.
+        """
         self.found.append(Diagnostic(code, message, self.span_of(path), help=help))
         return Stop()
 
@@ -133,8 +137,9 @@ class Resolver:
 
     def resolve_logical(self, operator: str, left: Node, right: Node) -> Value:
         """Return ``and`` or ``or`` of two conditions. The right side is resolved with what the left
-        one implies, and ignored if the version decides the left one. Raise Stop after a diagnostic
-        if a side is no condition.
+        one implies. If the version alone makes the left side of ``and`` false or of ``or`` true,
+        return the left side, and leave the right one unresolved. Raise Stop after a diagnostic if a
+        side is no condition.
         """
         one = self.resolve_condition(left, operator)
         decisive = operator == "or"
@@ -149,9 +154,10 @@ class Resolver:
     def resolve_branches(
         self, condition: Node, then: Node, otherwise: Node, expected: str | None
     ) -> Value:
-        """Return ``if`` with its branches, each resolved with what the condition implies for it. If
-        the version decides the condition, return that branch only. Raise Stop after a diagnostic if
-        the condition is not boolean or the types of the branches differ.
+        """Return ``if`` with its branches, each resolved with what the condition implies for it;
+        single words and numbers there may be values of the enum ``expected``. If the version
+        decides the condition, return that branch only. Raise Stop after a diagnostic if the
+        condition is not boolean or the types of the branches differ.
         """
         test = self.resolve_condition(condition, "if")
         known = decide(test)
@@ -201,9 +207,9 @@ class Resolver:
         return nodes.Comparison(operator, one, other)  # type: ignore[arg-type]
 
     def check_comparable(self, operator: str, one: Type, other: Type, where: Path | None) -> None:
-        """Raise Stop after a diagnostic unless two types can be compared with ``operator``: equal
-        kinds and enums, or a number with a float or enum; only numbers and floats with an order;
-        never arrays, layouts or whole bit fields.
+        """Raise Stop after a diagnostic at ``where`` unless two types can be compared with
+        ``operator``: equal kinds and enums, or a number with a float or enum; only numbers and
+        floats with an order; never arrays, layouts or whole bit fields.
         """
         kinds = {one.kind, other.kind}
         same = one.kind == other.kind and one.enum == other.enum
@@ -217,8 +223,8 @@ class Resolver:
     def check_null_comparison(
         self, operator: str, one: Type, other: Type, where: Path | None
     ) -> None:
-        """Raise Stop after a diagnostic if a comparison with null is not ``==`` or ``!=``, has null
-        on the left, or has a left side that is never null.
+        """Raise Stop after a diagnostic at ``where`` if a comparison with null is not ``==`` or
+        ``!=``, has null on the left (``one``), or has a left side that is never null.
         """
         if operator not in ("==", "!="):
             raise self.fail("C022", f'null has no order: "{operator}"', where)
@@ -341,12 +347,11 @@ class Resolver:
         path: Path,
         nullable: bool = False,
     ) -> nodes.FieldValue | nodes.BitValue:
-        """Return a field, or the bit or field inside it that ``names`` leads to, nullable if it can
-        be null and is not known to be present. Raise Stop after a diagnostic if nothing has this
-        name, a version lacks the bit, or the field is padding.
-
-        ``versions`` are those that the layout of the field can have. ``nullable`` says that a holder of the field can be
-        null.
+        """Return a field, or the bit or field inside it that ``names`` leads to, nullable if it or
+        one of its ``holders`` (``nullable``) can be null and it is not known to be present.
+        ``versions`` are those that the layout of ``f`` can have, ``owner`` says whose field it is.
+        Raise Stop after a diagnostic if nothing has this name, a version lacks the bit, or the
+        field is padding.
         """
         self.note_use(f.name, f.since, path)
         versions = tuple(versions)
@@ -429,7 +434,8 @@ class Resolver:
         self, element: Element, names: tuple[str, ...], owner: nodes.Owner, path: Path
     ) -> nodes.FieldValue | nodes.BitValue | nodes.ElementValue:
         """Return an element of an array, or the field in it that ``names`` leads to, nullable if a
-        version of the element lacks it. Raise Stop after a diagnostic if nothing has this name.
+        version of the element lacks it. ``owner`` marks it as the current element (``item``) or one
+        at an end (``end``). Raise Stop after a diagnostic if nothing has this name.
         """
         if isinstance(element, Reference) and names:
             f = self.find_held_field(element, names, path, owner)

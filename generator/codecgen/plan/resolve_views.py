@@ -115,15 +115,17 @@ def find_rows_array(rows: Rows, parts: Parts) -> tuple[PartScope | None, Field |
 
 
 def column_type(column: Column) -> Type:
-    """Return the type of the values of a column."""
+    """Return the type that the values of a column have in expressions: a number unless the column
+    is of another kind.
+    """
     return Type(_KINDS.get(column.type, "int"), nullable=column.nullable)
 
 
 class ViewResolver(Resolver):
-    """Resolves paths in the rows of a view: fields, bits, cases of choices, derived values, and where an entry lies.
+    """Resolves paths in the rows of a view: fields, bits, cases of choices, derived values, and
+    where an entry lies. The rows are those of a layout, or of a payload if ``parts`` is given.
 
-    The rows are those of a layout, or of a payload if ``parts`` is given. A path into a payload begins with the name of a
-    part. Whether a part is null is known: callers resolve an expression once for each of the two.
+    A path into a payload begins with the name of a part. Whether a part is null is known: callers resolve an expression once for each of the two.
     """
 
     def __init__(self, expression: Expression, scope: Scope, parts: Parts | None = None) -> None:
@@ -252,9 +254,9 @@ class ViewResolver(Resolver):
         return self.fail("C032", message, path, help)
 
     def resolve_part_field(self, name: str, part: PartScope, layout: Layout, path: Path) -> Value:
-        """Return a field of a payload part with the part as its owner. If the part is null, return
-        the field of the newest version that has it, as nullable. Raise Stop, with the diagnostics
-        of the oldest version tried, if no version has it.
+        """Return the field ``name`` of a payload part with the part as its owner. If the part is
+        null, return the field of the newest version that has it, as nullable. Raise Stop, with the
+        diagnostics of the oldest version tried, if no version has it.
         """
         inner = Path(path.names[1:], path.column + len(name) + 1)
         versions = [part.version] if not part.null else [*reversed(versions_of(layout, None))]
@@ -280,7 +282,9 @@ class ViewResolver(Resolver):
         raise Stop
 
     def facts_about(self, name: str) -> Facts:
-        """Return the facts about the fields of a part, as facts about a layout of its own."""
+        """Return the facts about which fields of the payload part ``name`` are not null, as facts
+        about a layout of its own.
+        """
         owner = owner_of_part(name)
         present = frozenset(("own", names) for own, names in self.facts.present if own == owner)
         return Facts(present)
@@ -382,10 +386,11 @@ def null_of_part(value: Value, parts: Parts) -> Value | None:
 
 
 class WriteResolver(Resolver):
-    """Resolves a path where rows are written: columns, ``version`` and ``entry.field``.
+    """Resolves a path where rows are written: columns, ``version`` and ``entry.field``. ``part`` is
+    what is written: the ``entry`` around the rows, an ``item`` of its array, or a ``row`` that is
+    an entry itself.
 
-    ``layout`` is that of the entry. ``part`` is what is written: the ``entry`` around the rows, an ``item`` of its array,
-    or a ``row`` that is an entry itself. ``named`` are the fields of the entry that have values by then, ``running``
+    ``layout`` is that of the entry. ``named`` are the fields of the entry that have values by then, ``running``
     those that change with the rows.
     """
 

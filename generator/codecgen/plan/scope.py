@@ -74,13 +74,17 @@ def layout_containing(type_: FieldType, name: str) -> Reference | None:
 
 
 def can_be_null(f: Field, *, inside: bool) -> bool:
-    """Return whether a field can be null, or, with ``inside``, a value inside the field."""
+    """Return whether a field can be null or absent (by ``when``), or, with ``inside``, a value
+    inside the field: then also for a choice that accepts unknown cases.
+    """
     bare = isinstance(f.type, ChoiceType) and f.type.unknown
     return f.when is not None or f.nullable or (inside and bare)
 
 
 def element_kind(element: Element) -> str:
-    """Return words for elements that have no fields, for messages: ``i32`` or ``bytes or text``."""
+    """Return words for elements, for messages: ``layouts of a choice``, the scalar type such as
+    ``i32``, or ``bytes or text``.
+    """
     if isinstance(element, ChoiceType):
         return "layouts of a choice"
     return getattr(element, "name", "bytes or text")

@@ -46,9 +46,7 @@ def size_bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozens
     """Return the minimum and maximum size in bytes of a layout without the contents of its bytes,
     texts and arrays, and the names of the fields that have such contents. The minimum leaves out
     optional fields, except one of two with opposite conditions. The maximum is None if it is
-    unknown.
-
-    ``inside`` names the layouts around this one, which end a recursion.
+    unknown. ``inside`` names the layouts around this one, which end a recursion.
     """
     inside |= {layout.name}
     least = 0
@@ -89,7 +87,9 @@ class _FieldBounds:
 
 
 def are_opposite(one: Node, other: Node) -> bool:
-    """Return whether exactly one of two conditions holds, judged by their source text."""
+    """Return whether one of two conditions is the other negated, judged by their source text, so
+    that exactly one of them holds. False for opposites that are written in another way.
+    """
     return _normalize(Not(one)) == _normalize(other)
 
 

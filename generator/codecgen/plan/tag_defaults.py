@@ -102,14 +102,16 @@ def default_bytes(fp: FieldPlan) -> bytes:
 
 
 def _encode_prefixed(name: str, number: int | None, data: bytes | None, little: bool) -> bytes:
-    """Return an encoded length or count followed by ``data``. A ``data`` of None stands for null."""
+    """Return ``number`` (None: 0) in the length type ``name``, followed by ``data``. A compact
+    length is written as one more, unless ``data`` is None, which stands for null.
+    """
     if name == "compact":
         return encode_number("uvarint", (number or 0) + (data is not None), False) + (data or b"")
     return encode_number(name, number or 0, little) + (data or b"")
 
 
 def _default_int(found: nodes.Value | None) -> int:
-    """Return the number of a literal, or 0 for None and for nodes without a value."""
+    """Return the number of a literal; 0 for None, a null, and other nodes without a value."""
     return int(getattr(found, "value", 0) or 0)
 
 

@@ -154,7 +154,9 @@ def _choice_pieces(type_: ChoiceType) -> Iterator[str | Reference]:
 
 
 def _version_words(type_: StructType | ChoiceType) -> Iterator[str]:
-    """Yield the words about the version of a layout, if an expression names it."""
+    """Yield ``, in the version that .. says`` if an expression gives the version of the held
+    layout, else nothing.
+    """
     if type_.version is not None:
         yield f", in the version that {type_.version} says"
 
@@ -201,8 +203,9 @@ def range_words(low: int, high: int | None) -> str:
 
 
 def size_words(fp: FieldPlan) -> str:
-    """Return the size of a field in bytes in words: ``8``, ``1 to 5``, ``4, + length`` for a prefix
-    before contents, ``the rest``, or ``varies`` for structs and choices without prefix.
+    """Return the size of a field in bytes in words: ``8``, ``1 to 5``, ``the rest``; for a prefix
+    before contents ``4, + length`` (arrays ``4, + elements``, structs and choices ``4, + what it
+    holds``); ``varies`` for structs and choices without prefix.
     """
     if fp.size is not None:
         return str(fp.size)

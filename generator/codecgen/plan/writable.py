@@ -31,14 +31,18 @@ def require_null(fp: FieldPlan, type_: BytesType) -> None:
 
 
 def require_distinct_null(type_: ArrayType | BytesType, f: Field) -> None:
-    """Raise WriteError if a valid length or count also means null."""
+    """Raise WriteError if null is written as a number (as it is after decoding) that is not
+    negative, so that a valid length or count also means null.
+    """
     null = null_as_read(type_)
     if null is not None and null >= 0:
         raise WriteError(f"null written as {type_.null}", f)
 
 
 def require_writable_bytes(type_: BytesType, f: Field) -> None:
-    """Raise WriteError if bytes of a column could read back differently."""
+    """Raise WriteError if bytes of a column could read back differently: the field is padded with
+    zero bytes, or its null is also a valid length.
+    """
     if type_.padded:
         raise WriteError("filled up with zero bytes", f)
     require_distinct_null(type_, f)
@@ -46,7 +50,7 @@ def require_writable_bytes(type_: BytesType, f: Field) -> None:
 
 def require_writable_rows(array: ArrayType, f: Field) -> None:
     """Raise WriteError unless an array can hold any number of rows from one on: it has no end
-    condition ``until``, no fixed or minimum count above 1, and no null that is also a count.
+    condition ``until``, no fixed count, no minimum count above 1, and no null that is also a count.
     """
     require_no_end_condition(array, f)
     if array.fixed is not None or array.at_least > 1:

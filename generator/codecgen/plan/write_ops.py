@@ -162,7 +162,9 @@ def values_of(op: WriteOp) -> Iterator[Value]:
 
 
 def columns_of(op: WriteOp) -> Iterator[nodes.ColumnValue]:
-    """Yield the columns of numbers that an operation uses."""
+    """Yield the columns whose numbers an operation computes with; nothing for operations that copy
+    bytes or lists. Repeats are possible.
+    """
     for value in values_of(op):
         yield from nodes.columns_read(value)
 

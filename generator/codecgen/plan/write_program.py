@@ -73,7 +73,9 @@ class WriteProgram:
     values: Mapping[str, Value]
 
     def ops_of(self, owner: str) -> tuple[WriteOp, ...]:
-        """Return the operations that write the fields of ``owner``: those of the row for ``item`` and ``end``."""
+        """Return the operations that write the fields of ``owner``: those of the row for ``item``
+        and ``end``, else those of the entry around it (of the row if that is the entry).
+        """
         return self.row if owner in ("item", "end") or not self.around else self.around
 
     def find_op(self, owner: str, name: str) -> WriteOp | None:
@@ -118,7 +120,9 @@ def write_program(plan: Plan, view: ViewPlan, case: CasePlan) -> WriteProgram:
 
 
 class _Programmer:
-    """Builds the write program of one case. Operations are created on demand."""
+    """Builds the write program of one case. Operations are created on demand. ``part`` says where a
+    field lies: in the ``entry`` around the rows, or in an ``item``, which is a row.
+    """
 
     def __init__(self, plan: Plan, view: ViewPlan, case: CasePlan) -> None:
         self.plan = plan
@@ -174,8 +178,8 @@ class _Programmer:
     # ------------------------------------------------------------ what is known
 
     def find_op(self, part: str, name: str) -> WriteOp:
-        """Return the operation that writes a field, created on first use. Raise WriteError if the
-        field depends on itself or kernels cannot write it.
+        """Return the operation that writes the field ``name`` of ``part``, created on first use.
+        Raise WriteError if the field depends on itself or kernels cannot write it.
         """
         key = (part, name)
         if key not in self.made:
@@ -202,7 +206,8 @@ class _Programmer:
 
     def is_running(self, value: Value, part: str) -> bool:
         """Return whether a value changes from row to row of an entry: it uses the last, largest or
-        smallest value of a column, or a field whose existing operation does.
+        smallest value of a column, or a field whose existing operation does. ``part`` says whose
+        fields the value's own fields are.
         """
         where = {"own": part, "entry": self.own}
         keys = [(where.get(v.owner, "item"), v.field.name) for v in nodes.fields_read(value)]
@@ -329,9 +334,10 @@ class _Programmer:
         members: tuple[BitMember, ...],
         given: Mapping[str, Value],
     ) -> Constant | Bits:
-        """Return the operation for a bit field: ``Constant`` if all members are constants (0
-        without value and default), else ``Bits``. Raise WriteError if a member changes with the
-        rows, is null, or is a constant that does not fit its bits.
+        """Return the operation for a bit field with the base type ``base``: ``Constant`` if all
+        members are constants (0 without value in ``given``, by ``field.bit``, and default), else
+        ``Bits``. Raise WriteError if a member changes with the rows, is null, or is a constant that
+        does not fit its bits.
         """
         found = []
         for m in members:
@@ -470,7 +476,9 @@ class _Programmer:
 
 
 def _type_name(f: Field) -> str:
-    """Return the name of the scalar type of a field, or ``""`` for other types."""
+    """Return the name of the scalar type of a field, that of the base for a bit field, or ``""``
+    for other types.
+    """
     return f.type.base if isinstance(f.type, BitsType) else str(getattr(f.type, "name", ""))
 
 
@@ -484,9 +492,9 @@ OpOf = Callable[[str, str], WriteOp | None]
 
 
 def known_when_written(value: Value, op_of: OpOf) -> Value | None:
-    """Return what the operation that writes a field, bit or end of an array says about it: a
-    literal, null, or the value as not nullable. Return None if nothing is known, as for fields
-    inside held layouts.
+    """Return what the operation (from ``op_of``) that writes a field, bit or end of an array says
+    about it: a literal, null, or the value as not nullable. Return None if nothing is known, as for
+    fields inside held layouts, and for an end that is no constant.
     """
     match value:
         case nodes.VersionValue(version) if version is not None:

@@ -54,7 +54,7 @@ class Until:
 
 class Array(Codec):
     """Codec of an array: elements one after another, perhaps behind a count or a length in bytes,
-    compressed, or ended by a condition.
+    compressed, or ended by a condition. ``this`` has the fields of the layout around it.
 
     Attributes:
         element: Codec of the elements.
@@ -111,7 +111,9 @@ class Array(Codec):
 
     @property
     def framed(self) -> bool:
-        """Return whether the first bytes of an element tell its length."""
+        """Return whether the length of an element is known before it is read: it has a fixed size,
+        or its first bytes tell it.
+        """
         return self.element.size is not None or getattr(self.element, "framed", False)
 
     def read(self, source: Source, this: Any) -> construct.ListContainer | None:
@@ -130,10 +132,11 @@ class Array(Codec):
         return out
 
     def is_null(self, source: Source, this: Any) -> bool:
-        """Return whether the count or length at the head of ``source`` means null. Move ``source``
-        behind the number if so, else leave it in place. A lenient session with ``negative_null``
-        takes any negative number. Raise CodecError if the number is cut off; TrailingError if bytes
-        follow a count of null and ``bytes_after_none`` does not tolerate them.
+        """Return whether the count or length (at the head of ``source``, or in an earlier field)
+        means null. Move ``source`` behind the number if so, else leave it in place. With
+        ``negative_null``, a lenient session takes any negative number for null, and a strict one
+        raises LengthError. Raise CodecError if the number is cut off; TrailingError if bytes follow
+        a count of null and ``bytes_after_none`` does not tolerate them.
         """
         start = source.pos
         noticed = len(source.session.findings)
@@ -171,9 +174,9 @@ class Array(Codec):
 
     def items(self, source: Source, this: Any, noted: Any = None) -> Iterator[Any]:
         """Yield the elements one by one as they are parsed; nothing for a null or empty array. Set
-        ``noted.there`` to True if the array is not null and ``noted`` is given. Raise CodecError if
-        the count, the length, the compression or an element is invalid, or bytes follow the last
-        element.
+        ``noted.there`` to True if the array is not null and ``noted`` is given. The iterator raises
+        CodecError if the count, the length, the compression or an element is invalid, or (only if
+        the array ``closes`` its section) bytes follow the last element.
         """
         if self.null is None or not self.is_null(source, this):
             if noted is not None:
@@ -183,7 +186,8 @@ class Array(Codec):
     def filled(self, source: Source, this: Any) -> Iterator[Any]:
         """Yield the elements of an array that is not null, read from its count on. The last one is
         yielded only after the bytes behind it were checked. Raise CodecError if the count, the
-        length, the compression or an element is invalid, or bytes follow the last element.
+        length, the compression or an element is invalid, or (only if the array ``closes`` its
+        section) bytes follow the last element.
         """
         number = self.number(source, this)
         section = self.section(source, this, number)
@@ -232,9 +236,10 @@ class Array(Codec):
 
     def section(self, source: Source, this: Any, number: int | None) -> Source | None:
         """Read the length prefix, if there is one, and return the elements' bytes as a Source,
-        decompressed. Return None for a count of 0 if the array fills its section without a length.
-        Raise CodecError if the length is negative or too large (a ``torn`` session takes what is
-        left), arrays nest too deep, or the codec is unknown.
+        decompressed. Return None for a count of 0 if the array fills its section without a length;
+        bytes that follow are a TrailingError then. Raise CodecError if the length is negative or
+        too large (a ``torn`` session takes what is left), arrays nest too deep, or the codec is
+        unknown.
         """
         start = source.pos
         if number == 0 and self.closes and self.length is None:
@@ -256,14 +261,17 @@ class Array(Codec):
         return source if self.compressed is None else self.compressed.open(source, this)
 
     def too_deep(self, session: Session) -> bool:
-        """Return whether elements would lie deeper in such arrays than ``nesting`` allows."""
+        """Return whether elements would lie deeper in such arrays than ``nesting`` allows, since
+        the session is in as many of them already. False without a limit.
+        """
         return self.nesting is not None and session.nesting >= self.nesting
 
     def elements(self, section: Source, this: Any, number: int | None) -> Iterator[Any]:
         """Yield ``number`` elements of a section; if it is None, all up to its end or to the
         element that fulfills the ``until`` condition. The last one comes after the check of what
         follows. Raise CodecError if an element cannot be read or has the wrong version, there are
-        too few or more than the limit, or bytes follow the last one.
+        too few or more than the limit, or (if the array ``closes`` the section) bytes follow the
+        last one.
         """
         session = section.session
         i = 0
@@ -316,9 +324,10 @@ class Array(Codec):
 
     def has_more(self, section: Source) -> bool:
         """Return whether another element follows in a section without a count: always if an
-        ``until`` condition ends the array, else if bytes are left. With ``truncated_tail``, a
-        lenient session skips a cut-off last element, adds a finding and gets False; a strict one
-        raises TrailingError. Raise LengthError if the element's length is invalid.
+        ``until`` condition ends the array, else if bytes are left and no empty compressed block
+        lies here. With ``truncated_tail``, a lenient session skips a cut-off last element, adds a
+        finding and gets False; a strict one raises TrailingError. Raise LengthError if the
+        element's length is invalid.
         """
         if self.until is not None:
             return True
@@ -338,13 +347,13 @@ class Array(Codec):
         return True
 
     def refuse_pause(self, pauses: list[int], item: Any, start: int, section: Source) -> None:
-        """Raise TruncatedError if an empty block of the compressed stream (a pause) lies where the
-        reference reader would stop inside the element ``item`` from ``start`` to the position of
-        ``section``: before the element's body, or fewer than 2048 bytes before its end. Return
-        otherwise.
+        """Raise TruncatedError if an empty block of the compressed stream (one of ``pauses``,
+        positions in the section) lies where the reference reader would stop inside the element
+        ``item`` from ``start`` to the position of ``section``: before the element's body, or fewer
+        than 2048 bytes before its end. Return otherwise.
 
         The reference reads the length of an element byte by byte, and then at once the bytes that this length
-        measures. ``pauses`` are positions in the section, in ascending order.
+        measures. ``pauses`` are in ascending order.
         """
         end = section.pos
         first, after = bisect_left(pauses, start), bisect_left(pauses, end)
@@ -362,9 +371,10 @@ class Array(Codec):
                 raise TruncatedError(reason, section.where(pause))
 
     def check_parsed_version(self, item: Any, i: int, section: Source) -> None:
-        """Raise ValueRefused if a parsed element states another version than the array. If the
-        array accepts ``mixed_versions`` and the session is lenient, add the error to the findings
-        instead. An element without a version field passes.
+        """Raise ValueRefused if the parsed element ``item`` (with the index ``i``) states another
+        version than the array. If the array accepts ``mixed_versions`` and the session of
+        ``section`` is lenient, add the error to the findings instead. An element without a version
+        field passes.
         """
         found = item.get(getattr(self.element, "by", ""), self.version)
         if found != self.version:

@@ -57,7 +57,9 @@ class Bit:
 
 
 class Bits(Codec):
-    """Codec of an integer whose bits have names. It parses to a mapping of the names."""
+    """Codec of an integer whose bits have names. It parses to a mapping of the names. ``this`` has
+    the fields of the layout around it, from which defaults of bits are computed.
+    """
 
     def __init__(self, base: Integer, *bits: Bit) -> None:
         super().__init__()
@@ -70,8 +72,8 @@ class Bits(Codec):
     def read(self, source: Source, this: Any) -> Parsed:
         """Read the integer at the head of ``source``, and return its bits by name: bools, enum
         members or numbers. Raise TruncatedError if bytes are missing; in a strict session
-        ValueRefused for a number without a member in an enum, or for set reserved bits. A lenient
-        session keeps both as findings.
+        ValueRefused for set reserved bits, or a number without a member in an enum (unless its bit
+        has ``keep_unknown``). A lenient session keeps these values, with a finding for each.
         """
         pos = source.pos
         raw = self.base.read(source, this) & self.all

@@ -35,7 +35,8 @@ class Build:
     def build(self) -> bytes:
         """Return the bytes of all fields in order. Raise BuildError if a value is missing, cannot
         be written or breaks a rule of its field, an absent array has no given count, and, in a
-        strict session, if the fields together break a rule of the layout.
+        strict session, if the fields together break a rule of the layout, or an unchanged parsed
+        element would get another derived value.
         """
         parts: list[bytes] = []
         for f in self.fields.all:
@@ -94,14 +95,16 @@ class Build:
                         raise self.fields.locate(prefix_path(error, f"[{i}].{name}"), f)
 
     def is_chosen(self, name: str) -> bool:
-        """Return whether a field is what the caller says, and not worked out or constant."""
+        """Return whether the caller gives the value of the field ``name``: it is no constant,
+        count, length or checksum, which are worked out. Raise KeyError for an unknown name.
+        """
         f = self.fields.by_name[name]
         return f.const is None and f.counts is None and f.measures is None and f.checksum is None
 
     def shifted(self, name: str, before: Any, now: Any, chosen: list[str]) -> str:
-        """Return the message for an element whose derived value was ``before`` when it was parsed
-        and is ``now`` another one, since other elements changed. It advises to set one of the
-        fields ``chosen``, if there are any, or to give a plain dict.
+        """Return the message for an element whose derived value ``name`` was ``before`` when it was
+        parsed and is ``now`` another one, since other elements changed. It advises to set one of
+        the fields ``chosen``, if there are any, or to give a plain dict.
         """
         fields = f"set {' or '.join(chosen)} of the {self.name} for them, or " if chosen else ""
         return (
@@ -112,8 +115,8 @@ class Build:
     def copy_values(self, value: Any) -> Any:
         """Return a deep copy of the given values. Arrays that are always present and missing become
         empty, or None if they have a default; elements get derived values such as their index.
-        Raise BuildError if the value is no dict, has an unknown name not beginning with ``_``, or
-        an array is no list and may not be null.
+        Raise BuildError if the value is no dict, has an unknown name not beginning with ``_``, an
+        array is no list and may not be null, or numbers of an element contradict.
         """
         if not isinstance(value, dict):
             raise BuildError(f"a mapping with the fields of {self.name} is needed, not {value!r}")
@@ -140,10 +143,10 @@ class Build:
         return obj
 
     def fill_elements(self, f: Field, items: list[Any], obj: Any) -> None:
-        """Put the values that elements of an array lack, such as their index, into each element
-        that is a dict. If the base field is missing, take it from the first element or its default.
-        Raise BuildError, whose path names the element, if a number is no int, the base is missing,
-        or two values contradict.
+        """Put the values that elements of an array lack, such as their index, into each of
+        ``items`` that is a dict. If ``obj`` lacks the base field, set it from the first element or
+        its default. Raise BuildError, whose path names the element, if a number is no int, the base
+        is missing, or two values contradict.
         """
         elements = [(i, item) for i, item in enumerate(items) if isinstance(item, dict)]
         for fill in f.fills:
@@ -162,7 +165,10 @@ class Build:
                     raise self.fields.locate(prefix_path(error, f"[{i}]"), f) from None
 
     def padding(self, f: Field, codec: Padding, before: int) -> bytes:
-        """Return the padding after ``before`` bytes."""
+        """Return the zero bytes of a padding field after ``before`` bytes of the layout; for an
+        absent field those that stand at the layout's start. Raise BuildError if a value is given
+        for it.
+        """
         value = self.obj.get(f.name)
         self.obj[f.name] = None
         return codec.padding(value, before if self.is_there(f) else 0)
@@ -287,7 +293,9 @@ class Build:
                 self.write(f, f.checksum(b"".join(covered)), parts)
 
     def is_there(self, f: Field) -> bool:
-        """Return whether the condition of a field holds."""
+        """Return whether the condition of a field holds for the fields so far, or True if it has
+        none.
+        """
         return f.when is None or bool(f.when(self.obj))
 
     def write(self, f: Field, value: int, parts: list[bytes]) -> None:
@@ -302,5 +310,5 @@ class Build:
 
 
 def nullable(f: Field) -> bool:
-    """Return whether a field can be null."""
+    """Return whether a field has a number that means null; its condition does not count."""
     return f.codec.null is not None

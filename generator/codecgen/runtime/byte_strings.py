@@ -66,11 +66,13 @@ class Bytes(Codec):
         return self.value(source.take(n), source, source.pos - n)
 
     def value(self, data: bytes, source: Source, pos: int) -> Any:
-        """Return the value for the bytes that were read at ``pos``."""
+        """Return the value for the bytes that were read at ``pos``: here the bytes themselves.
+        Subclasses decode them, and note or raise errors in ``source``.
+        """
         return data
 
     def data(self, value: Any) -> bytes:
-        """Return the bytes of a value; raise BuildError for another type."""
+        """Return the bytes of a bytes, bytearray or memoryview; raise BuildError for another type."""
         if not isinstance(value, bytes | bytearray | memoryview):
             raise BuildError(f"bytes are needed, not {_kind_of(value)}")
         return bytes(value)

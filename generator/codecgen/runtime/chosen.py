@@ -22,7 +22,8 @@ Versioned = Layout | Choice | Mapping[int, Layout]
 
 
 class Chosen(Codec):
-    """One of several layouts, chosen by a value or by a version.
+    """One of several layouts, chosen by a value or by a version. ``this`` has the fields of the
+    layout around it.
 
     Attributes:
         find: Returns the candidates: a :class:`Choice` that decides by its own value; with ``given``, layouts by
@@ -95,8 +96,8 @@ class Chosen(Codec):
     ) -> Layout | Choice | str:
         """Return the layout of a mapping ``found`` in the version that an earlier field or the
         layout around states (its only one if no field does); any other ``found`` itself. Return a
-        message, as a str, if a mapping gets no version, the version is unknown, or the layout
-        states another one than the field.
+        message, as a str, if a mapping gets no version, the version is unknown, or the layout (a
+        choice by what ``number`` returns for it) states another one than the field.
         """
         version = self.around if self.version is None else self.version(this)
         if isinstance(found, Mapping) and len(found) == 1 and self.version is None:
@@ -121,7 +122,7 @@ class Chosen(Codec):
         """Read the length, if one precedes, and return the parsed layout; None if the length means
         null; bytes if no case matches and ``unknown`` is set. Raise CodecError if the length is
         negative (null for a lenient session with ``any_negative``) or too large, no case matches,
-        the case does not parse, or bytes follow it.
+        the case does not parse, or bytes within the length follow it.
         """
         if self.length is None:
             return self.read_case(source, this)
@@ -240,7 +241,7 @@ def _deciding_number(choice: Choice, value: Any) -> int:
 
 
 def _no_version(version: int, known: Any) -> str:
-    """Return the message for an unknown version."""
+    """Return the message that ``version`` is not among the versions ``known``, which it lists."""
     return f"version {version} is not known: there are {list_numbers(known)}"
 
 

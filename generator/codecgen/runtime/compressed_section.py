@@ -56,7 +56,8 @@ class Compressed:
         """Decompress the rest of the window, and return the result as a new Source; without
         compression, return ``source`` itself. Damage is no error here: it becomes ``pending``,
         which is raised where the data ends. Raise ValueRefused or UnsupportedCodec for an unknown
-        codec or a missing package; in a strict session CompressionError for odd spellings.
+        codec or a missing package. Unusual spellings are a CompressionError in a strict session,
+        and findings in a lenient one.
         """
         try:
             codec = self.codec(this)

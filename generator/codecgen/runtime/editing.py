@@ -24,9 +24,10 @@ def edit(
     layout: Layout, source: Source, changes: Mapping[str, Any], *, recompress: bool = False
 ) -> bytes:
     """Return the bytes of the entry in ``source`` with ``changes`` applied, and lengths and
-    checksums computed again. Raise ParseError if the entry does not parse, bytes follow it, or a
-    stored checksum is wrong; BuildError if a value cannot be written or breaks a field's rule, or
-    another field's presence depends on it; KeyError for an unknown field.
+    checksums computed again. With ``recompress``, also compress its last array by the codec that it
+    names afterwards. Raise ParseError if the entry does not parse, bytes follow it, or a stored
+    checksum is wrong; BuildError if a value cannot be written, breaks a field's rule or decides
+    whether another field is present; KeyError for an unknown field.
 
     Args:
         layout: The layout of the entry.
@@ -108,9 +109,9 @@ def _changed_field_bytes(f: Field, build: Build) -> bytes:
 
 def _recompress_array(f: Field, parse: Parse, build: Build) -> bytes:
     """Return the count, length and bytes of the array that ends the layout, decompressed with the
-    old codec and compressed with the one that the changed fields name. Raise BuildError if the
-    field is no compressible array; CodecError if its bytes do not decompress whole or hold an empty
-    block.
+    old codec and compressed with the one that the changed fields name; the count alone if it is 0
+    and no length follows. Raise BuildError if the field is no compressible array; CodecError if its
+    bytes do not decompress whole or hold an empty block.
     """
     codec, body, session = f.codec, parse.source, build.session
     if not isinstance(codec, Array) or codec.compressed is None:

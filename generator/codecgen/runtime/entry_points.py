@@ -66,9 +66,9 @@ class EntryPoint(Declared, Generic[P, L]):
         trace: Trace | None = None,
     ) -> Any:
         """Return the value that all of ``data`` encodes. Raise ParseError if it does not parse, or
-        bytes follow it. With ``strict=False``, tolerate what the schema lists as tolerated, and
-        wrong checksums; each is added to ``findings``, if given. ``position`` and ``file`` only
-        locate errors.
+        bytes follow it. With ``strict=False``, do not check rules that relate several fields, and
+        tolerate unknown enum numbers, wrong checksums and what the schema lists as tolerated; each
+        of these is added to ``findings``, if given. ``position`` and ``file`` only locate errors.
 
         Args:
             data: The bytes.

@@ -54,7 +54,9 @@ def list_numbers(known: Iterable[int]) -> str:
 
 
 def _describe_run(numbers: list[int]) -> list[str]:
-    """Return consecutive numbers as a range if there are three or more, and each of them otherwise."""
+    """Return consecutive numbers as texts for a message: one range such as ``0-2`` (``-3 to 2`` if
+    it begins below zero) if there are three or more, and each of them otherwise.
+    """
     if len(numbers) < 3:
         return [str(number) for number in numbers]
     to = " to " if numbers[0] < 0 else "-"

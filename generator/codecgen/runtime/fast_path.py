@@ -42,7 +42,8 @@ class FastPath:
         """Return the value at the head of ``source``, and move behind it. Return None, with
         ``source`` and session unchanged, if the generated function fails for any reason, or may not
         run: with a trace, ``begun``, pending error or pauses, inside a window of a buffer that is
-        no bytes, near the depth limit, or inside :func:`without_fast_paths`.
+        no bytes, near the depth limit, with a limit of fewer than 64 elements, or inside
+        :func:`without_fast_paths`.
         """
         session = source.session
         data, pos, end = source.data, source.pos, source.end
@@ -131,10 +132,10 @@ def read_varint(data: bytes, pos: int, most: int, mask: int) -> tuple[int, int]:
 def open_section(
     compressed: Compressed, number: int, data: bytes, pos: int, end: int, session: Session
 ) -> tuple[bytes, int, int]:
-    """Return the bytes of a section, decompressed, as (data, first index, end). An uncompressed
-    section gives ``data`` itself. Raise Irregular if it does not decompress cleanly: an error, a
-    note or an empty block; KeyError for an unknown codec number; UnsupportedCodec if a package is
-    missing.
+    """Return the bytes of the section from ``pos`` to ``end`` in ``data``, decompressed by the
+    codec ``number``, as (data, first index, end). An uncompressed section gives ``data`` itself.
+    Raise Irregular if it does not decompress cleanly: an error, a note or an empty block; KeyError
+    for an unknown codec number; UnsupportedCodec if a package is missing.
     """
     codec = compressed.codecs[number]
     if codec is None:
@@ -153,10 +154,10 @@ def open_section(
 def read_tags(
     data: bytes, pos: int, end: int, other: tuple[int, ...] = ()
 ) -> tuple[list[tuple[int, int, int]], int]:
-    """Return the tagged fields of a section as (tag, first index, end) each, and the index after
-    the section. Raise Irregular if there are 64 or more, a tag does not ascend or is in ``other``,
-    a varint is not in its shortest form, or a field ends after ``end``; IndexError if ``data`` ends
-    within a varint.
+    """Return the tagged fields of the section at index ``pos`` as (tag, first index, end) each, and
+    the index after the section. Raise Irregular if there are 64 or more, a tag does not ascend or
+    is in ``other``, a varint is not in its shortest form, or a field ends after ``end``; IndexError
+    if ``data`` ends within a varint.
     """
     count, pos = read_varint(data, pos, 5, 0xFFFFFFFF)
     if count >= MIN_ELEMENTS:
@@ -179,9 +180,10 @@ def read_tags(
 def read_unknown_tags(
     data: bytes, pos: int, end: int, other: tuple[int, ...] = ()
 ) -> tuple[construct.ListContainer, int]:
-    """Return the tagged fields of a section, all taken as unknown, as a list of TaggedField, and
-    the index after the section. Raise Irregular if there are 64 or more, a tag does not ascend or
-    is in ``other``, or a field ends after ``end``; IndexError if ``data`` ends within a varint.
+    """Return the tagged fields of the section at index ``pos``, all taken as unknown, as a list of
+    TaggedField, and the index after the section. Raise Irregular if there are 64 or more, a tag
+    does not ascend or is in ``other``, a varint is not in its shortest form, or a field ends after
+    ``end``; IndexError if ``data`` ends within a varint.
     """
     tags, pos = read_tags(data, pos, end, other)
     fields = (TaggedField({"tag": tag, "data": data[start:stop]}) for tag, start, stop in tags)
@@ -189,13 +191,17 @@ def read_unknown_tags(
 
 
 def checksum_of(f: Field) -> Callable[[bytes], int]:
-    """Return the function that computes the checksum of a field."""
+    """Return the function that computes a checksum from the covered bytes. Call it for checksum
+    fields only.
+    """
     assert f.checksum is not None
     return f.checksum
 
 
 def default_value(f: Field) -> Any:
-    """Return the value of a tagged field that is not given."""
+    """Return the value that a tagged field has if it is not given: its default, encoded and read
+    again.
+    """
     return decode_default(default_of(f), f)
 
 

@@ -248,19 +248,25 @@ def contain(value: Any) -> Any:
 
 
 def end_of(items: Any, index: int, *names: str) -> Any:
-    """Return a field of the first (index 0) or last (-1) element of an array, or None if there is no element."""
+    """Return the value at the path ``names`` in the first (``index`` 0) or last (-1) element of a
+    list or tuple. Return None if ``items`` is empty or no list, or the element has no such field.
+    """
     if not items or not isinstance(items, list | tuple):
         return None
     return value_at(items[index], *names)
 
 
 def max_of(items: Any, *names: str) -> Any:
-    """Return the largest number of a field of the elements, or None if there are no elements or one has no number."""
+    """Return the largest of the numbers at the path ``names`` in the elements of a list or tuple.
+    Return None if there are no elements, one has no number there, or ``items`` is no list.
+    """
     return max(_numbers(items, names), default=None)
 
 
 def min_of(items: Any, *names: str) -> Any:
-    """Return the smallest number of a field of the elements, or None if there are no elements or one has no number."""
+    """Return the smallest of the numbers at the path ``names`` in the elements of a list or tuple.
+    Return None if there are no elements, one has no number there, or ``items`` is no list.
+    """
     return min(_numbers(items, names), default=None)
 
 

@@ -110,10 +110,10 @@ more to say, is not there or is wrong."""
 
 
 def frames(choice: Choice) -> Frames:
-    """Return a function ``frame(data, at)`` that returns the layout at ``at``, its number and its
-    length in bytes. It returns None if the first bytes are cut off, have no case, or a length that
-    is too small or refused. For choices without numbers and lengths at common fixed places it
-    always returns None.
+    """Return a function ``frame(data, at)`` that returns the layout at ``at``, its number and the
+    length in bytes that it states, which may go beyond ``data``. The function returns None if the
+    first bytes are cut off, have no case, or a length that is too small or refused. For choices
+    without numbers and lengths at common fixed places it always returns None.
     """
     length, by = choice.length, choice.codec
     cases = {number: _framing_of(layout) for number, layout in choice.cases.items()}
@@ -160,13 +160,17 @@ def _framing_of(layout: Layout | Choice) -> tuple[Any, int, Any, Any] | None:
 
 
 def _code(number: Integer) -> str:
-    """Return the code of an integer for :mod:`struct`."""
+    """Return the letter of :mod:`struct` for the size and sign of an integer, such as ``i`` or
+    ``I``, without byte order.
+    """
     code = STRUCT_CODES[number.size]
     return code if number.signed else code.upper()
 
 
 def _rules(fields: Sequence[Field]) -> list[tuple[Callable[[Any], Any], bool]]:
-    """Return the rules of fields, each with the result that it must have."""
+    """Return the functions of the rules of fields, each with the result that it must have: True for
+    ``valid``, False for ``refuse``.
+    """
     rules = [(f.valid.holds, True) for f in fields if f.valid is not None]
     return rules + [(f.refuse.holds, False) for f in fields if f.refuse is not None]
 
@@ -196,8 +200,9 @@ def _head_checksums(
 
 
 def _bits_parser(codec: Bits) -> Callable[[int], Any | None]:
-    """Return a function from a number to an object with its bits as attributes. The function
-    returns None if a strict reader refuses the number, and remembers the last 1024 numbers.
+    """Return a function from a number to an object with the bits of ``codec`` as attributes. The
+    function returns None if a strict reader refuses the number, and remembers the last 1024
+    numbers.
     """
     kind = type("PlainBits", (PlainBits,), {"__slots__": tuple(codec.by_name)})
 

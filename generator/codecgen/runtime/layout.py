@@ -57,8 +57,8 @@ class Length:
 
 
 class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
-    """Fields in the order of the bytes. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and builds from any
-    mapping.
+    """Fields in the order of the bytes. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and
+    builds from a dict, such as a Parsed.
 
     ``source`` is the YAML file that describes the layout. With ``trailing``, lenient readers skip bytes after the
     last field. For type checkers ``P`` is the class of parsed values, and ``B`` the type of the values that
@@ -184,7 +184,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     @property
     def framed(self) -> bool:
-        """Return whether the first bytes tell the length of the layout."""
+        """Return whether the length of the layout is known before it is read: it has a fixed size,
+        or its first bytes tell it.
+        """
         return self.size is not None or self.length is not None
 
     def case(self, source: Source) -> Layout:
@@ -256,16 +258,16 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self._parse_of(source).open()
 
     def _parse_of(self, source: Source) -> Parse:
-        """Return a new parse of the layout."""
+        """Return a new parse of the layout from ``source`` on; nothing is read yet."""
         return Parse(self.layout_name, self.related, self.trailing, source, self.parsed_class())
 
     # ------------------------------------------------------------ building
 
     def build(self, obj: B, *, level: int | None = None, strict: bool = True) -> bytes:
-        """Return the bytes of a mapping with the layout's fields. Lengths, counts, checksums and
-        compression are worked out, and fields with a default may be left out. Raise BuildError if a
-        name is unknown, or a value is missing, does not fit or breaks a rule (``strict=False``
-        skips rules that relate several fields).
+        """Return the bytes of a dict with the layout's fields. Lengths, counts, checksums and
+        compression are worked out, and fields with a default may be left out. Raise BuildError if
+        ``obj`` is no dict, a name is unknown, or a value is missing, does not fit or breaks a rule
+        (``strict=False`` skips rules that relate several fields).
 
         Args:
             obj: The values by the names of the fields. Fields with a default may be left out.
@@ -336,7 +338,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     @property
     def full_name(self) -> str:
-        """Return the name."""
+        """Return the name of the choice; it has no version."""
         return self.choice_name
 
     def __repr__(self) -> str:
@@ -353,7 +355,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return places.pop()
 
     def codec_of(self, name: str) -> Codec:
-        """Return the codec of a field in the first case."""
+        """Return the codec of a field in the first case, through nested choices. Raise KeyError if
+        that case lacks the field.
+        """
         return next(iter(self.cases.values())).codec_of(name)
 
     @cached_property
@@ -440,11 +444,17 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return layout.frame(source)
 
     def read(self, source: Source, this: Any) -> Parsed:
-        """Return the layout at the head of ``source``."""
+        """Return the layout at the head of ``source``, in the case that its number selects, and
+        move behind it. Raise CodecError if no case has the number, or the bytes do not parse.
+        """
         return self.case(source).read(source, this)
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Parsed:
-        """Return the layout that the bytes are in full."""
+        """Return the layout that all of ``data`` encodes, in the case that its number selects.
+        Raise CodecError if no case has the number, the bytes do not parse, or bytes follow (a
+        finding for a lenient session with ``trailing``). ``position`` is where ``data`` begins in
+        its file, for errors.
+        """
         layout = self.case(Source(data, session, origin=position))
         return layout.parse_whole(data, position, session)
 
@@ -471,7 +481,10 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self.cases.get(value) if isinstance(value, int) else None
 
     def build(self, obj: B, *, level: int | None = None, strict: bool = True) -> bytes:
-        """Build bytes from a mapping with the fields of a case; see :meth:`Layout.build`."""
+        """Build bytes from a dict with the fields of a case, which its field ``by`` selects by
+        number or name. Raise BuildError as :meth:`write` does. ``level`` and ``strict`` are those
+        of :meth:`Layout.build`.
+        """
         return self.write(obj, None, Session(level=level, strict=strict))
 
 
@@ -581,7 +594,9 @@ class Lazy(Codec):
         return getattr(self._find(), name)
 
     def read(self, source: Source, this: Any) -> Any:
-        """Return the value at the head of ``source``."""
+        """Find the codec that this one stands for, and return the value that it reads at the head
+        of ``source``. Raise CodecError if the bytes do not parse.
+        """
         return self._find().read(source, this)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:

@@ -97,7 +97,9 @@ class LinesFile(TextFile[P]):
         return f"<LinesFile {self.text_name}: {', '.join(line.name for line in self.lines)}>"
 
     def read(self, source: TextSource) -> Parsed:
-        """Return the values of a whole text."""
+        """Return the values of a whole text by line name. Raise CodecError if a line or its value
+        does not parse, or lines are missing or left over.
+        """
         return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
@@ -306,8 +308,8 @@ def _split(line: Line, pattern: str, most: int) -> Iterator[Span]:
 def _built_line(f: TextLine, values: Any) -> str:
     """Return the text of a line with one value, behind its label. A count is the length of its
     list, a constant need not be given; both are stored in ``values``. Raise BuildError if the value
-    is missing, cannot be written, has a line break or contradicts the constant, or the counted
-    value is no list.
+    is missing, cannot be written, breaks a rule, has a line break or contradicts the constant, or
+    the counted value is no list.
     """
     if f.counts is not None:
         items = values[f.counts]
@@ -324,8 +326,8 @@ def _built_line(f: TextLine, values: Any) -> str:
 
 def _built_lines(f: EachLine, values: Any) -> Iterator[str]:
     """Yield the text of a line for each item of the list ``values[f.name]``. Raise BuildError,
-    whose path has the index, if it is no list, or an item is no dict, has an unknown name, or a
-    value that is missing or cannot be written.
+    whose path has the index, if an item is no dict, has an unknown name, or a value that is
+    missing, cannot be written or breaks a rule; without an index if ``values[f.name]`` is no list.
     """
     items = values[f.name]
     if not isinstance(items, list | tuple):
@@ -342,8 +344,9 @@ def _built_lines(f: EachLine, values: Any) -> Iterator[str]:
 
 
 def _value_texts(f: EachLine, item: Any) -> Iterator[str]:
-    """Yield the text of each value of a line, in order. Raise BuildError if a value is missing,
-    cannot be written or has a line break, or one before the last contains the separator.
+    """Yield the text of each value of a line, in order; a missing value takes its default. Raise
+    BuildError if it has none, a value cannot be written, breaks a rule or has a line break, or one
+    before the last contains the separator.
     """
     for i, value in enumerate(f.values):
         try:

@@ -215,7 +215,10 @@ class Source:
 
     # What construct's own classes ask of a stream, so that they can stand inside our layouts.
     def read(self, n: int = -1) -> bytes:
-        """Return the next ``n`` bytes, or fewer at the end, as a stream does (for Construct's own classes)."""
+        """Return the next ``n`` bytes, or fewer at the end of the window, and move behind them; all
+        that are left if ``n`` is negative. It makes the Source a stream for Construct's own
+        classes.
+        """
         n = self.left if n < 0 else min(n, self.left)
         return self.take(n)
 
@@ -224,7 +227,9 @@ class Source:
         return self.pos
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move the read position, as a stream does, within the window, and return it."""
+        """Move the read position, as a stream does, and return it. Positions outside the window
+        become its start or end.
+        """
         base = (0, self.pos, self.end)[whence]
         self.pos = max(0, min(base + offset, self.end))
         return self.pos

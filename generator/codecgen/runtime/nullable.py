@@ -57,7 +57,9 @@ class Nullable(Codec):
         return None if null else self.layout.read(source, this)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the number, and the bytes of the layout unless the value is None."""
+        """Return the number for null if the value is None, else the number 1 and the bytes of the
+        layout. Raise BuildError if the layout cannot write the value.
+        """
         if value is None:
             return self.present.write(self.null, this, session)
         return self.present.write(1, this, session) + self.layout.write(value, this, session)

@@ -31,8 +31,9 @@ class Derived:
         return self.value(*map(construct.Container, given))
 
     def display(self, *given: Any) -> Any:
-        """Return the value for people, of unit ``ms`` as Milliseconds. Return None if it is null,
-        or a field that it takes is absent or null. Other errors are let through.
+        """Return the value for people, computed from ``given``: the fields, and with ``each`` the
+        element too. A value of unit ``ms`` is Milliseconds. Return None if it is null, or a field
+        that it takes is absent or null. Other errors are let through.
         """
         try:
             found = self.compute(*given)

@@ -157,8 +157,8 @@ class Parse:
     def elements(self, f: Field, codec: Array, array: LastArray) -> Iterator[Any]:
         """Yield the elements of the last array, then verify checksums, windows and rules that need
         the end. If the field has rules of its own, yield only after all is checked. Yield nothing
-        if it is absent or null. Raise CodecError, whose path names the field, if an element,
-        checksum or rule is invalid.
+        if it is absent or null, else set ``array.there``. Raise CodecError, whose path names the
+        field, if an element, checksum or rule is invalid.
         """
         session = self.source.session
         findings = session.findings
@@ -227,8 +227,8 @@ class Parse:
     def parse_value(self, f: Field) -> None:
         """Parse the value of a field into ``obj``, None if its condition does not hold, check its
         constant and rules, and close its windows. Raise CodecError, whose path names the field, if
-        it does not parse or a check fails; a lenient session takes a wrong constant and a broken
-        ``valid`` rule as findings.
+        it does not parse or a check fails; a lenient session takes a broken ``valid`` rule and a
+        wrong constant (that of a version only with ``any_version``) as findings.
         """
         source, obj = self.source, self.obj
         if f.in_layout and isinstance(f.codec, Tags):
@@ -303,7 +303,10 @@ class Parse:
                 self.verify(check, [(self.source.pos, self.source.end)])
 
     def close_windows(self, f: Field) -> None:
-        """Close the windows that end with a field."""
+        """Close all windows that end with a field, and go on in the one around them. Raise
+        TrailingError if bytes are left in one; a lenient session adds a finding if it ends a layout
+        with ``trailing``.
+        """
         while self.windows and self.windows[-1][1] == f.name:
             self.leave_window()
 

@@ -158,7 +158,7 @@ class PayloadRows(Declared):
     def _items(self, case: Case, values: Sequence[Any]) -> Sequence[Any]:
         """Return the elements of the array ``case.each`` that become rows; ``()`` if its part or
         the array is null. Return ``(None,)``, for one row of the payload, if the case has no such
-        array.
+        array. ``values`` are the parsed parts, in order, None for null.
         """
         if case.each is None:
             return (None,)

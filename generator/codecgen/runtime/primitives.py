@@ -121,8 +121,8 @@ class Integer(Codec):
 class Varint(Codec):
     """A variable-length integer: 7 bits a byte, least significant first, zigzag if it is signed.
 
-    It has at most 5 bytes for 32 bits and 10 for 64. Bits of the last byte that do not fit are dropped, as the
-    formats' own readers do. With ``overlong``, lenient readers take spellings with more bytes than needed.
+    It has at most 5 bytes for 32 bits and 10 for 64. With ``overlong``, lenient readers take spellings with more
+    bytes than needed, and drop bits of the last byte that do not fit, as the formats' own readers do.
     """
 
     def __init__(self, bits: int = 32, signed: bool = True, overlong: bool = False) -> None:
@@ -199,7 +199,9 @@ class Float64(Codec):
         self._struct = struct.Struct((">" if endian == "big" else "<") + self.code)
 
     def read(self, source: Source, this: Any) -> float:
-        """Return the number at the head of ``source``."""
+        """Return the number at the head of ``source``, NaN and infinities included. Raise
+        TruncatedError, or the pending error, if too few bytes are left.
+        """
         return float(self._struct.unpack(source.take(self.size))[0])
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
@@ -249,7 +251,9 @@ class Uuid(Codec):
     size = 16
 
     def read(self, source: Source, this: Any) -> uuid.UUID:
-        """Return the uuid at the head of ``source``."""
+        """Return the uuid of the next 16 bytes. Raise TruncatedError, or the pending error, if
+        fewer are left.
+        """
         return uuid.UUID(bytes=source.take(16))
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
@@ -281,7 +285,11 @@ class EnumField(Codec):
         self.size = base.size
 
     def read(self, source: Source, this: Any) -> int:
-        """Return the member for the number at the head of ``source``, or the number if it has none."""
+        """Return the member for the number at the head of ``source``, or the number itself if it
+        has none and is tolerated. For a number without a member, or not in ``only``, raise
+        ValueRefused in a strict session and add a finding in a lenient one, unless
+        ``keep_unknown``.
+        """
         pos = source.pos
         return self.member(self.base.read(source, this), source, pos)
 
@@ -314,7 +322,10 @@ class EnumField(Codec):
         return ", ".join(f"{m.value} {m.label}" for m in self.only or self.enum)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a member, given as a member, a number or a name."""
+        """Return the bytes of a member, given as a member, number, name or label; with
+        ``keep_unknown`` also of another number that fits. Raise BuildError for anything else, or a
+        member that is not in ``only``.
+        """
         return self.base.write(self.number(value), this, session)
 
     def number(self, value: Any) -> int:

@@ -69,7 +69,9 @@ class PropertiesFile(TextFile[P]):
         return f"<PropertiesFile {self.text_name}: {', '.join(p.key for p in self.properties)}>"
 
     def read(self, source: TextSource) -> Parsed:
-        """Return the values of a whole text."""
+        """Return the values of a whole text by name; absent keys are None. Raise ParseError if a
+        line does not parse, or a value is invalid or breaks a rule.
+        """
         return _Reading(self, source).read()
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
@@ -201,7 +203,9 @@ class _Reading:
         return line.newline == "\r\n" or end < self.source.end
 
     def note_loose_line(self, line: Line, reason: str) -> None:
-        """Note a line with an unusual spelling; raise the error if ``loose_properties`` is not accepted."""
+        """Take a line with an unusual spelling, which ``reason`` describes, as a finding of a
+        lenient session if the schema accepts ``loose_properties``; else raise ValueRefused.
+        """
         error = self.source.locate(ValueRefused(reason), line)
         self.source.tolerate_freedom("loose_properties", error)
 
@@ -228,9 +232,10 @@ class _Reading:
 
     def read_property(self, line: Line, text: str) -> None:
         """Read a line with a key and a value into the result. Raise ValueRefused if an escape or
-        the value is wrong, and in a strict session if the key is unknown or repeated, or the
-        spelling unusual; a lenient one adds findings if the schema accepts that. A repeated key
-        replaces the value.
+        the value is wrong. In a strict session, also raise it for an unknown key (unless
+        ``keep_unknown``), a repeated key or an unusual spelling; a lenient one adds findings
+        instead, for the latter two only if the schema accepts them. A repeated key replaces the
+        value.
         """
         found = _KEY.match(text)
         assert found is not None  # it takes nothing at least
@@ -263,8 +268,10 @@ class _Reading:
         )
 
     def unescaped(self, line: Line, text: str) -> str:
-        r"""Return text without backslash escapes. Raise ValueRefused if four hexadecimal digits do
-        not follow a ``u`` escape, or an escape is half of a surrogate pair.
+        r"""Return text without backslash escapes: ``t``, ``n``, ``r`` and ``f`` after a backslash
+        stand for tab, line breaks and form feed, ``u`` with four hexadecimal digits for a
+        character, anything else for itself. Raise ValueRefused if the four digits are missing, or
+        an escape is half of a surrogate pair.
         """
         if "\\" not in text:
             return text

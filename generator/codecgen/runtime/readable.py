@@ -44,9 +44,10 @@ def time_of(milliseconds: int | None) -> datetime | None:
 
 
 def word(value: Any) -> str:
-    """Return a value on one line. Enums have their label and number; Milliseconds above three years
-    also the ISO time; a parsed value is ``Title(name=value, ...)``. Bytes are cut to 32, a str to
-    64 characters, and lists to 5 elements, with a note of the full size.
+    """Return a value on one line. Enums have their label and number; Milliseconds are ``5 ms``,
+    above three years with the ISO time; a parsed value is ``Title(name=value, ...)``. Bytes are cut
+    to 32, a str to 64 characters, and lists to 5 elements, with a note of what is missing. Anything
+    else is ``str(value)``.
     """
     if isinstance(value, Enumeration):
         return f"{value.label} ({int(value)})"
@@ -143,5 +144,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _item_parts(item: Any) -> Iterable[tuple[str, Any]]:
-    """Return the named values of an element, or the element itself without a name."""
+    """Return the named values of an element that can be printed; any other element as its only
+    value, with ``""`` as name.
+    """
     return item._named_values() if isinstance(item, Readable) else [("", item)]

@@ -60,7 +60,9 @@ class Case:
     whole: bool = False
 
     def values(self, names: Sequence[str]) -> tuple[Value, ...]:
-        """Return the functions of columns, in order."""
+        """Return the function that computes each column in ``names``, in that order. Raise KeyError
+        for an unknown column.
+        """
         return tuple(self.columns[name].value for name in names)
 
     def fields(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -104,8 +106,9 @@ class RowView(Declared):
         self, layout: Layout, opened: Opened, place: Place, columns: Sequence[str] | None = None
     ) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of an opened entry as tuples of ``columns`` (None: all), one for each
-        element or one for the entry, as its case says. Yield nothing if no case applies. Raise
-        CodecError if an element does not parse; KeyError for an unknown column.
+        element or one for the entry, as its case says. ``place`` is the entry's position and size
+        in the file, which columns may show. Yield nothing if no case applies. Raise CodecError if
+        an element does not parse; KeyError for an unknown column.
         """
         cases = self._of_layout.get(id(layout), ())
         if any(case.when is not None and case.whole for case in cases):
@@ -119,7 +122,9 @@ class RowView(Declared):
             yield tuple([value(entry, item, place) for value in values])
 
     def header(self, columns: Sequence[str]) -> Header:
-        """Return a maker of rows from the fields at fixed places alone."""
+        """Return a maker of rows, tuples of ``columns``, from the fields at fixed places alone, for
+        the view's header-only cases. Other fields are not read, and nothing is verified.
+        """
         return Header(self.cases, columns)
 
 
@@ -135,8 +140,9 @@ class Header:
 
     def row(self, layout: Layout, source: Source, place: Place) -> tuple[Any, ...] | None:
         """Return the row of the entry at the head of ``source`` as a tuple, from the first
-        header-only case whose condition holds. Return None if there is none. Raise TruncatedError
-        if the entry ends before a needed field; CodecError if such a field does not parse.
+        header-only case whose condition holds, or None if there is none. ``place`` is the entry's
+        position and size, which columns may show. Raise TruncatedError if the entry ends before a
+        needed field; CodecError if such a field does not parse.
         """
         for case in self._of_layout.get(id(layout), ()):
             entry = None

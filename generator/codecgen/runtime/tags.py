@@ -84,7 +84,9 @@ class Tags(Codec):
         return tag
 
     def tolerate_if_loose(self, error: ValueRefused, source: Source) -> None:
-        """Note an error if the section is loose and the reader lenient; raise it otherwise."""
+        """Take an error as a finding if the section is ``loose`` and the session of ``source``
+        lenient; raise it otherwise.
+        """
         if not self.loose:
             raise error
         source.session.tolerate(error)
@@ -153,7 +155,9 @@ class Tags(Codec):
         return b"".join(out)
 
     def varint(self, number: int) -> bytes:
-        """Return the bytes of an unsigned varint."""
+        """Return a tag, size or count as the bytes of an unsigned 32-bit varint. Raise BuildError
+        if it does not fit.
+        """
         return self.number.write(number, None, Session())
 
 
@@ -238,21 +242,23 @@ class SectionReader:
 
 
 def default_of(f: Field) -> bytes:
-    """Return the bytes of the default of a tagged field; a field with these bytes is left out."""
+    """Return the encoded default of a tagged field, without tag and size; it is computed once. A
+    field with these bytes is left out.
+    """
     if f.default_bytes is None:
         f.default_bytes = f.codec.write(_default(f), construct.Container(), Session())
     return f.default_bytes
 
 
 def decode_default(data: bytes, f: Field) -> Any:
-    """Return the value of a field that ``data`` holds."""
+    """Return the value of the field ``f`` that ``data``, its encoded default, holds."""
     return f.codec.read(Source(data, Session()), construct.Container())
 
 
 def _default(f: Field) -> Any:
     """Return the default value of a tagged field: the declared one, else the empty value of its
-    type: ``[]``, ``""``, ``b""``, None for a nullable layout, False, 0, or zeros for text or bytes
-    of fixed size and uuids.
+    type: ``[]``, ``""``, ``b""``, None for a nullable layout, False, 0, the defaults of its bits,
+    or zeros for text or bytes of fixed size and uuids.
     """
     codec = f.codec
     if f.default is not None:

@@ -73,7 +73,9 @@ class TextSource:
         return len(self.data)
 
     def where(self, at: int, line: int) -> Where:
-        """Return the place of a byte of the text; ``line`` is its line number."""
+        """Return the place of byte ``at`` of the text: its position in the file, the file, and the
+        line number ``line``.
+        """
         return Where(position=self.origin + at, file=self.session.file, line=line)
 
     def locate(self, error: E, at: Span | Line, path: str = "", yaml_line: int = 0) -> E:
@@ -96,7 +98,9 @@ class TextSource:
         return error.located(schema=schema or None)
 
     def tolerate_freedom(self, freedom: str, error: ParseError, more: Collection[str] = ()) -> None:
-        """Note an error if the freedom is accepted and the session lenient; raise it otherwise."""
+        """Take an error as a finding if the session is lenient, and the text or ``more`` (the
+        tolerances of a line or value) accepts the freedom; raise it otherwise.
+        """
         if freedom not in self.accepts and freedom not in more:
             raise error
         self.session.tolerate(error)
@@ -171,9 +175,10 @@ class TextSource:
         accepts: Collection[str],
         raw: str | None = None,
     ) -> Any:
-        """Return the value of a piece of a line, and add it to the session's trace, if there is
-        one. Raise ValueRefused if the text is no such value, or not spelled as it would be written;
-        with ``other_spellings``, a lenient session takes the latter as a finding.
+        """Return the value of a piece of a line, and add its place to the session's trace, if there
+        is one (of the size of ``raw``, the text before unescaping, if given). Raise ValueRefused if
+        the text is no such value, or not spelled as it would be written; with ``other_spellings``,
+        a lenient session takes the latter as a finding.
         """
         try:
             found = kind.read(at.text)

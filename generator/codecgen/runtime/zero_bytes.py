@@ -104,7 +104,9 @@ class Padding(Codec):
         self.multiple = multiple
 
     def number(self, before: int) -> int:
-        """Return the number of padding bytes after ``before`` bytes of the layout."""
+        """Return the number of padding bytes after ``before`` bytes of the layout: as many as are
+        missing to a multiple.
+        """
         return -before % self.multiple
 
     def take(self, source: Source, number: int) -> None:

@@ -31,7 +31,7 @@ def types_by_version(
 ) -> tuple[tuple[Versions, FieldType], ...]:
     """Return (versions, type) for each range of versions in which every key by version has a value,
     or ``()`` if no key is given by version. If no such range exists, return the type of the first
-    values for all versions.
+    values for all versions. ``type_of`` makes the type from a record without values by version.
 
     Of overlapping ranges the first counts. A check reports versions without a range.
     """
@@ -46,8 +46,8 @@ def types_by_version(
 
 
 def _iterate_ranged(r: Record, before: str = "") -> Iterator[tuple[str, Ranged]]:
-    """Yield (key, values by version) for each key of a record, and of its array elements
-    (``array.key``), that is given by version.
+    """Yield (key, values by version) for each key of a record that is given by version, and for
+    those of its array elements (``array.key``). ``before`` is the prefix of the keys.
     """
     for key, value in r.values.items():
         if isinstance(value.value, Ranged):
@@ -57,9 +57,10 @@ def _iterate_ranged(r: Record, before: str = "") -> Iterator[tuple[str, Ranged]]
 
 
 def _iterate_cells(r: Record, ranged: Mapping[str, Ranged]) -> Iterator[tuple[Versions, Record]]:
-    """Yield ranges of versions, ascending and without gaps inside, with the record of the values
-    for that range. Of overlapping ranges the first counts. Ranges in which a key has no value are
-    left out, unless the key may be missing in some versions.
+    """Yield ranges of versions, ascending and cut wherever a range of some key begins or ends, each
+    with the record of the values for that range. Of overlapping ranges the first counts. Ranges in
+    which a key has no value are left out, unless the key (``none``) may be missing in some
+    versions.
     """
     every = [part for each in ranged.values() for part, _, _ in each.parts]
     begins = {0} | {part.low for part in every}

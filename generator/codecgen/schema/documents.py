@@ -196,7 +196,7 @@ class ModelBuilder:
         )
 
     def add_text(self, r: Record) -> None:
-        """Add a text."""
+        """Add a text. Report a name that is declared already, and then add nothing."""
         name = str(r["text"])
         if self.declare(name, r.at("text")):
             self.texts[name] = _make_text(r)
@@ -278,7 +278,7 @@ class ModelBuilder:
 
     def make_tagged_fields(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
         """Return the tagged fields of a layout in order, followed by the field for their section if
-        a version is flexible.
+        a version is flexible. All inherit the tolerances ``accepts``.
         """
         spans = forms.key_spans(r["tagged"])
         entries = forms.entries(r["tagged"])
@@ -287,7 +287,8 @@ class ModelBuilder:
 
     def make_local_layout(self, r: Record, span: Span, accepts: frozenset[str]) -> Reference:
         """Add an inline layout and return a reference to it. Its name is the path to the field,
-        joined with ``_``. If another declaration has that name, report it and add nothing.
+        joined with ``_``. Add nothing if the same field was read before, for other versions. If
+        another declaration has the name, report it and add nothing.
         """
         name = "_".join(self.path)
         if self.declared.get(name) is span:
@@ -309,8 +310,9 @@ class ModelBuilder:
         tagged: bool = False,
     ) -> Field:
         """Return a field, with the type of the last versions if its type differs by version. Report
-        a tagged field without ``tag``, and a ``tag`` on another field. ``accepts`` are the
-        tolerances of the layout, which the field inherits.
+        a tagged field (``tagged``) without ``tag``, and a ``tag`` on another field. ``accepts`` are
+        the tolerances of the layout, which the field inherits; ``counted`` says that another field
+        counts its elements.
         """
         around = cast(Any, self.around["endian"] or "big")
         if isinstance(value, str) and value not in FLEXIBLE:
@@ -533,7 +535,9 @@ def _make_text(r: Record) -> Text:
 
 
 def _text_entries(value: object) -> list[tuple[str, Record, Span]]:
-    """Return (name, record, place) of each entry of a mapping."""
+    """Return (name, record, place) of each entry of a mapping that was read, in order; ``[]`` if
+    the key is missing (None).
+    """
     spans: Mapping[str, Span] = forms.key_spans(value)
     return [(name, entry, spans[name]) for name, entry in forms.entries(value)]
 
@@ -561,7 +565,8 @@ def _make_text_line(
 
 def _make_text_value(name: str, r: Record, span: Span, accepts: frozenset[str]) -> TextValue:
     """Return a value of a text. Its kind is the first of the kind keys (such as ``decimal`` or
-    ``string``) in its record; its property key is ``spelled``, or else its name.
+    ``string``) in its record; its property key is ``spelled``, or else its name. ``accepts`` are
+    the tolerances of the text, which it inherits.
     """
     kind = next(kind for kind in _KINDS if kind in r)
     return TextValue(

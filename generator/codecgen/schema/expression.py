@@ -329,7 +329,9 @@ class _Parser:
         return Path(tuple(names), column)
 
     def require_name(self, token: str, column: int) -> str:
-        """Return ``token`` as a name. Raise ExpressionError if it is not one."""
+        """Return ``token`` if it can be the name of a field. Raise ExpressionError at ``column`` if
+        it is a keyword, or begins with neither a letter nor ``_``.
+        """
         if token in _KEYWORDS or not (token[0].isalpha() or token[0] == "_"):
             raise ExpressionError(f"a field is expected, not {token!r}", column, len(token))
         return token

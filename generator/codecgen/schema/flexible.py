@@ -80,8 +80,9 @@ def flexible_of(r: Record) -> Flexible | None:
 
 
 def section(flexible: Flexible | None, span: Span, accepts: frozenset[str]) -> tuple[Field, ...]:
-    """Return the hidden field for the section of tagged fields, in the flexible versions only, or
-    ``()`` if the layout has no ``flexible`` or no version is flexible.
+    """Return the hidden field, with the tolerances ``accepts``, for the section of tagged fields,
+    in the flexible versions only, or ``()`` if the layout has no ``flexible`` or no version is
+    flexible.
     """
     if flexible is None or not flexible.has_section:
         return ()
@@ -100,22 +101,25 @@ def section(flexible: Flexible | None, span: Span, accepts: frozenset[str]) -> t
 
 
 def field_record(word: str, span: Span) -> Record:
-    """Return the record of a field that is written as a type alone."""
+    """Return the record of a field that is written as a type alone: a record with ``word`` as its
+    key ``type``.
+    """
     return Record("field", {"type": Value(word, span)}, span)
 
 
 def with_lengths(
     reader: Reader, r: Record, name: str, flexible: Flexible | None, *, counted: bool, tagged: bool
 ) -> Record:
-    """Return the record of a field with the length and null types that follow from ``flexible``,
-    for each version. Report ``nullable`` in a layout without ``flexible``, in versions that do not
-    exist, or on a field without such a length; a record without ``flexible`` is returned unchanged.
+    """Return the record of a field with the length and null types that follow from ``flexible`` for
+    each version (None: no such types). A ``tagged`` field is flexible in all; an array that another
+    field counts (``counted``) gets no count. Report a ``none`` that the field cannot have, and
+    leave it out; report ``true`` in versions that do not exist.
 
     Args:
         reader: Collects diagnostics about keys that do not fit.
         r: Record as written.
         name: Name of the field.
-        flexible: Settings of the layout; None returns ``r`` unchanged.
+        flexible: Settings of the layout; None adds no types.
         counted: Whether another field counts the array.
         tagged: Whether the field is tagged, so that every version is flexible.
     """
@@ -170,8 +174,8 @@ def _check_ranges_of_none(
     parts: list[tuple[Versions, bool, bool]],
     flexible: Flexible,
 ) -> None:
-    """Report ranges under ``none`` if the layout has no versions, or no version of the field in a
-    range.
+    """Report each range under ``none`` (``said``) of the field ``name`` if the layout has no
+    versions, or if the field is in no version of the range.
     """
     for versions, _, span in said.parts:
         message = f'"{name}" may be null in versions {versions}, in which there is no "{name}"'

@@ -50,14 +50,14 @@ def entries(value: object) -> list[tuple[str, Any]]:
 
 
 def key_spans(value: object) -> dict[str, Span]:
-    """Return the place of each key of a mapping."""
+    """Return the place of each key of a mapping that was read; ``{}`` if the key is missing (None)."""
     return {key: entry.span for key, entry in cast(dict[str, Value], value or {}).items()}
 
 
 def to_python(node: yaml_tree.Node) -> object:
     """Return the values of an example as Python objects: lists, dicts, str, int, bool, None. Quoted
     text stays str. ``{hex: ..}`` becomes bytes if its digits are valid, else a dict. Unquoted words
-    that are no number stay str.
+    that are no integer, such as ``1.5``, stay str.
     """
     if isinstance(node, yaml_tree.Sequence):
         return [to_python(item) for item in node.items]
@@ -92,13 +92,17 @@ def value_places(node: yaml_tree.Node, path: str) -> Iterator[tuple[str, Span]]:
 
 
 def reference(value: object, span: Span) -> Reference:
-    """Return a reference to a layout from its name and version."""
+    """Return the reference to a layout that ``value``, a pair of name and version (None for no
+    version), makes.
+    """
     name, version = cast(tuple[str, int | None], value)
     return Reference(name, version, span)
 
 
 def bytes_type(r: Record) -> BytesType:
-    """Return the type of a field or element of bytes or text."""
+    """Return the type of a field or element with the key ``string`` or ``bytes``: length, null
+    number (``none``), and whether it is padded. Nothing is checked.
+    """
     key = "string" if "string" in r else "bytes"
     length, null = cast(str | int, r[key]), cast(int | None, r["none"])
     return BytesType(length, key == "string", null, bool(r["padded"]))
@@ -161,7 +165,9 @@ def covered(r: Record) -> tuple[FieldRange, ...]:
 
 
 def _explicit_range(r: Record) -> FieldRange:
-    """Return the field range with the first and last field that a record names."""
+    """Return the field range from ``from`` to ``to`` (None for the last field), with the fields
+    under ``zero`` that count as zero bytes.
+    """
     last = cast(str | None, r["to"])
     return FieldRange(str(r["from"]), last, r.at("from"), words(r["zero"]))
 
@@ -175,7 +181,9 @@ def documentation(r: Record) -> Record:
 
 
 def formerly(value: object) -> Formerly | None:
-    """Return the former name of a field, or None."""
+    """Return the former name of a field and the release until which it had it, or None if ``value``
+    is no record (the key is missing).
+    """
     return Formerly(str(value["name"]), str(value["until"])) if isinstance(value, Record) else None
 
 
@@ -281,7 +289,9 @@ def rule(name: str, r: Record, span: Span) -> Rule:
 
 
 def accepted_breaks(value: object) -> Iterator[AcceptedBreak]:
-    """Yield the breaking changes that a manifest accepts."""
+    """Yield rule, place in the schemas, reason and place in the manifest of each breaking change
+    that it accepts; nothing if the key is missing.
+    """
     for item in cast(tuple[Value, ...], value or ()):
         r = cast(Record, item.value)
         yield AcceptedBreak(r.text("rule"), r.text("at"), r.text("reason"), r.span)
@@ -501,7 +511,9 @@ def default(reader: Reader, r: Record) -> Expression | None:
 
 
 def is_filled(r: Record) -> bool:
-    """Return whether a layout has the default ``{}``: all its fields hold their own defaults."""
+    """Return whether the record of a field has the default ``{}``: all fields of the layout that it
+    holds have their own defaults.
+    """
     node = r["default"]
     return isinstance(node, yaml_tree.Mapping) and not node.entries
 

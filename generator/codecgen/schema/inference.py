@@ -110,9 +110,10 @@ def with_numbers(
     enums: Mapping[str, Enum],
     choices: Mapping[str, Choice],
 ) -> Choice:
-    """Return the choice with names of enum values in its cases as numbers where they are known, and
-    with the version of each case that has only one or is selected by it. A choice that is not
-    decided by a field is returned unchanged.
+    """Return the choice with names of enum values in its cases as numbers where they are known.
+    Fill in the version of a case if its layout has a single version, or if the keys of its cases
+    are just its versions (then the key). A choice that is not decided by a field is returned
+    unchanged.
     """
     if choice.by is None:
         return choice
@@ -177,7 +178,8 @@ def local_layout(
     name: str, fields: tuple[Field, ...], span: Span, around: Record, accepts: frozenset[str]
 ) -> Layout:
     """Return the Layout of fields that are written inline in a field. It takes byte order,
-    versions, releases and flexible versions from ``around``, the record of the surrounding layout.
+    versions, release or draft, and flexible versions from ``around``, the record of the surrounding
+    layout; ``accepts`` are that layout's tolerances.
     """
     return Layout(
         name=name,

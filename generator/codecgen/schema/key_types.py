@@ -181,7 +181,8 @@ class Form:
 
 def kind_words(kind: Kind) -> str:
     """Return words for a kind of value, for diagnostics: ``a number``, ``one of a, b``. Return ``a
-    type`` for more than six words, and ``text`` for kinds that are not listed.
+    type`` for more than six words, ``a range of fields`` for the word ``rest`` alone, and ``text``
+    for kinds that are not listed.
     """
     match kind:
         case OneOf(("rest",)):

@@ -39,7 +39,7 @@ def integer_range(name: str) -> tuple[int, int] | None:
 
 
 def is_signed(name: str) -> bool:
-    """Return whether an integer type holds negative numbers."""
+    """Return whether an integer type holds negative numbers; False for other and unknown types."""
     low, _ = integer_range(name) or (0, 0)
     return low < 0
 
@@ -71,7 +71,9 @@ def reference_of(f: Field) -> Reference | None:
 
 
 def references_of(f: Field) -> tuple[Reference, ...]:
-    """Return all layouts that a field can hold, directly or as elements."""
+    """Return all layouts that a field can hold, directly, as elements or as cases; ``()`` if it
+    holds none.
+    """
     return held_layouts(f.type)
 
 

@@ -280,17 +280,21 @@ class Layout:
         return next((f.name for f in self.fields if f.is_version), None)
 
     def fields_of(self, version: int | None) -> tuple[Field, ...]:
-        """Return the fields that exist in a version."""
+        """Return the fields that exist in a version, each with the type that it has there."""
         there = (f for f in self.fields if f.versions is None or version in f.versions)
         return tuple(f.in_versions((version,)) for f in there)
 
     def fills_of(self, array: str, version: int | None) -> tuple[Fill, ...]:
-        """Return the values that builders write into elements of an array in a version."""
+        """Return the values that builders write into elements of ``array`` in a version: those
+        whose base field it has.
+        """
         there = {f.name for f in self.fields_of(version)}
         return tuple(fill for fill in self.fills if fill.array == array and fill.base in there)
 
     def all_versions(self) -> tuple[int | None, ...]:
-        """Return every version, or ``(None,)`` for a layout without versions."""
+        """Return every version, ascending; ``(None,)`` for a layout whose versions have no end, or
+        that has none.
+        """
         if self.versions is None or self.versions.high is None:
             return (None,)
         return tuple(range(self.versions.low, self.versions.high + 1))

@@ -40,9 +40,9 @@ def _resolve_cases(choice: Choice, every: Mapping[str, Choice], known: dict[str,
 def _iterate_cases(
     choice: Choice, every: Mapping[str, Choice], known: dict[str, Cases]
 ) -> Iterator[Case]:
-    """Yield the cases of a choice, with the cases of nested choices in their places. With the same
-    discriminator only the inner case of the same key counts; otherwise each inner case gets a Step.
-    Undecidable nested choices are skipped.
+    """Yield the cases of a choice, with the cases of nested choices (``every`` has all choices) in
+    their places. With the same discriminator only the inner case of the same key counts; otherwise
+    each inner case gets a Step. Undecidable nested choices are skipped. ``known`` caches results.
     """
     for key, ref in choice.named:
         inner = every.get(ref.layout)
@@ -78,7 +78,9 @@ def case_names(choice: Choice) -> tuple[str, ...]:
 
 
 def inner_choices(choice: Choice | None) -> list[str]:
-    """Return the names of nested choices that decide by a field of their own."""
+    """Return the name of the nested choice of each case that decides by a field of its own, in
+    order; ``[]`` for None.
+    """
     return [inner for _, _, inner in list_cases(choice) if inner] if choice is not None else []
 
 
@@ -90,7 +92,9 @@ def has_same_discriminator(choice: Choice, inner: Choice) -> bool:
 
 
 def can_nest(choice: Choice, inner: Choice) -> bool:
-    """Return whether a choice can be a case of another: it decides by a field, or by the same value."""
+    """Return whether the choice ``inner`` can be a case of another: it decides by a field, or by
+    the same value.
+    """
     return inner.by is not None or has_same_discriminator(choice, inner)
 
 

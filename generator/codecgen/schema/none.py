@@ -19,7 +19,10 @@ def settled_versions(r: Record) -> tuple[Versions, ...]:
 
 
 def values_of_none(reader: Reader, r: Record, name: str, *, settled: bool) -> Record:
-    """Return the record of a field unchanged, or without ``none`` after a diagnostic about it.
+    """Return the record of the field ``name`` unchanged, or, after a diagnostic, without a ``none``
+    that it cannot have: ``false``, anything but ``true`` if the layout says how the field encodes
+    null (``settled``), ``true`` if it does not, a number for a layout or the reverse, or numbers by
+    version for a number field.
 
     Args:
         reader: Collects the diagnostics.
@@ -53,8 +56,9 @@ def _parts_of_none(r: Record) -> tuple[tuple[Versions, object, Span], ...]:
 def _find_mistake(
     r: Record, value: object, name: str, *, settled: bool
 ) -> tuple[str, str, str] | None:
-    """Return (diagnostic id, message, help) for a value of ``none`` that the field cannot have, or
-    None.
+    """Return (diagnostic id, message, help) for a value of ``none`` that the field ``name`` cannot
+    have, or None. ``true`` goes with a field whose null the layout encodes (``settled``), which
+    takes nothing else; ``false`` is never right.
     """
     held = "layout" in r or "fields" in r
     number = "`none: {type: i8, value: -1}`" if held else "`none: -1`"

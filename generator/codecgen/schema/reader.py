@@ -103,7 +103,9 @@ class Reader:
         self.field = ""  # or another key of a mapping from names
 
     def report(self, code: str, message: str, span: Span, label: str = "", help: str = "") -> None:
-        """Record a diagnostic."""
+        """Append a diagnostic to ``diagnostics``. ``code`` is its id, ``label`` the note at the
+        marked text.
+        """
         self.diagnostics.append(Diagnostic(code, message, span, label, help))
 
     def read_record(self, node: Node, form_name: str) -> Record | None:
@@ -199,7 +201,7 @@ class Reader:
     def read_map(self, node: Node, kind: key_types.MapOf) -> Value | None:
         """Return a ``Value`` that holds a dict from each name to a ``Value`` of its (key node,
         value) pair. Return None after a diagnostic if ``node`` is no mapping, or a name or value is
-        invalid.
+        invalid. ``kind`` says which names and values are valid.
         """
         if not isinstance(node, Mapping):
             help = list_help(node) if isinstance(node, Sequence) else ""
@@ -222,9 +224,9 @@ class Reader:
         return Value(out, node.span) if good else None
 
     def read_by_version(self, node: Node, kind: key_types.Kind) -> Value | None:
-        """Return a ``Value`` that holds a Ranged: values by version range, as written. Return None
-        after a diagnostic if ``node`` is no mapping or empty, or a range or value is invalid.
-        Overlaps are not checked.
+        """Return a ``Value`` that holds a Ranged: values of ``kind`` by version range, as written.
+        Return None after a diagnostic if ``node`` is no mapping or empty, or a range or value is
+        invalid. Overlaps are not checked.
         """
         if not isinstance(node, Mapping) or not node.entries:
             self.report("C006", "a mapping from versions is expected here", node.span)
@@ -358,7 +360,9 @@ _NAME_HELP = "names are lower-case letters, digits and _, and begin with a lette
 
 
 def _suggest(text: str, words: Iterable[str]) -> str:
-    """Return a hint for an unknown word: the closest known word, or all of them."""
+    """Return the help for an unknown word: the closest of ``words`` if one is close, else the list
+    of all.
+    """
     return did_you_mean(text, words) or f"known here: {', '.join(words)}"
 
 
@@ -504,7 +508,10 @@ def find_field_mistake(
 
 
 def _length_help(name: str, ours: str, length: str, fields: Collection[str]) -> str:
-    """Return the help on how bytes or text state their length: by a field, a number or a type."""
+    """Return the help on how to state the ``length`` of the field ``name`` under our key ``ours``:
+    ``rest`` and a ``measures`` at the length's field if ``length`` is one of ``fields``, else the
+    number or type itself.
+    """
     if length in fields:
         return f'write `{ours}: rest`, and at "{length}" `measures: {{from: {name}, to: {name}}}`'
     return f"write `{ours}: {length}`"

@@ -180,7 +180,9 @@ class _Move:
         return f"{self.inside[directory]}.{own}" if dot else f"{self.prefix}.{own}"
 
     def move(self, thing: T) -> T:
-        """Return a declaration with its qualified name and its places."""
+        """Return a copy of a declaration with its qualified name, in which the names of
+        declarations and the places are rewritten too.
+        """
         moved: Any = self.rewrite(thing)
         named: T = replace(moved, name=self.qualify(moved.name))
         return named
@@ -191,9 +193,9 @@ class _Move:
         return Declarations({name: self.move(thing) for name, thing in things.items()}, used)
 
     def rewrite(self, value: object) -> object:
-        """Return ``value`` with qualified names and places, rewritten recursively through tuples,
-        mappings and dataclasses. Releases (Since) become None if names are qualified, because they
-        are of another release line. Other values are returned unchanged.
+        """Return ``value`` with qualified names (if there is a prefix) and places, rewritten
+        recursively through tuples, mappings and dataclasses. With a prefix, releases (Since) become
+        None, because they are of another release line. Other values are returned unchanged.
         """
         if isinstance(value, tuple):
             return tuple([self.rewrite(item) for item in value])

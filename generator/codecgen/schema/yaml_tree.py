@@ -59,9 +59,9 @@ Node = Scalar | Sequence | Mapping
 def load(
     file: str, text: str, *, most: int = MAX_BYTES, deepest: int = MAX_DEPTH
 ) -> tuple[list[Mapping], list[Diagnostic]]:
-    """Return the documents of one YAML file that are mappings, and the diagnostics about it. There
-    are no documents if the file is too large, too deep, not UTF-8, not YAML, or uses anchors,
-    aliases or tags.
+    """Return the documents of one YAML file that are mappings, and the diagnostics about it, which
+    name it ``file``. There are no documents if ``text`` is larger than ``most`` bytes, nested
+    deeper than ``deepest``, not UTF-8, not YAML, or uses anchors, aliases or tags.
 
     Args:
         file: Name that diagnostics show.
@@ -118,8 +118,8 @@ def _load_cached(
 
 
 def _not_utf8(file: str, text: str) -> Diagnostic | None:
-    """Return a diagnostic for the first bytes that are not UTF-8 (lone surrogates in ``text``), or
-    None if there are none.
+    """Return a diagnostic, in ``file``, for the first bytes that are not UTF-8 (lone surrogates in
+    ``text``), or None if there are none.
     """
     for number, line in enumerate(text.split("\n"), 1):
         try:
@@ -161,6 +161,8 @@ class _Composer(yaml.composer.Composer, yaml.resolver.Resolver):
 
 
 class _Reader:
+    """Turns YAML nodes into plain nodes with places. Diagnostics collect in ``diagnostics``."""
+
     def __init__(self, file: str, deepest: int) -> None:
         self.file = file
         self.deepest = deepest
@@ -168,11 +170,13 @@ class _Reader:
         self.depth = 0
 
     def report(self, code: str, message: str, span: Span, help: str = "") -> None:
-        """Record a diagnostic about an event."""
+        """Append a diagnostic with the id ``code`` to ``diagnostics``."""
         self.diagnostics.append(Diagnostic(code, message, span, help=help))
 
     def span(self, start: yaml.Mark | Any, end: yaml.Mark | Any) -> Span:
-        """Return the place between two marks, on the line of the first."""
+        """Return the place from ``start`` to ``end`` on the line of the first, counted from 1; only
+        the first character if ``end`` is on another line.
+        """
         end_column = end.column + 1 if end.line == start.line else start.column + 2
         return Span(self.file, start.line + 1, start.column + 1, end_column)
 

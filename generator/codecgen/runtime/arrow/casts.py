@@ -97,7 +97,7 @@ def cast_column(array: Any, column: Column, row: int) -> Any:
 def cast_plain(array: Any, wanted: Any, name: str, row: int) -> Any:
     """Return an array that is no list cast to ``wanted`` without loss. Raise RowRefused for the
     first row whose value does not fit, with its number counted from ``row``; ValueError if the
-    types cannot be cast (to bool, only bool and null can).
+    types cannot be cast (to bool, only bool and null can). ``name`` is the column in errors.
     """
     if wanted == pa.bool_() and not (
         pa.types.is_boolean(array.type) or pa.types.is_null(array.type)
@@ -120,7 +120,10 @@ def cast_plain(array: Any, wanted: Any, name: str, row: int) -> Any:
 
 
 def _plainer(array: Any, wanted: Any) -> Any:
-    """Return an array decoded from a dictionary, if it is one, and cast without loss."""
+    """Return an array cast without loss to the type ``wanted``; one with a dictionary is decoded
+    first. Raise ArrowInvalid if a value does not fit; ArrowNotImplementedError if the types cannot
+    be cast.
+    """
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     return array if array.type == wanted else pc.cast(array, wanted, safe=True)

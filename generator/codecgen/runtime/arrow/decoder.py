@@ -170,7 +170,10 @@ class Decoder:
         """How many rows the index says there are; -1 where it does not, or sections are compressed."""
 
     def use(self, table: Any, out: Any, state: Any, room: Any) -> None:
-        """Use these arrays for kernels: entry index, addresses of column buffers, totals, and buffer sizes."""
+        """Use these arrays as arguments of kernels from now on: ``table`` is the entry index,
+        ``out`` the addresses of column buffers, ``state`` the totals that kernels write, ``room``
+        the sizes of the buffers.
+        """
         self.table, self.out, self.state, self.room = table, out, state, room
         self.table_address = int(table.ctypes.data)
         self.addresses = [int(a.ctypes.data) for a in (out, state, room)]
@@ -226,7 +229,8 @@ class Decoder:
     ) -> Iterator[Rows | Rejected]:
         """Yield the rows of the first ``count`` entries of the index as Rows, and the rejected ones
         as Rejected, in order. Each range of skipped compressed entries yields Rows with an empty
-        batch. ``bias`` is added to an address to get a position in the file.
+        batch. ``bias`` is added to an address to get a position in the file; the second of
+        ``kernels`` decodes.
         """
         if self.sizes:
             self.stored = self.table[:count, SECTION_END] - self.table[:count, SECTION]
@@ -241,9 +245,9 @@ class Decoder:
                 yield from self._decode_entries(chunk, first, last, bias, kernels)
 
     def _split_skipped(self, count: int) -> Iterator[tuple[int, int, bool]]:
-        """Yield (first, end, skipped) for consecutive ranges of index rows. Skipped are compressed
-        entries that are valid and state how many rows they have, but only if ``decompress`` is off;
-        otherwise yield one range that is not skipped.
+        """Yield (first, end, skipped) for consecutive ranges of the first ``count`` index rows.
+        Skipped are compressed entries that are valid and state how many rows they have, but only if
+        ``decompress`` is off; otherwise yield one range that is not skipped.
         """
         if self.decompress or self.rows >= 0:
             yield 0, count, False
@@ -282,7 +286,10 @@ class Decoder:
                 first = self._past(first)
 
     def _sizes(self, first: int, last: int, bias: int) -> SectionSizes:
-        """Return the sizes of the sections of entries that were decoded."""
+        """Return position in the file (``bias`` is added), stored size and decompressed size of the
+        sections of entries ``first`` to ``last`` (excluded). Rejected entries, and sections whose
+        entries are rows themselves, are left out.
+        """
         part, stored, plain = (a[first:last] for a in (self.table, self.stored, self.plain))
         own = (part[:, STATUS] == 0) & ~self.each[part[:, CASE]]
         return SectionSizes(part[own, START] + bias, stored[own], plain[own])
@@ -309,9 +316,10 @@ class Decoder:
         return bool(row[SECTION] < row[SECTION_END]) and self.view.cases[row[CASE]].each_entry
 
     def _make_rejected(self, i: int, bias: int) -> Rejected:
-        """Return a Rejected for the entry in index row ``i``: its positions in the file (no end if
-        the view's entries do not state theirs), the place in YAML of the failed check, and the byte
-        where it failed; the latter two are None if unknown.
+        """Return a Rejected for the entry in index row ``i``: its positions in the file, where
+        ``bias`` is added to addresses (no end if the view's entries do not state theirs), the place
+        in YAML of the failed check, and the byte where it failed; the latter two are None if
+        unknown.
         """
         row = self.table[i]
         start, end = self._begin(i) + bias, int(row[END]) + bias
@@ -335,10 +343,11 @@ class Decoder:
     def _batch(
         self, decode: Any, first: int, last: int, bias: int
     ) -> tuple[int, pa.RecordBatch | None]:
-        """Decode as many entries from ``first`` on as fit into buffers of the estimated size; if
-        not even the first fits, measure it and decode it alone. Return the next entry, and the
-        record batch or None. None means that the first entry is rejected, or that another try is
-        needed.
+        """Decode as many of the entries ``first`` to ``last`` (excluded) as fit into buffers of the
+        estimated size; if not even the first fits, measure it and decode it alone. Return the index
+        row to continue with, and the record batch. The batch is None if nothing was decoded: the
+        entry in row ``first`` is rejected if the returned row is ``first``, else the caller tries
+        again from the returned row.
         """
         if self.shares is None:
             ends = np.cumsum(self.table[first:last, SECTION_END] - self.table[first:last, SECTION])
@@ -374,9 +383,10 @@ class Decoder:
         return int((part[:, SECTION_END] - part[:, SECTION]).sum())
 
     def _estimate_buffers(self, first: int, last: int, whole: int) -> Any:
-        """Return how many rows, and bytes or elements of each column, to allocate buffers for: what
-        earlier entries took per byte, times ``whole`` bytes of input, plus a margin; never more
-        than ``whole``, and at most ``max_rows`` rows.
+        """Return how many rows, and bytes or elements of each column, to allocate buffers for, to
+        decode index rows ``first`` to ``last`` (excluded): what earlier entries took per byte,
+        times ``whole`` bytes of input, plus a margin; never more than ``whole``, and at most
+        ``max_rows`` rows.
         """
         room = (self.shares * (whole * MARGIN)).astype(np.int64) + SPARE
         room = np.minimum(room, min(whole, MAX_BYTES))
@@ -438,9 +448,10 @@ class Decoder:
     def _attempt(
         self, decode: Any, first: int, last: int, bias: int, room: Any, whole: int
     ) -> tuple[int, pa.RecordBatch | None]:
-        """Decode entries from ``first`` on into new buffers of the sizes ``room``, until one does
-        not fit or is invalid. Return the index row of the next entry, and the record batch, or None
-        if no entry was decoded.
+        """Decode the entries ``first`` to ``last`` (excluded) into new buffers of the sizes
+        ``room``, until one does not fit or is invalid. Return the index row of the next entry, and
+        the record batch, or None if no entry was decoded. ``whole`` is the size of all their
+        sections; it updates the estimates only.
         """
         sizes = room.tolist()
         parts = [
@@ -463,7 +474,9 @@ class Decoder:
         return after, pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _section(self, decode: Any, first: int, last: int, bias: int) -> int:
-        """Run the kernel on entries ``first`` to ``last`` (excluded). Return the first entry that is not done."""
+        """Run the kernel ``decode`` on entries ``first`` to ``last`` (excluded); it writes into the
+        buffers and totals of :meth:`use`. Return the first entry that is not done.
+        """
         self.state[:] = 0
         most = self.limits.elements
         return int(decode(self.table_address, first, last, most, bias, *self.addresses))

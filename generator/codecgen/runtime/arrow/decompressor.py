@@ -111,9 +111,10 @@ class Decompressor:
     def _by_codec(
         self, codec: Codec, table: Any, chunk: Chunk, row: int, used: int
     ) -> tuple[bool, int]:
-        """Decompress the section of one index row in Python. Return (True, used bytes of the
-        scratch buffer); a damaged section gets the status -1. Return (False, ``used``) if it does
-        not fit behind ``used`` bytes; an empty buffer grows instead.
+        """Decompress the section of index row ``row`` in Python, and store its new addresses there.
+        Return (True, used bytes of the scratch buffer); a damaged section gets the status -1.
+        Return (False, ``used``) if it does not fit behind ``used`` bytes; an empty buffer grows
+        instead.
         """
         start, end = (int(place) - chunk.address for place in table[row, [SECTION, SECTION_END]])
         plain = self._decompress_clean(codec, chunk.view()[start:end])
@@ -153,7 +154,9 @@ class Decompressor:
         return int(ready), int(after) - start
 
     def _limit(self, codec: Codec) -> int:
-        """Return the max decompressed bytes of a section: the limit of the reader or, without one, that of the view."""
+        """Return the max decompressed bytes of a section: the limit of the reader or, without one,
+        that of the view's ``codec``.
+        """
         return codec.limit if self.limits.decompressed is None else self.limits.decompressed
 
     def _sections(self, name: str) -> Sections | None:

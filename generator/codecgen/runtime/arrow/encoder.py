@@ -161,7 +161,8 @@ class Encoder:
     def _emit_pieces(self, source: Source, final: bool) -> Generator[memoryview, None, int]:
         """Yield the bytes of full entries with the rows of ``source``, and, if ``final`` is set, of
         a last entry that is not full. Return the number of rows that were written; the others are
-        left to the next record batch.
+        left to the next record batch. Raise RowRefused if no entry can hold a row; BuildError for
+        an unknown codec.
         """
         row = 0
         while row < source.rows:
@@ -215,7 +216,9 @@ class Encoder:
             first = last
 
     def _entry_bytes(self, source: Source, first: int, last: int, size: int) -> memoryview:
-        """Return entries as they lie in a file. ``size`` is the size of their sections together."""
+        """Return the planned entries ``first`` to ``last`` (excluded) as they lie in a file.
+        ``size`` is the size of their sections together, as they are written.
+        """
         out = pa.allocate_buffer(size + (last - first) * self.around + SLACK)
         end = self.write_entries(source.address, self.table_address, first, last, out.address)
         return memoryview(out)[: int(end) - out.address]
@@ -280,11 +283,11 @@ class Encoder:
 
 
 def _concatenate(first: pa.RecordBatch, second: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows of two record batches as one."""
+    """Return the rows of two record batches with one schema as one batch, those of ``first`` first."""
     (batch,) = pa.Table.from_batches([first, second]).combine_chunks().to_batches()
     return batch
 
 
 def _address(data: bytes) -> int:
-    """Return the address of the first byte."""
+    """Return the memory address of the first byte. The caller keeps ``data`` alive."""
     return int(np.frombuffer(data, np.uint8).ctypes.data)

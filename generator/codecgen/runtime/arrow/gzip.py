@@ -48,8 +48,8 @@ def inflated(
     which: int, begin: int, inflate: int, state: int, p: int, end: int, to: int, size: int
 ) -> bool:
     """Inflate the deflate data from address ``p`` to the address ``to`` by the library's functions
-    at ``begin`` and ``inflate``. Return True if it yields exactly ``size`` bytes and ends exactly
-    at ``end``; else False.
+    at ``begin`` and ``inflate``, with the stream state at ``state``; ``which`` is ISAL (0) or ZLIB
+    (1). Return True if it yields exactly ``size`` bytes and ends exactly at ``end``; else False.
     """
     # Places in the state of what comes next, of what goes out next, and of how many bytes there are for each.
     if which == ISAL:
@@ -86,9 +86,13 @@ def sections(
     state: int,
 ) -> tuple[int, int]:
     """Decompress the gzip sections of index rows ``first`` to ``last`` (excluded) one after the
-    other to the address ``to``, and store their new addresses. Return the first row that is not
-    decompressed (unusual, damaged, too large, or ``enough`` is reached; ``last`` if all are), and
-    the address after the last byte.
+    other to the address ``to``, and store their new addresses. Skip rejected and uncompressed rows.
+    Return the first row that is not decompressed (other codec, unusual, damaged, too large, or
+    ``enough`` is reached; ``last`` if all are), and the address after the last byte.
+
+    The library is given by ``which``, ``begin``, ``inflate`` and ``state`` as in :func:`inflated`;
+    ``kinds``, ``limits`` and ``enough`` are those of the ``sections`` of LZ4. A section that would
+    end beyond the address ``to_end`` is too large.
     """
     for i in range(first, last):
         row = table + i * row_size
@@ -161,7 +165,9 @@ def _zlib() -> Library | None:
 
 
 def _end(free: Any, place: Any, state: Any) -> None:
-    """Free the stream state; the argument ``state`` keeps its memory alive until then."""
+    """Free the stream state at ``place`` by the library's function ``free``; the argument ``state``
+    keeps its memory alive until then.
+    """
     free(place)  # the state lives until here
 
 

@@ -140,9 +140,9 @@ class Columns:
         kept: list[Any],
     ) -> None:
         """Write the buffer addresses of a column that is not given into ``numbers``: those of the
-        column that is its default if the batch has that one; else of an array with a constant (that
+        column that is its default if ``batch`` has that one; else of an array with a constant (that
         of its default, or of the column that is its default); else of nulls, or zeros if it is not
-        nullable.
+        nullable. New arrays go to ``kept``, which keeps them alive.
         """
         default = self.writer.defaults.get(column.name)
         if isinstance(default, str):
@@ -159,7 +159,7 @@ class Columns:
     ) -> None:
         """Write the addresses of an array that has ``value`` in all rows into ``slots``. None is
         null; 0 or an empty list or string if the column is not nullable. Columns that are read only
-        on request get a single value.
+        on request get a single value. The new arrays go to ``kept``, which keeps them alive.
         """
         count = 1 if column.on_request else rows
         kind = _NUMPY.get(column.type, np.int32)
@@ -176,10 +176,10 @@ class Columns:
             slots[_VALIDITY] = bits.ctypes.data
 
     def describe_value(self, source: Source, row: int, index: int) -> tuple[str, str]:
-        """Return, for messages, the name of a column or member and the text of its value in
-        ``row``, cut to 60 characters. The value comes from the batch (all of the list for a
-        member), else from a constant or default; ``'what the row has'`` stands for one that Python
-        cannot show.
+        """Return, for messages, the name of the column or member with ``index`` and the text of its
+        value in ``row``, cut to 60 characters. The value comes from the batch (all of the list for
+        a member), else from a constant or default; ``'what the row has'`` stands for one that
+        Python cannot show.
         """
         leaf = self.leaves[index]
         column = next(c for c in self.view.columns if leaf is c or leaf in c.members)

@@ -48,6 +48,8 @@ def room() -> int | None:
 
 
 def has_room_for_kernels() -> bool:
-    """Return whether KERNELS_NEED bytes of address space are free. That leaves memory to read with."""
+    """Return whether KERNELS_NEED bytes of address space are free, which leaves memory to read
+    with. True if there is no limit.
+    """
     left = room()
     return left is None or left >= KERNELS_NEED

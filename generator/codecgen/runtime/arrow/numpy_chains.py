@@ -58,7 +58,7 @@ def follow(
     """Find the consecutive structures in each window (``start`` to ``end``) by their lengths.
     Return their positions, the number in each window, and the position after the last one of each
     window: before its end if too many structures follow, beyond it if the window is invalid, else
-    equal to it.
+    equal to it. ``read`` parses a structure, to check guessed starts (None: no check).
     """
     some = np.flatnonzero(start < end)
     counts, after = np.zeros(len(start), np.int64), start.copy()
@@ -127,8 +127,9 @@ def _side_by_side(
 
 
 def _next_positions(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
-    """Return, for each position in ``at``, the position after the structure there, computed from
-    its length prefix; BEYOND (2**62) or a position behind it if the length is negative or invalid.
+    """Return, for each position in ``at``, the position after the structure that begins there,
+    computed from its length; BEYOND (2**62) or a position behind it if the length is negative or
+    invalid.
     """
     if not prefix.is_varint:
         found = memory.byte_windows(at + prefix.offset, prefix.head - prefix.offset)
@@ -172,8 +173,8 @@ def _guess_starts(
     prefix: LengthPrefix, memory: Memory, start: Vector, end: Vector, read: Read | None
 ) -> Vector:
     """Return guessed start positions of structures, spread over the windows and in no certain
-    order. Return an empty array if the first 32 structures of the longest window do not parse or
-    share no byte, or the windows are too short to gain from guessing.
+    order. Return an empty array if the longest window has fewer than 32 structures, the first 32 go
+    beyond it or share no byte, or the windows are too short to gain from guessing.
     """
     none = np.zeros(0, np.int64)
     longest = int(np.argmax(end - start))
@@ -210,7 +211,9 @@ def _guess_starts(
 
 
 def _common(prefix: LengthPrefix, memory: Memory, at: Vector) -> tuple[int, int] | None:
-    """Return a byte that all sampled structures share, as (offset after the length, value); None if none is."""
+    """Return a byte that the structures at all positions ``at`` share, as (offset after the length,
+    value); None if none is.
+    """
     found = memory.bytes(_content(prefix, memory, at)[:, np.newaxis] + np.arange(REACH))
     same = np.flatnonzero((found == found[0]).all(axis=0))
     return (int(same[0]), int(found[0, same[0]])) if len(same) else None
@@ -237,8 +240,9 @@ def _search(
     read: Read | None,
 ) -> tuple[Vector, Vector]:
     """Find, within ``width`` bytes from each position in ``near``, the first one where a structure
-    probably begins: its marked byte and those of the next ones match. Return the indexes into
-    ``near`` that have a match, and the positions of the matches.
+    probably begins: it and the next ones have the byte ``mark`` (offset after the length, value),
+    at most ``longest`` bytes each, and end before ``stop``. If several fit, ``read`` decides by
+    parsing. Return the indexes into ``near`` that have a match, and the positions of the matches.
     """
     offset, value = mark
     alike = memory.byte_windows(near, width).view(np.uint8).reshape(len(near), width) == value

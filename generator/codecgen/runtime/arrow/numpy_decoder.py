@@ -104,7 +104,9 @@ class _Entries:
         return SectionSizes(start, self.stored, self.section.end - self.section.start)
 
     def rejected(self, i: int) -> Rejected:
-        """Return the rejection of entry ``i``."""
+        """Return a Rejected for entry ``i``, with its start and end in the file, and without the
+        place of the failed check.
+        """
         return Rejected(int(self.start[i]) + self.bias, int(self.end[i]) + self.bias)
 
     def turns(self) -> Iterator[slice]:
@@ -240,9 +242,10 @@ class NumpyDecoder:
     def _sections(
         self, number: int, memory: Memory, start: Vector, end: Vector, bias: int
     ) -> Iterator[Rows | Rejected]:
-        """Find the sections of entries of the case ``number``, and yield Rows with their rows and
-        Rejected for invalid ones. If ``decompress`` is off, compressed entries that state how many
-        rows they have yield Rows with an empty batch.
+        """Find the sections of entries (from ``start`` to ``end`` each) of the case ``number``, and
+        yield Rows with their rows and Rejected for invalid ones. If ``decompress`` is off,
+        compressed entries that state how many rows they have yield Rows with an empty batch.
+        ``bias`` is added to a position to get that in the file.
         """
         case = self.cases[number]
         assert case.open is not None
@@ -275,9 +278,10 @@ class NumpyDecoder:
         at: int,
         after: int,
     ) -> Iterator[Rows | Rejected]:
-        """Decompress the sections of entries ``at`` to ``after`` (excluded), find their elements,
-        and yield Rows with the rows, in order. Yield Rejected for each entry that is invalid, as
-        ``wrong`` says or as is found here.
+        """Decompress the sections (``whole``) of entries ``at`` to ``after`` (excluded) of the case
+        ``number``, find their elements, and yield Rows with the rows, in order. Yield Rejected for
+        each entry that is invalid, as ``wrong`` says or as is found here. ``bias`` is added to a
+        position to get that in the file.
         """
         case = self.cases[number]
         codecs = self.view.cases[number].codecs
@@ -303,8 +307,9 @@ class NumpyDecoder:
         self, memory: Memory, codecs: Mapping[int, Codec | None], section: Section, bad: Vector
     ) -> tuple[Memory, Section, Vector]:
         """Decompress as many leading sections as fit into the scratch buffer; it grows for a single
-        large one. Return the memory, the sections in it, and a mask of those that cannot be
-        decoded. If none is compressed, return the arguments unchanged.
+        large one. Return the memory, the sections in it (maybe fewer), and a mask of those that
+        cannot be decoded, by ``bad`` or as found here: they are empty. If none is compressed,
+        return the arguments unchanged. ``codecs`` has the codecs by number.
         """
         if not ((section.codec != 0) & ~bad).any():
             return memory, section, bad
@@ -390,9 +395,9 @@ class NumpyDecoder:
             at = after
 
     def _batch(self, entries: _Entries) -> tuple[pa.RecordBatch | None, Vector]:
-        """Return the rows of entries as one record batch, and the number of rows of each entry. If
-        any entry is invalid or breaks a rule, return None and a mask of the invalid entries found
-        so far.
+        """Return the rows of entries as one record batch, and the number of rows of each entry (of
+        a single entry that is read in several slices: those of the last slice). If any entry is
+        invalid or breaks a rule, return None and a mask of the invalid entries found so far.
 
         A single entry may have more rows than are read at once.
         """
@@ -430,8 +435,8 @@ class NumpyDecoder:
         return pa.Table.from_batches(batches).combine_chunks().to_batches()[0], counts
 
     def _ends(self, entries: _Entries, counts: Vector) -> Fields:
-        """Return the fields of the first and of the last element of each entry that has elements,
-        as ``first`` and ``last``.
+        """Return, as ``first`` and ``last``, the fields of the first and of the last element of
+        each entry that has elements. ``counts`` is the number of elements of each entry.
         """
         some = counts > 0
         end = entries.row_ends()
@@ -446,8 +451,8 @@ class NumpyDecoder:
 
     def _find_refused(self, entries: _Entries, ends: Fields, counts: Vector) -> Vector:
         """Return a mask of the entries that the case's condition ``refuse`` rejects, by the fields
-        of their first and last element. It is all False if there is no such condition; entries
-        without elements are never rejected.
+        of their first and last element (``ends``). It is all False if there is no such condition;
+        entries without elements (``counts`` 0) are never rejected.
         """
         bad = np.zeros(len(counts), np.bool_)
         some = counts > 0
@@ -459,9 +464,10 @@ class NumpyDecoder:
     def _columns(
         self, entries: _Entries, item: Fields, ends: Fields, counts: Vector
     ) -> pa.RecordBatch:
-        """Return a record batch with the columns of the rows of entries. Values that are the same
-        for all rows of an entry are computed once and repeated; a column that the case lacks is
-        null, or has empty lists if it is not nullable.
+        """Return a record batch with the columns of the rows of entries: ``item`` has the fields of
+        all elements, ``ends`` those of the first and last of each entry, ``counts`` how many each
+        has. Values that are the same for all rows of an entry are computed once and repeated; a
+        column that the case lacks is null, or has empty lists if it is not nullable.
         """
         case = entries.case
         rows = int(counts.sum())

@@ -16,10 +16,10 @@ STEP = 1 << 16
 def find_elements(
     case: Case, memory: Memory, start: Vector, end: Vector, count: Vector, bad: Vector, most: int
 ) -> tuple[Vector, Vector, Vector]:
-    """Return the positions of the elements of entries, their number in each entry, and a mask of
-    invalid entries: those in ``bad``, with another number than ``count`` (-1: all to the section's
-    end), too few or more than ``most`` elements, or bytes after the last one. Invalid entries get
-    no elements.
+    """Return the positions of the elements in the sections from ``start`` to ``end`` of entries,
+    their number in each entry, and a mask of invalid entries: those in ``bad``, with another number
+    than ``count`` (-1: all to the section's end), too few or more than ``most`` elements, or bytes
+    after the last one. Invalid entries get no elements.
     """
     bad = bad | (count > end - start) | (count > most)
     start, count = np.where(bad, end, start), np.where(bad, 0, count)
@@ -40,9 +40,9 @@ def find_elements(
 def _by_reading(
     case: Case, memory: Memory, start: Vector, end: Vector, count: Vector | None, most: int
 ) -> tuple[Vector, Vector, Vector]:
-    """Find elements that have no length prefix by reading them field by field. Return their
-    positions, their number in each entry, and a mask of entries that do not parse or do not end
-    with their section.
+    """Find elements that have no length prefix by reading them field by field: ``count`` in each
+    section, or all up to its end if that is None, at most ``most``. Return their positions, their
+    number in each entry, and a mask of entries that do not parse or do not end with their section.
     """
     walk = Walk(memory, start, end, most, root=False)
 
@@ -66,8 +66,9 @@ def _go_on(
     most: int,
 ) -> tuple[Vector, Vector, Vector]:
     """Find the elements that :func:`follow` left, by a plain loop, one entry after the other, up to
-    ``count`` (or one more than ``most`` if it is -1). Return all positions in ascending order, the
-    number in each entry, and the position after the last one.
+    ``count`` (or one more than ``most`` if it is -1). ``rows``, ``counts`` and ``after`` are what
+    it returned. Return all positions in ascending order, the number in each entry, and the position
+    after the last one.
     """
     parts: list[Vector] = [rows]
     held: list[int] = []

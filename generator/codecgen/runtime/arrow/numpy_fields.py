@@ -48,7 +48,7 @@ class Walk:
         self._block: tuple[Vector, int, Vector] | None = None
 
     def refuse(self, condition: Vector) -> None:
-        """Note where a rule is broken."""
+        """Mark the structures where ``condition`` is true as bad."""
         self.bad |= np.asarray(condition, np.bool_)  # one of constants alone is no vector
 
     def zero(self) -> Vector:
@@ -66,7 +66,9 @@ class Walk:
     # ------------------------------------------------------------ numbers
 
     def at(self, kind: str, offset: int) -> Vector:
-        """Return the number at ``offset`` from the current position; ``kind`` is a NumPy dtype string."""
+        """Return the number at ``offset`` from the current position, without moving it; ``kind`` is
+        a NumPy dtype string.
+        """
         return self._load(kind, self.p + offset)
 
     def fixed(self, kind: str) -> Vector:
@@ -112,19 +114,27 @@ class Walk:
             self._block = (block, at + size, self.p)
 
     def uvarint(self) -> Vector:
-        """Read an unsigned 32-bit varint in its shortest form."""
+        """Read an unsigned 32-bit varint. Structures become bad if it is not in its shortest form
+        or has more bits.
+        """
         return self._varint(32).astype(np.int64)
 
     def compact(self) -> Vector:
-        """Read an unsigned 32-bit varint that encodes the number plus one, and return the number."""
+        """Read an unsigned 32-bit varint that encodes the number plus one, and return the number:
+        -1 for the byte 0. Structures become bad if it is not in its shortest form.
+        """
         return self.uvarint() - 1
 
     def varint(self) -> Vector:
-        """Read a zigzag varint of 32 bits in its shortest form."""
+        """Read a zigzag varint of 32 bits. Structures become bad if it is not in its shortest form
+        or has more bits.
+        """
         return _zigzag(self._varint(32))
 
     def varlong(self) -> Vector:
-        """Read a zigzag varint of 64 bits in its shortest form."""
+        """Read a zigzag varint of 64 bits. Structures become bad if it is not in its shortest form
+        or has more bits.
+        """
         return _zigzag(self._varint(64))
 
     def _varint(self, bits: int) -> Vector:
@@ -171,7 +181,9 @@ class Walk:
     # ------------------------------------------------------------ windows
 
     def open(self, size: Vector) -> None:
-        """Open a window of ``size`` bytes in the one that is open."""
+        """Open a window of ``size`` bytes from the current position on, inside the one that is
+        open. Structures with a negative size, or one beyond the window, become bad.
+        """
         size = self._check_sizes(size, size < 0)
         self.outer.append(self.end)
         self.end = self.p + size
@@ -300,10 +312,10 @@ class Walk:
         at_least: int = 0,
         null: int | None = None,
     ) -> List:
-        """Return the elements of an array in each structure as a List, in order; with a ``count``
-        of None, all that fill the window. The count ``null`` means a null array. Structures become
-        bad if an element is invalid, there are fewer than ``at_least`` or more than the limit, or
-        more than 1000.
+        """Return the elements of an array in each structure as a List, in order, each read by
+        ``read``; with a ``count`` of None, all that fill the window. The count ``null`` means a
+        null array. Structures become bad if an element is invalid, there are fewer than
+        ``at_least`` or more than the limit, or more than 1000.
         """
         nulls: Vector | None = None
         if count is not None:
@@ -331,8 +343,8 @@ class Walk:
 
     def _rounds(self, count: Vector | None) -> Iterator[Vector]:
         """Yield the indexes of the structures with a first element, then of those with a second
-        one, and so on. Bad structures are left out of later rounds; those with more than 1000
-        elements become bad.
+        one, and so on, by ``count`` or, if it is None, as long as bytes are left in the window. Bad
+        structures are left out of later rounds; those with more than 1000 elements become bad.
         """
         rows = np.flatnonzero(self.p < self.end if count is None else count > 0)
         k = 0
@@ -353,7 +365,9 @@ def _zigzag(value: Vector) -> Vector:
 
 
 def _owners(offsets: Vector) -> Vector:
-    """Return the index of the structure that each element belongs to."""
+    """Return the index of the structure that each element belongs to; structure ``i`` has the
+    elements from ``offsets[i]`` to ``offsets[i + 1]``.
+    """
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 

@@ -23,9 +23,10 @@ ENOUGH, ENDED, REFUSED, OTHER = 1, 0, -1, 2
 def find(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[Vector, int]:
-    """Find at most ``most`` consecutive entries of a layout from byte ``at`` on. Return an array
-    with the start of each entry and the end of the last one, and why the search stopped: ENOUGH,
-    ENDED (no whole entry is left), OTHER (another discriminator) or REFUSED (an invalid length).
+    """Find at most ``most`` consecutive entries of a layout from byte ``at`` on, in a chunk of
+    ``size`` bytes. Return an array with the start of each entry and the end of the last one, and
+    why the search stopped: ENOUGH, ENDED (no whole entry is left), OTHER (another discriminator) or
+    REFUSED (an invalid length). ``kind`` is None if entries have no discriminator.
     """
     if layout.prefix is None:
         return _alike(kind, layout, memory, at, size, most)
@@ -58,7 +59,9 @@ def _alike(
 
 
 def _of_kind(kind: Kind, layout: Layout, memory: Memory, start: Vector, end: Vector) -> Vector:
-    """Return a mask of the entries whose discriminator is one of the layout's ``kinds``."""
+    """Return a mask of the entries (from ``start`` to ``end`` each) whose discriminator is one of
+    the layout's ``kinds``. ``kind`` says where it lies, and how it is encoded.
+    """
     form = f"{_order(kind)}{'i' if kind.signed else 'u'}{kind.size}"
     found = Walk(memory, start, end, 0).at(form, kind.offset)
     good: Vector = np.logical_or.reduce([found == number for number in layout.kinds])
@@ -71,7 +74,9 @@ def _refused(layout: Layout, lengths: Vector) -> Vector:
 
 
 def _order(kind: Kind) -> str:
-    """Return the ``struct`` byte order character for the discriminator and the length."""
+    """Return ``>`` for a big-endian kind and ``<`` for a little-endian one: the ``struct`` byte
+    order of the discriminator and the length.
+    """
     return ">" if kind.endian == "big" else "<"
 
 
@@ -100,9 +105,10 @@ def _at_once(
 def _one_by_one(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[list[int], int]:
-    """Find at most ``most`` consecutive entries by a plain loop. Return the start of each entry and
-    the end of the last one, and why it stopped: ENOUGH, ENDED, OTHER or REFUSED (a negative or
-    refused length). Lengths of entries that fit are not checked for being refused.
+    """Find at most ``most`` consecutive entries from byte ``at`` on by a plain loop, in a chunk of
+    ``size`` bytes. Return the start of each entry and the end of the last one, and why it stopped:
+    ENOUGH, ENDED, OTHER or REFUSED (a negative or refused length). Lengths of entries that fit are
+    not checked for being refused.
     """
     assert layout.prefix is not None
     prefix = layout.prefix

@@ -283,8 +283,9 @@ def missing(column: Column, kind: Any, rows: int) -> Any:
 def _make_list_array(
     kind: Any, rows: int, offsets: Vector, members: list[Any], null: Vector | None = None
 ) -> Any:
-    """Return an Arrow array of ``rows`` lists of structs from the offsets of the lists and one
-    array for each member. ``null`` is a mask of null lists, None for no nulls.
+    """Return an Arrow array of the list type ``kind`` with ``rows`` lists of structs, from the
+    offsets of the lists and one array for each member. ``null`` is a mask of null lists, None for
+    no nulls.
     """
     count = int(offsets[-1])
     nulls = 0 if null is None else int(np.count_nonzero(null))

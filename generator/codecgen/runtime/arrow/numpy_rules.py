@@ -31,7 +31,7 @@ class RowRules:
         self._items: list[Fields] = []
 
     def add(self, item: Fields) -> None:
-        """Add the fields of the next rows."""
+        """Add the fields of the next rows, behind those added before."""
         self._items.append(item)
 
     def find_breaches(self, case: Case) -> Vector:
@@ -56,11 +56,13 @@ class RowRules:
         return bad
 
     def values(self, name: str) -> Vector:
-        """Return a field of all rows."""
+        """Return the field ``name`` of all rows added so far, as one vector."""
         return np.concatenate([getattr(item, name) for item in self._items])
 
     def reduce(self, name: str, reduced: Callable[[Vector, Vector, Vector], Vector]) -> Vector:
-        """Return one number of a field for each entry that has rows."""
+        """Return one number of the field ``name`` for each entry that has rows: what ``reduced``
+        computes from the field of all rows, and the first and last row of each entry.
+        """
         return reduced(self.values(name), self._first, self._last)
 
 

@@ -144,7 +144,7 @@ def _ones(bits: int, allocate: Allocate) -> Any:
 
 
 def _offsets(rows: int, allocate: Allocate) -> Any:
-    """Allocate offsets for ``rows`` values, of which the first is 0."""
+    """Allocate the 32-bit offsets of ``rows`` values, one more than rows; the first is set to 0."""
     buffer = _buffer(4 * (rows + 1), allocate)
     ctypes.memset(buffer.address, 0, 4)
     return buffer

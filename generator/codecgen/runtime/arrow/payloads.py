@@ -133,7 +133,7 @@ class _PartBytes:
             raise ValueError("an array whose offsets are not in order, or beyond its bytes")
 
     def get(self, i: int) -> bytes | None:
-        """Return the bytes of row ``i``, None if it is null."""
+        """Return the bytes of row ``i``, None if it is null; a copy."""
         if self.validity is not None and not self.array[i].is_valid:
             return None
         return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
@@ -162,8 +162,8 @@ class _PartBytes:
 
 
 def _chunks_of_part(name: str, array: Any) -> pa.ChunkedArray:
-    """Return the array of a part as a chunked array. Raise TypeError if its type is not binary,
-    large_binary, binary_view or null.
+    """Return the array of the part ``name`` as a chunked array. Raise TypeError, which names the
+    part, if its type is not binary, large_binary, binary_view or null.
     """
     found = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
     kind = found.type
@@ -287,9 +287,9 @@ class _Decoder:
     def _by_kernel(
         self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
-        """Yield the rows of the first ``count`` payloads, at most about ``max_rows`` at a time,
-        decoded by the kernel. Payloads that it rejects, or whose rows are too large, go to the
-        reference codecs. Numbers of payloads are counted from ``bias``.
+        """Yield the rows of the first ``count`` payloads, whose parts are ``arrays``, at most about
+        ``max_rows`` at a time, decoded by the kernel. Payloads that it rejects, or whose rows are
+        too large, go to the reference codecs. Numbers of payloads are counted from ``bias``.
         """
         assert self.kernels is not None
         table = np.array([n for array in arrays.values() for n in array.table()], np.int64)
@@ -341,7 +341,9 @@ class _Decoder:
         self.room[:] = MAX_BYTES
 
     def _bytes_of(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> int:
-        """Return the size in bytes of payloads ``first`` to ``last`` (excluded)."""
+        """Return the size in bytes of payloads ``first`` to ``last`` (excluded), all their parts
+        (``arrays``) together.
+        """
         return sum(int(a.offsets[last] - a.offsets[first]) for a in arrays.values())
 
     def _learn(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> None:
@@ -355,7 +357,9 @@ class _Decoder:
         self.shares = share if self.shares is None else np.maximum(share, self.shares * 0.9)
 
     def _estimate_buffers(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> Any:
-        """Return the buffer sizes to allocate for payloads, estimated from earlier ones."""
+        """Return the buffer sizes to allocate for payloads ``first`` to ``last`` (excluded): what
+        earlier ones took per byte and per payload, plus a margin; at most ``max_rows`` rows.
+        """
         room = self.shares * (self._bytes_of(arrays, first, last) * MARGIN) + SPARE
         room[_ROWS] = min(self.shares[_ROWS] * (last - first) * MARGIN + SPARE, self.max_rows)
         return np.minimum(room, MOST_BYTES).astype(np.int64)
@@ -379,8 +383,9 @@ class _Decoder:
         return parts, numbers
 
     def _finish_batch(self, parts: list[ColumnBuffers], numbers: Any) -> tuple[pa.RecordBatch, Any]:
-        """Return the rows that the kernel wrote as a record batch, and the payload number of each
-        row. If no columns are asked for, the batch has rows without columns.
+        """Return the rows that the kernel wrote into the buffers ``parts`` as a record batch, and
+        the payload number of each row (the beginning of ``numbers``). If no columns are asked for,
+        the batch has rows without columns.
         """
         rows = int(self.state[_ROWS])
         used = self.state.tolist()
@@ -396,9 +401,9 @@ class _Decoder:
     def _by_codecs(
         self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
-        """Yield the rows of ``count`` payloads, ``max_rows`` payloads at a time, decoded by the
-        reference codecs, with the payloads that these reject or do not know. Numbers of payloads
-        are counted from ``bias``.
+        """Yield the rows of the first ``count`` payloads, whose parts are ``arrays``, ``max_rows``
+        payloads at a time, decoded by the reference codecs, with the payloads that these reject or
+        do not know. Numbers of payloads are counted from ``bias``.
         """
         for first in range(0, count, self.max_rows):
             last = min(count, first + self.max_rows)
@@ -418,8 +423,9 @@ class _Decoder:
         bias: int,
     ) -> Iterator[Payloads]:
         """Decode the payloads ``left``, which the kernel rejected, by the reference codecs, and
-        yield their rows merged with those of ``batch`` in the order of payloads ``first`` to
-        ``last`` (excluded): as one Payloads, or as several if they have too many rows or bytes.
+        yield their rows merged with those of ``batch`` (``rows`` has the payload of each) in the
+        order of payloads ``first`` to ``last`` (excluded): as one Payloads, or as several if they
+        have too many rows or bytes. ``unknown`` are the payloads that the kernel found unknown.
         """
         start = first + bias
         found = _Gathered()
@@ -467,9 +473,9 @@ class _Decoder:
     def _rows_of(
         self, arrays: Mapping[str, _PartBytes], number: int, bias: int, found: _Gathered
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of payload ``number`` by the reference codecs, in the order of the
-        columns. Return ``[]`` if it is rejected (does not parse, or a column has more than 2 GiB)
-        or unknown, which is added to ``found``.
+        """Return the rows of payload ``number`` (counted from ``bias``) by the reference codecs, in
+        the order of the columns. Return ``[]`` if it is rejected (does not parse, or a column has
+        more than 2 GiB) or unknown, and add it to ``found``.
         """
         payload = {name: array.get(number - bias) for name, array in arrays.items()}
         try:

@@ -117,9 +117,12 @@ def sections(
     to_end: int,
 ) -> tuple[int, int]:
     """Decompress the snappy sections of index rows ``first`` to ``last`` (excluded) one after the
-    other to the address ``to``, and store their new addresses. Return the first row that is not
-    decompressed (other codec, unusual, damaged, too large, or ``enough`` is reached; ``last`` if
-    all are), and the address after the last byte.
+    other to the address ``to``, and store their new addresses. Skip rejected and uncompressed rows.
+    Return the first row that is not decompressed (other codec, unusual, damaged, too large, or
+    ``enough`` is reached; ``last`` if all are), and the address after the last byte.
+
+    ``kinds``, ``limits`` and ``enough`` are those of the ``sections`` of LZ4. A section that would
+    end beyond the address ``to_end`` is too large.
     """
     for i in range(first, last):
         row = table + i * row_size

@@ -31,7 +31,8 @@ _RLE, _RESERVED = zstd.RLE, zstd.RESERVED
 @inner
 def is_usual(p: int, end: int) -> bool:
     """Return True if the bytes from ``p`` to ``end`` are one zstd frame without content size,
-    checksum and dictionary, whose last block ends at ``end``. The blocks' contents are not checked.
+    checksum and dictionary, with a window of 128 KiB to 128 MiB, whose last block ends at ``end``.
+    The blocks' headers are checked, not their contents.
     """
     if end - p < _HEADER or load_u32_le(p) != _MAGIC or load_u8(p + 4) != _DESCRIPTOR:
         return False
@@ -66,8 +67,13 @@ def sections(
 ) -> tuple[int, int]:
     """Decompress the zstd sections of index rows ``first`` to ``last`` (excluded) one after the
     other to the address ``to``, by ``ZSTD_decompressDCtx`` at ``function``, and store their new
-    addresses. Return the first row that is not decompressed (unusual, damaged, too large, or
-    ``enough`` is reached; ``last`` if all are), and the address after the last byte.
+    addresses. Skip rejected and uncompressed rows. Return the first row that is not decompressed
+    (other codec, unusual, damaged, too large, or ``enough`` is reached; ``last`` if all are), and
+    the address after the last byte.
+
+    ``context`` is the address of a context of libzstd; ``kinds``, ``limits`` and ``enough`` are
+    those of the ``sections`` of LZ4. A section that would end beyond the address ``to_end`` is too
+    large.
     """
     for i in range(first, last):
         row = table + i * row_size

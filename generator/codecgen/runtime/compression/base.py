@@ -37,8 +37,9 @@ class Reader(Protocol):
     """Decompresses a section; reports errors in the result."""
 
     def __call__(self, data: memoryview, limit: int, variant: str | None, /) -> Decompressed:
-        """Return the decompressed bytes of ``data``, at most ``limit``, and the error that ended
-        them.
+        """Return the decompressed bytes of ``data``, at most ``limit``, with the error that ended
+        them, if there was one (it is not raised). ``variant`` names the codec's way of reading,
+        None for the usual one.
         """
 
 
@@ -55,7 +56,9 @@ class Writer(Protocol):
     """Compresses data."""
 
     def __call__(self, data: memoryview, level: int | None, variant: str | None, /) -> bytes:
-        """Return ``data`` as one compressed section."""
+        """Return ``data`` as one compressed section. ``level`` is the codec's compression level,
+        None for its default; ``variant`` names its way of writing, None for the usual one.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,9 @@ class Codec:
 
 
 def damage_error(codec: str, what: str, at: int, delivered: int) -> CompressionError:
-    """Return the error that ends a stream at compressed byte ``at``, after ``delivered`` bytes of data."""
+    """Return, without raising it, the error that ends a stream of ``codec`` at compressed byte
+    ``at``, after ``delivered`` bytes of data. ``what`` describes the damage.
+    """
     return CompressionError(
         f"{codec}: {what} at byte {at} of the compressed section", Where(stream_position=delivered)
     )
@@ -98,11 +103,13 @@ def over_limit(codec: str, limit: int, read: int, delivered: int) -> LimitError:
 
 
 def add_note(notes: list[str], text: str) -> None:
-    """Add a note, unless there are many: a stream may hold the same oddity a million times."""
+    """Append ``text`` to ``notes``, or do nothing if there are many: a stream may hold the same
+    oddity a million times.
+    """
     if len(notes) < _MAX_NOTES:
         notes.append(text)
 
 
 def missing_package_error(codec: str, package: str) -> UnsupportedCodec:
-    """Return the error for a codec whose package is not installed."""
+    """Return, without raising it, the UnsupportedCodec for a codec whose package is not installed."""
     return UnsupportedCodec(f"codec {codec!r} needs the package {package}: pip install {package}")

@@ -134,8 +134,8 @@ def _member_header(
     data: memoryview, at: int, delivered: int, notes: list[str]
 ) -> int | CompressionError:
     """Return the index of the deflate data of the gzip member at ``at``. Return a CompressionError,
-    without raising it, if no member begins there or its header is cut off or has a wrong checksum.
-    Reserved flag bits add a note.
+    without raising it, if no member begins there, its compression method is not deflate, or its
+    header is cut off or has a wrong checksum. Reserved flag bits add a note.
     """
     if at == len(data):
         return damage_error(_NAME, "no data", at, delivered)
@@ -167,7 +167,9 @@ def _member_header(
 
 
 def _header_cut_off(data: memoryview, delivered: int) -> CompressionError:
-    """Return the error for a cut-off header."""
+    """Return, without raising it, the error for a member's header that is cut off at the end of
+    ``data``; ``delivered`` bytes of output came before.
+    """
     return damage_error(_NAME, "the member's header is cut off", len(data), delivered)
 
 
@@ -234,8 +236,8 @@ def _inflate(
 
 
 def _salvage(inflater: Any, piece: bytes, out: BytesIO, limit: int) -> int:
-    """Write what can be inflated before the damage in ``piece`` to ``out``, at most one byte more
-    than ``limit`` in all. Return the number of bytes of ``piece`` that are left.
+    """Write what ``inflater`` can inflate before the damage in ``piece`` to ``out``, at most one
+    byte more than ``limit`` in all. Return the number of bytes of ``piece`` that are left.
 
     A call that fails loses its output, so the last byte that can be fed is found by halving, and then
     how much comes out of the byte after it.
@@ -255,7 +257,9 @@ def _salvage(inflater: Any, piece: bytes, out: BytesIO, limit: int) -> int:
 
 
 def _cut_to_limit(out: BytesIO, limit: int, read: int) -> LimitError:
-    """Cut the output to the limit, and return the error."""
+    """Cut ``out`` to ``limit`` bytes, and return, without raising it, the LimitError for it.
+    ``read`` is the number of compressed bytes read.
+    """
     out.truncate(limit)
     return over_limit(_NAME, limit, read, limit)
 
@@ -264,7 +268,8 @@ def _trailer(
     data: memoryview, at: int, crc: int, size: int, delivered: int
 ) -> CompressionError | None:
     """Compare the trailer at ``at`` with the CRC-32 and the size of the data. Return None if both
-    are equal, else a CompressionError, not raised, which also says if the trailer is cut off.
+    are equal, else a CompressionError, not raised, which also says if the trailer is cut off;
+    ``delivered`` bytes of output came before it.
     """
     if len(data) - at < TRAILER.size:
         return damage_error(_NAME, "the member's trailer is cut off", len(data), delivered)

@@ -135,7 +135,8 @@ def _blocks(
 def _frame_header(data: memoryview, unchecked: bool, notes: list[str]) -> _Frame | CompressionError:
     """Return the parsed header of the frame. Return a CompressionError, not raised, if it is cut
     off, no LZ4 frame, has linked blocks, reserved bits or an unknown version or block size, or a
-    wrong checksum; with ``unchecked``, a wrong checksum is only noted.
+    wrong checksum. With ``unchecked``, a wrong checksum only adds a note, and that of old Kafka
+    clients (over the magic number too) not even that.
     """
     if bytes(data[: len(_USUAL_HEADER)]) == _USUAL_HEADER:
         return _USUAL_FRAME
@@ -177,8 +178,8 @@ def _after_blocks(
     data: memoryview, at: int, frame: _Frame, out: BytesIO, notes: list[str]
 ) -> tuple[int, CompressionError | None]:
     """Skip the end mark at ``at`` and the content checksum, which is not verified. Return the index
-    after the frame, and None or the error if the checksum is cut off. A declared content size that
-    differs adds a note.
+    after the frame, and None or the error if the checksum is cut off. An end mark with the bit of a
+    stored block, and a declared content size that differs, add a note each.
     """
     if data[at + 3]:
         add_note(notes, f"lz4: the end mark at byte {at} has the bit of a stored block")

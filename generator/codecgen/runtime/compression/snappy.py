@@ -117,11 +117,11 @@ def _repeated_header(
     data: memoryview, at: int, delivered: int, ends: bool
 ) -> CompressionError | None:
     """Return a CompressionError, not raised, if the xerial header at ``at`` between chunks is cut
-    off, has a version below 1, or has another magic and ``ends`` is set. Return None if it can be
-    skipped.
+    off, has a version below 1, or has another magic and ``ends`` is set (no data came since the
+    last such header). Return None if it can be skipped. ``delivered`` bytes of output came before.
 
     Unlike those of the first header, its numbers matter. The library skips a header with another magic, unless it
-    ``ends`` the stream: no data came since the last such header.
+    ``ends`` the stream.
     """
     if len(data) - at < len(_HEADER):
         return damage_error(_NAME, "a repeated header is cut off", len(data), delivered)

@@ -154,7 +154,8 @@ def _is_skippable(data: memoryview, at: int) -> bool:
 
 def _frame_header(data: memoryview, at: int, delivered: int) -> _Header | CompressionError:
     """Return the parsed header of the zstd frame at ``at``. Return a CompressionError, not raised,
-    if no frame begins there, its header is cut off, or its reserved bit is set.
+    if no frame begins there, its header is cut off, or its reserved bit is set; ``delivered`` bytes
+    of output came before it.
     """
     end = len(data)
     if bytes(data[at : at + 4]) != _MAGIC[: end - at]:
@@ -188,8 +189,8 @@ def _frame_header(data: memoryview, at: int, delivered: int) -> _Header | Compre
 
 def _is_one_step(header: _Header, at: int, frame_end: int) -> bool:
     """Return whether libzstd's stream reader would decompress the frame at ``at`` in one call: it
-    declares at most 16 KiB of content, its end is known (not 0), and it ends within the input step
-    of 128 KiB that it begins in.
+    declares at most 16 KiB of content, its end ``frame_end`` is known (not 0), and it ends within
+    the input step of 128 KiB that it begins in.
 
     It does so if the whole frame is in its input and the declared content fits its output. Then it allocates no
     window, and compares the content size also if the last block is empty.

@@ -39,7 +39,9 @@ def section_of(row: int) -> tuple[int, int]:
 
 @inner
 def put_section(row: int, start: int, end: int) -> None:
-    """Note where the bytes of a section are without compression."""
+    """Store in an index row (at address ``row``) that its section lies decompressed from address
+    ``start`` to ``end``, and set its codec to 0.
+    """
     store_64(row + _CODEC, 0)
     store_64(row + _SECTION, start)
     store_64(row + _SECTION_END, end)

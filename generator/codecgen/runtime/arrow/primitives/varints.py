@@ -37,7 +37,9 @@ def uvarint(p: int) -> tuple[int, int, bool]:
 
 @inner
 def varint(p: int) -> tuple[int, int, bool]:
-    """Decode a zigzag 32-bit varint. Return (value, next address, True if it is in its shortest form)."""
+    """Decode a zigzag 32-bit varint at address ``p``. Return (value, next address, True if it is in
+    its shortest form and has at most 32 bits); (0, ``p``, False) if it has more than five bytes.
+    """
     value, after, shortest = uvarint(p)
     return (value >> 1) ^ -(value & 1), after, shortest
 

@@ -154,17 +154,17 @@ def put_uvarlong(p: int, value: int) -> int:
 
 @inlined
 def put_uvarint(p: int, value: int) -> int:
-    """Write an unsigned varint of 32 bits; the address after it."""
+    """Write ``value`` as an unsigned 32-bit varint to address ``p``. Return the address after it."""
     return put_uvarlong(p, value)
 
 
 @inlined
 def put_varlong(p: int, value: int) -> int:
-    """Write a zigzag varint of 64 bits; the address after it."""
+    """Write ``value`` as a zigzag 64-bit varint to address ``p``. Return the address after it."""
     return put_uvarlong(p, zigzag(value))
 
 
 @inlined
 def put_varint(p: int, value: int) -> int:
-    """Write a zigzag varint of 32 bits; the address after it."""
+    """Write ``value`` as a zigzag 32-bit varint to address ``p``. Return the address after it."""
     return put_uvarlong(p, zigzag(value))
