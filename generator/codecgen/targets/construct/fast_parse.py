@@ -44,9 +44,10 @@ if TYPE_CHECKING:
 
 
 class LayoutFunction(FunctionPrinter):
-    """Prints the Python source of the fast parser of one layout in one version. The function raises
-    Irregular for bytes that it leaves to the field-by-field parser. Printing raises Unsupported for
-    layouts that cannot have such a function.
+    """Prints the Python source of the fast parser of one layout in one version. That function
+    raises Irregular, or another exception such as KeyError for an unknown enum number, for bytes
+    that it leaves to the field-by-field parser. Printing raises Unsupported for layouts that cannot
+    have such a function.
 
     Attributes:
         depth: How many layouts and arrays lie in each other, the layout itself included.
@@ -351,9 +352,10 @@ class LayoutFunction(FunctionPrinter):
             self.refuse_if(f"pos != {self.end}")  # nothing follows a null or empty array
 
     def compressed(self, op: Elements, target: str, number: str | None) -> None:
-        """Print the reading of an array whose elements may be compressed, up to the end of the
-        window. ``number`` is the variable of the count; if it is 0, the array is empty. None: read
-        to the end of the data. Raise Unsupported unless a field or bits of a field name the codec.
+        """Print the reading of an array whose elements may be compressed, from ``pos`` to the end
+        of the window, into ``target``. ``number`` is the variable of the element count; if it is 0,
+        the array is empty. If ``number`` is None, elements are read to the end of the data. Raise
+        Unsupported unless a field or bits of a field name the codec.
         """
         fp = op.field
         if fp.codec is None:
@@ -478,9 +480,9 @@ class LayoutFunction(FunctionPrinter):
 
     def choose(self, op: Choose) -> None:
         """Print the reading of the layout that a discriminator selects from a table of fast
-        parsers. The table lacks cases without a fast parser. Raise Unsupported if the field is no
-        choice, if the discriminator is inside the cases, if cases are choices, if a key is missing
-        or ambiguous, or if the table is empty.
+        parsers; the function raises KeyError for cases without a fast parser and for unknown ones.
+        Raise Unsupported if the field is no choice, if the discriminator is inside the cases, if
+        cases are choices, if a key is missing or ambiguous, or if no case has a fast parser.
         """
         fp, type_ = op.field, op.type
         if not isinstance(type_, ChoiceType) or fp.given is None or any(op.steps):

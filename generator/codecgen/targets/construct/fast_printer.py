@@ -113,8 +113,9 @@ class LocalExpressions(PythonExpressions):
 
 class FunctionPrinter:
     """Prints the parts of a fast parser (a Python function, as source lines) that read numbers,
-    bytes and text. The printed function raises Irregular for bytes that it leaves to the
-    field-by-field parser.
+    bytes and text. Values of fixed size wait in a "run" until one ``unpack_from`` reads them, then
+    their checks follow. The function raises Irregular, or any other exception, for bytes that it
+    leaves to the field-by-field parser.
 
     Attributes:
         lines: The lines so far.
@@ -261,7 +262,8 @@ class FunctionPrinter:
 
     def number(self, fp: FieldPlan, name: str) -> None:
         """Print the reading of a number of the type ``name`` into the variable of its field. A
-        number with an enum becomes its member, a word of bits a Parsed of named bits.
+        number with an enum becomes its member (an unknown one raises KeyError, or stays a number if
+        the enum keeps it), a word of bits a Parsed of named bits.
         """
         target = self.local(fp.name)
         type_ = fp.field.type
@@ -388,9 +390,10 @@ class FunctionPrinter:
             self.data(target, type_, fp.field.endian)
 
     def data(self, target: str, type_: BytesType, endian: str) -> None:
-        """Print the reading of bytes or text of fixed size (zeros at the end are removed if it is
-        padded), up to a zero byte, or after a length. The null length gives None. The function
-        raises Irregular if a length is negative or exceeds the window.
+        """Print the reading of bytes or text into the variable ``target``: of fixed size (trailing
+        zeros are removed if it is padded), up to a zero byte, or after a length, whose null number
+        gives None. The function raises Irregular if a length is negative or exceeds the window,
+        ValueError if there is no zero byte or text is not UTF-8.
         """
         if isinstance(type_.length, int):
             self.append_run(target, f"{type_.length}s", endian)

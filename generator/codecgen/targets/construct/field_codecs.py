@@ -36,7 +36,11 @@ _FREEDOMS = {"bytes_after_none", "truncated_tail", "mixed_versions", "negative_n
 
 
 class FieldCodecs:
-    """Prints, for one generated module, the Python code that creates the codecs of fields."""
+    """Prints, for one generated module, the Python code that creates the codecs of fields. ``plan``
+    and ``index`` tell the field: a layout version and the field's index in it; ``accepts`` has the
+    tolerances of lenient readers that the schema declares for the field. C023 findings go to
+    ``scope``.
+    """
 
     def __init__(self, scope: ModuleScope) -> None:
         self.scope = scope
@@ -152,8 +156,9 @@ class FieldCodecs:
 
     def bytes_codec(self, type_: BytesType, endian: str, accepts: frozenset[str]) -> Code:
         """Return the code that creates the codec of bytes or text: after a length, of a fixed size,
-        zero-padded, zero-terminated, or up to the end. ``accepts`` may allow any negative length as
-        null (``negative_null``) and invalid UTF-8 (``invalid_utf8``).
+        zero-padded, zero-terminated, or up to the end. With ``negative_null`` in ``accepts`` any
+        negative length means null, if null is a negative length; with ``invalid_utf8`` text may be
+        invalid UTF-8.
         """
         plus: str | None = None
         if type_.prefix is not None:
@@ -326,8 +331,9 @@ class FieldCodecs:
 
     def compression_call(self, c: Compression, plan: LayoutPlan, index: int) -> Code:
         """Return the ``Compressed`` call of an array: the field that names the codec, the codecs by
-        enum member, the limit, and the variants of this version. Report C023 for a codec that the
-        runtime lacks. Report C023 and return ``"None"`` if the field has no enum.
+        enum member (None for ``none``), the limit, and the variants of this version. For a codec
+        that the runtime lacks, report C023 and include it all the same. If the field that names the
+        codec has no enum, report C023 and return ``"None"``.
         """
         by = plan.fields[index].codec
         enum = None if by is None else by.type.enum

@@ -36,8 +36,9 @@ def exported_names(plan: Plan) -> tuple[str, ...]:
 
 
 def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
-    """Return the module with the message table and its stub, by path. Return ``{}`` if the
-    directory has no requests and no responses.
+    """Return the module with the message table and its stub, by path; ``{}`` if the directory has
+    no requests and no responses. ``homes`` has the module of each layout; ``mark`` begins the note
+    in the docstring that the file is generated.
     """
     names = exported_names(plan)
     if not names:
@@ -88,8 +89,9 @@ def _request_header(plan: Plan) -> Message | None:
 
 
 def _message(layout: Layout, message: Message, plan: Plan, homes: Mapping[str, Home]) -> Call:
-    """Return the ``MessageVersions`` call for a message: its module, its codec, and its range of
-    versions, with its headers, unstable versions and facts if it has any.
+    """Return the ``MessageVersions`` call for a request or response: the module and constant of its
+    codec, and the range of its versions, then its headers, its unstable versions (to the last
+    version if open) and its other facts, each if declared.
     """
     versions = [v for v in layout.all_versions() if v is not None]
     facts: list[tuple[str, Code]] = [

@@ -357,8 +357,9 @@ class Module:
         return one if len(one) <= WIDTH else f"{known} = (\n    {value}\n)"
 
     def union_class(self, name: str, keys: Sequence[Key]) -> str:
-        """Return the assignment that gives the name of a choice, or of a layout with versions, to
-        the union of the parsed classes of ``keys``. Add the name to the exported names.
+        """Return the assignment of the union of the parsed classes of ``keys``, pairs of a layout
+        and a version, to the class name of ``name``, a choice or a layout with versions. Add the
+        class name to the exported names.
         """
         known = self.scope.classes[name, None]
         self.scope.exported.append(known)

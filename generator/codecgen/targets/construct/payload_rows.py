@@ -37,7 +37,8 @@ _RESERVED = {"entry", "place", "part", "row", "Column", "Place", "RowView", "Par
 
 def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
     """Return a module for each view of payloads, by path; skip views with a part whose layout the
-    plan lacks. ``homes`` has the module of each layout, enum and choice.
+    plan lacks. ``homes`` has the module of each layout, enum and choice; ``mark`` begins the note
+    in each docstring that the file is generated.
     """
     package = plan.manifest.package
     files = {}

@@ -83,9 +83,9 @@ class Stub:
         derived: Iterable[tuple[str, str]] = (),
         hidden: bool = False,
     ) -> None:
-        """Add a class with annotated ``fields`` and with a property for each of ``derived``. Its
-        base is ``base``, by default ``Parsed``. A ``hidden`` class is marked ``type_check_only``:
-        it does not exist at run time.
+        """Add a class with annotated ``fields`` and with a property for each of ``derived``, both
+        pairs of name and type. Its base is ``base``, by default ``Parsed``. A ``hidden`` class is
+        marked ``type_check_only``: it does not exist at run time.
         """
         lines = [f"@{self.types.use('typing', 'type_check_only')}"] if hidden else []
         body = [f"    {field}: {type_}" for field, type_ in fields]
@@ -172,8 +172,9 @@ class Stub:
         return name
 
     def add_typed_dict(self, name: str, fields: list[tuple[str, str]], base: str = "") -> None:
-        """Add a class that exists for type checkers only, with ``fields`` that may all be missing
-        unless they are ``Required``. Its base is ``base``, or ``TypedDict`` if that is empty.
+        """Add a class that exists for type checkers only, with ``fields``, pairs of name and type,
+        all of which may be missing unless the type is ``Required[...]``. Its base is ``base``, or
+        ``TypedDict`` if that is empty.
         """
         base = base or self.types.use("typing", "TypedDict")
         lines = [

@@ -106,8 +106,9 @@ class TextCodecs:
         }
 
     def text_rule(self, v: TextValue, which: str, plan: ValuePlan) -> Code | None:
-        """Return the ``Rule`` call for the rule of a value that ``which`` names, ``valid`` or
-        ``refuse``, or None if the value has no such rule.
+        """Return the ``Rule`` call for the rule of the value ``v`` that ``which`` names, ``valid``
+        or ``refuse``; None if the value has no such rule. ``plan`` has the rule's condition,
+        resolved. Raise TypeError if the condition has no Python expression.
         """
         code = v.valid if which == "valid" else v.refuse
         function = self.scope.function(plan.valid if which == "valid" else plan.refuse)

@@ -101,9 +101,10 @@ class ArrayOpener:
         self.full_check = full_check
 
     def emit(self, end: Expr) -> None:
-        """Emit the read and the checks of the entry up to its rows, and store its fields, codec and
-        row count in the index. Raise Unsupported if the array is not the last field, is of fixed
-        length, or holds anything but one layout, or if kernels cannot read a field before it.
+        """Emit the read and the checks of the entry up to its rows; the code stores fields, codec,
+        section and row count (-1 if unknown) in the index row and returns 1, or fails, also for
+        more rows than bytes allow. Raise Unsupported if the array is not the last field, is of
+        fixed length, or holds anything but one layout, or if kernels cannot read a field before it.
         """
         case, code, reader, slots = self.case, self.code, self.reader, self.kernels.slots
         assert case.array is not None

@@ -206,7 +206,8 @@ class Fields:
     def raw(self, value: nodes.FieldValue, column: str) -> Term | None:
         """Return the Term of a ``u64``, ``f32`` or ``f64`` field whose bits a column of the
         matching type ``column`` stores unchanged, and note it in ``used``. Return None for other
-        types and for fields in nested layouts.
+        types or columns, and for fields in nested layouts. Raise Refused if kernels cannot express
+        when the field is absent.
         """
         f = value.field
         part, layout = self.locate_owner(value.owner)

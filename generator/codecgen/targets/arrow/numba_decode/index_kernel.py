@@ -111,9 +111,9 @@ class Index:
         return load(base_type(fp.field), place, fp.field)
 
     def tests(self, variables: Variables) -> list[Test]:
-        """Return a Test for each case of the layout: the conditions that an entry has rows of the
-        case and that it needs the full check, and the fields that they read. Raise Unsupported if
-        kernels cannot express a condition.
+        """Return a Test for each case of the layout: the condition that an entry has rows of the
+        case (None: always), the condition that it needs the full check (None: never), and the names
+        of the fields that both read. Raise Unsupported if kernels cannot express a condition.
         """
         first = self.entry.fields[0].field
         out = []
@@ -140,9 +140,10 @@ class Index:
     # ------------------------------------------------------------ one entry
 
     def open(self) -> None:
-        """Emit the function that checks an entry and stores its case, place and sections in an
-        index row. It returns 0 and notes the failed check if the entry is too short, invalid, or of
-        no case. Raise Unsupported if kernels cannot read a field of the entry.
+        """Emit the function that checks an entry whose rows are elements of its array, and stores
+        its case, place and sections in an index row. It returns 1, or notes the failed check and
+        returns 0 if the entry is too short, invalid, or of no such case. Raise Unsupported if
+        kernels cannot read a field.
         """
         slots, module = self.kernels.slots, self.module
         p, end, row, most, full_check = map(Var, ("p", "end", "row", "most", "full_check"))
@@ -192,9 +193,9 @@ class Index:
         full_check: Var,
         start: Var,
     ) -> None:
-        """Emit the part of the opening function for the case of ``test``: fail if the case needs a
-        full check that was asked for, then read the entry up to its rows if they are array
-        elements. Raise Unsupported if kernels cannot read a field.
+        """Emit the part of the opening function for the case of ``test``: fail if the caller asked
+        for full checks (``full_check``) and the entry needs one, then, if rows are array elements,
+        read the entry up to them. Raise Unsupported if kernels cannot read a field.
         """
         case, module = test.case, self.module
         if test.care is not None:
@@ -301,8 +302,9 @@ class Index:
 
     def find(self) -> str:
         """Emit the function that finds entries and fills the index table, and return its name. The
-        function returns the number of entries, the address where it stopped, why (a full table, the
-        end of the bytes, another kind, an invalid entry), and the number of rows, -1 if unknown.
+        function returns the number of entries, the address where it stopped, why (3: entries from
+        the last on are rows, 2: another kind, 1: table full, 0: end of bytes, -1: invalid entry),
+        and the number of rows (-1: unknown). It notes entries that fail their checks and goes on.
         """
         slots, code = self.kernels.slots, Builder()
         table, capacity, p, end, most, full_check = map(

@@ -58,9 +58,10 @@ class Window:
 
 
 class LayoutReader:
-    """Emits kernel code that reads the fields of a layout in order, with their checks, checksums,
-    and windows (the bytes that a length field measures). The code reads at the address ``p`` and
-    advances it.
+    """Emits kernel code that reads the fields of a layout in order at the address ``p``, with
+    checks, checksums and windows (the bytes that a length field measures). Mode ``open`` reads an
+    entry up to its rows, ``rows`` also writes columns, ``hop`` only checks sizes. ``wanted`` names
+    fields whose values later code uses; ``end`` limits the bytes that may be read.
 
     Attributes:
         values: Reader of single values.
@@ -116,10 +117,11 @@ class LayoutReader:
         *,
         ruled: bool = False,
     ) -> Expr:
-        """Emit the reads of a layout's fields, up to the field ``stop`` (exclusive; None: all), and
-        return the end of the innermost open window. In mode ``hop``, jump over the rest once the
-        needed fields are read. Raise Unsupported if kernels cannot read a field, or if the layout
-        has rules and ``ruled`` is False.
+        """Emit the reads of all fields of a layout, or of those before the field ``stop``, and
+        return the end of the bytes that may be read after them (``end``, or the end of a window
+        still open at ``stop``). In mode ``hop``, jump over the rest once the ``needed`` fields are
+        read. Raise Unsupported if kernels cannot read a field, or if the layout has rules and
+        ``ruled`` is False.
 
         Args:
             layout: The layout.
@@ -298,9 +300,10 @@ class LayoutReader:
         end: Expr,
         wanted: set[str],
     ) -> None:
-        """Emit code that reads and checks a field if ``condition`` holds, and otherwise sets it to
-        absent. A compressed array makes the kernel fail. Raise Unsupported if kernels cannot
-        express the condition or the field.
+        """Emit code that reads and checks a field where ``condition`` holds, and elsewhere sets it
+        to absent. ``then`` has the operations of the field; if it is a compressed array, the kernel
+        fails where the condition holds. Raise Unsupported if kernels cannot express the condition
+        or the field.
         """
         test = self.condition_of(condition, fields, fp.field)
         self.values.covered = 0
@@ -332,9 +335,11 @@ class LayoutReader:
     # ------------------------------------------------------------ windows and checksums
 
     def open_window(self, op: read_ops.Open, fields: Fields, end: Expr) -> Expr:
-        """Emit the check of a length field, and open the window of bytes that it measures. Return
-        the end of the window. Raise Unsupported if the length is no integer or counts itself, or if
-        it is optional and measures anything but one field of bytes.
+        """Open the window of bytes that a length field, read before, measures, and return the
+        window's end. The kernel fails if the length is negative or reaches beyond ``end``; where an
+        optional length is absent, the window reaches to ``end`` less the fields after it. Raise
+        Unsupported if the length is no integer, counts itself, or is optional and measures anything
+        but one field of bytes.
         """
         m, code = op.length, self.code
         check_number(m.field)
@@ -367,9 +372,9 @@ class LayoutReader:
         return inner
 
     def close_window(self, op: read_ops.Close, layout: LayoutPlan, end: Expr) -> Expr:
-        """Close the innermost window and return the end of the bytes around it. Emit code by which
-        the kernel fails unless the window was read to its end ``end``; in mode ``hop``, for a
-        window to the end of the layout, jump to its end instead.
+        """Close the innermost window, which ends at ``end``, and return the end of the bytes around
+        it. Emit code by which the kernel fails if its length is present and the reads did not stop
+        at ``end``; in mode ``hop``, for a window to the end of the layout, jump to ``end`` instead.
         """
         window = self.windows.pop()
         f = op.at.field
@@ -407,10 +412,10 @@ class LayoutReader:
         return self.variables.found[key]
 
     def verify_here(self, c: FieldPlan, ahead: bool, fields: Fields, end: Expr) -> None:
-        """Emit the comparison of a checksum with the bytes read so far, or with ``ahead`` with all
-        bytes up to ``end``; for an entry in mode ``open``, note the latter in ``pending`` instead.
-        Emit nothing in mode ``hop``. Raise Unsupported if the checksum is optional or ``ahead`` has
-        no window.
+        """Emit code by which the kernel fails if a checksum differs: over the bytes from its noted
+        start to its noted end (else to ``p``), or with ``ahead`` from ``p`` to ``end``, which mode
+        ``open`` only notes in ``pending`` for fields of the entry itself. Emit nothing in mode
+        ``hop``. Raise Unsupported if the checksum is optional, or if ``ahead`` has no window.
         """
         if not self.checks:
             return
@@ -448,9 +453,10 @@ class LayoutReader:
         self.values.fail_if(all_of([*only, computed.ne(stored)]), c.field)
 
     def check_fixed_sizes(self, ops: tuple[ReadOp, ...], layout: LayoutPlan, end: Expr) -> None:
-        """Emit one check that the bytes of all consecutive fields of fixed size at the start of
-        ``ops`` are there. Emit nothing if an earlier check covers them, or if the first field
-        varies in size.
+        """Require that the bytes of all consecutive fields of fixed size at the start of ``ops``
+        precede ``end``, by one check, which may be put off to a later check while at most 40 bytes
+        are unchecked. Emit nothing if an earlier check covers them, or if the first field varies in
+        size.
         """
         first = ops[0]
         fp = first.field  # type: ignore[union-attr]
@@ -615,9 +621,10 @@ class LayoutReader:
                 self.gives.write_missing(inner)
 
     def read_struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
-        """Emit code that reads a layout in the place of a field, and before it the number that says
-        whether it is present: 1, or ``null``, where the column becomes null or empty. The kernel
-        fails for other numbers. Raise Unsupported if the layout encodes its own version.
+        """Emit code that reads a layout in the place of a field. If the type has a presence number,
+        read it first: 1 means present, ``null`` that the column becomes null or empty; the kernel
+        fails for other numbers. Raise Unsupported if the layout encodes its own version, or if
+        kernels cannot read it.
         """
         type_ = f.type
         assert isinstance(type_, StructType)
@@ -647,9 +654,10 @@ class LayoutReader:
     # ------------------------------------------------------------ tagged fields
 
     def read_tags(self, op: read_ops.Tags, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit code that reads a section of tagged fields; missing fields get their defaults.
-        Unknown tags are skipped. The kernel fails if tags do not ascend, or for tags of other
-        versions. Raise Unsupported if kernels cannot read a tagged field.
+        """Emit code that reads a section of tagged fields; known fields that are missing get their
+        defaults, unknown tags are skipped. The kernel fails if tags do not ascend, are known only
+        to other versions, or are more than fit. Raise Unsupported if kernels cannot read a tagged
+        field.
         """
         code, f = self.code, op.field.field
         part = fields.part

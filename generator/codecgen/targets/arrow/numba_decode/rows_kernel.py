@@ -187,9 +187,10 @@ class RowsKernel:
         code.do("store_64", self.slot(self.state, "NEXT"), self.loaded(self.row, "END"))
 
     def find_ends(self, array: FieldPlan) -> None:
-        """Emit a pass over the array that stores the used fields of its first and last element, if
-        columns are relative to them; otherwise emit nothing. Raise Unsupported if elements may have
-        no bytes, or kernels cannot read them.
+        """Emit a first pass over the array that finds the fields of its first and last element to
+        which column values refer, and stores them in the index row; ``p`` is then reset. Emit
+        nothing if no column refers to them. Raise Unsupported if elements may have no bytes, or
+        kernels cannot read them.
         """
         code, case = self.code, self.case
         ends = self.kernels.asked[case.number].ends

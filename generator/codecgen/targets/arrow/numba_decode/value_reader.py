@@ -173,8 +173,9 @@ class ValueReader:
         ends_window: bool = False,
     ) -> None:
         """Emit the read of bytes or text: the size into ``n`` (-1 for null), the content into the
-        column ``target`` unless it is None. Raise Unsupported if the bytes reach to the end and the
-        fields after them vary in size (``after`` is None), or if null is a possible size.
+        column ``target`` unless it is None. The kernel fails if they reach beyond ``end``. Raise
+        Unsupported if they take all bytes up to ``end`` and the fields after them vary in size
+        (``after`` is None), or if null is a possible size.
 
         Args:
             f: Field that the bytes are, or are elements of.

@@ -56,7 +56,8 @@ _ALL = (
 
 class EntryPlanner:
     """Emits the kernel function that plans one entry of a case (pass 1 of writing): how many rows
-    it holds, how many bytes they take, and which row or column cannot be written.
+    it holds, how many bytes they take, and which row or column cannot be written. A "stop" is code
+    by which a row ends the entry before it, or is refused if it is the first row.
     """
 
     def __init__(self, encoders: Encoders, program: WriteProgram) -> None:
@@ -77,8 +78,9 @@ class EntryPlanner:
 
     def emit(self) -> None:
         """Emit the function that plans one entry. It returns the number of rows and -1; 0 and the
-        number of the failed check if the first row cannot be written; -1 and a check if the row is
-        not of this case. Raise Unsupported if kernels cannot express a value or check.
+        number of the failed check if the first row cannot be written; -1 and the number of a check
+        if the first row does not meet the case's condition. Raise Unsupported if kernels cannot
+        express a value or check.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         frame.columns.addresses(self.columns)
@@ -242,9 +244,9 @@ class EntryPlanner:
     # ------------------------------------------------------------ sizes
 
     def sizes(self) -> None:
-        """Emit the size of the row in bytes, and end the entry before a row that exceeds its room;
-        a first row that exceeds a length field is refused. Raise Unsupported if a length measures
-        only a part of the row.
+        """Emit the size of the row in bytes, and stops for rows that exceed a length field or the
+        room of an entry; only rows after the first end the entry for lack of ``bytes_room``. Add
+        the size to the entry's. Raise Unsupported if a length measures only a part of the row.
         """
         frame, code, taken = self.frame, self.code, self.frame.taken
         others: list[Expr] = []
@@ -357,8 +359,9 @@ class EntryPlanner:
             code.do("store_64", self.entry + slot, value)
 
     def codec(self) -> Expr:
-        """Return the expression for the number of the compression codec of an entry's rows, or 0 if
-        the rows are never compressed.
+        """Return the expression for the number of the compression codec of an entry's rows; 0 if
+        their array declares no codec or rows are entries themselves. Raise Refused if kernels
+        cannot express the value that names the codec.
         """
         for op in self.program.around:
             if isinstance(op, Rows) and op.codec is not None:
@@ -374,9 +377,10 @@ def _column_names(values: Iterable[ColumnValue]) -> set[str]:
 
 def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
     """Emit the function that plans many entries of one layout (pass 1 of writing), and return its
-    name. The first of ``cases``, in order, that accepts a row plans its entry. The function stops
-    when the table is full, when the rows have enough bytes, or before a row that cannot be written;
-    unless the rows are final, a last entry with fields around its rows waits for more.
+    name. The first of ``cases``, in order, that accepts a row plans its entry. The function returns
+    the number of entries, the first row in none, the failed check (-1: none), the bytes of the
+    rows, and the number of compressed entries. It keeps back a last entry with fields around its
+    rows unless the rows are final.
     """
     code = Builder()
     parameters = [

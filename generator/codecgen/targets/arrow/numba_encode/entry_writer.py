@@ -191,9 +191,10 @@ class EntryWriter:
             self.code.assign(self.p, effect(put, self.p, value), remark)
 
     def one(self, op: WriteOp) -> None:
-        """Emit the bytes of one write operation; a later length or checksum only keeps space. Raise
-        Unsupported for a varint length in an entry around rows, or if kernels cannot write the
-        type.
+        """Emit the bytes of one write operation. For a length of fixed size or a checksum, whose
+        value is written after the other fields, emit only the step over its space, and for an
+        absent field nothing. Raise Unsupported for a varint length in an entry around rows, or if
+        kernels cannot write the type.
         """
         code, f = self.code, op.field.field
         match op:
@@ -289,9 +290,9 @@ class EntryWriter:
         code.add(self.p, n)
 
     def elements(self, op: Elements) -> None:
-        """Emit the write of a list's count, if it is declared, and of its elements. A list without
-        a column, or whose elements have no layout, writes only the count. Raise Unsupported if
-        kernels cannot write a field.
+        """Emit the write of a list's count, if the type has one, and of its elements, in order. A
+        list without a column writes a count of 0; one whose elements are no layout writes only its
+        count. Raise Unsupported if kernels cannot write a field.
         """
         f, leaf, variables = op.field.field, op.column, self.frame.variables
         many: Expr = Num(0) if leaf is None else variables.value(leaf)

@@ -158,8 +158,9 @@ class LayoutRules:
         return self.frame.variables.get(end, f"item_{name}")
 
     def stop(self, *, running: bool) -> None:
-        """Emit a stop for each rule whose condition changes with each row (``running``), or for
-        each other rule: the row ends the entry before it, or is refused as the first row.
+        """Emit, for each rule whose condition changes with each row (with ``running``) or for each
+        other rule (without), the code that acts where the rule is broken: in the loop over rows,
+        the row ends the entry before it, or is refused if it is the first.
         """
         for check in self.checks:
             if check.running is running:

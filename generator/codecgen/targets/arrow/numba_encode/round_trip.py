@@ -28,7 +28,8 @@ from codecgen.targets.arrow.numba_encode.view import BYTES_LIKE
 
 class RoundTrip:
     """Emits the checks, in pass 1 of writing, that a reader of the written entry would return the
-    given columns, for the current row and for earlier rows of the entry.
+    given columns, for the current row and for earlier rows of the entry. A row that fails one (a
+    "stop") ends the entry before it, or is refused if it is the first.
     """
 
     def __init__(self, frame: PlannerFunction) -> None:

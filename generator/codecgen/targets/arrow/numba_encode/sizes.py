@@ -71,9 +71,10 @@ def largest(name: str) -> int:
 
 
 def sizes_of(op: WriteOp, variables: Variables) -> tuple[int, list[Expr]]:
-    """Return what a write operation of a row takes, as a fixed number of bytes and a list of
-    expressions to add. Absent fields and the rows themselves take none; bits, lengths and checksums
-    take the fixed size of their field, 0 if it varies.
+    """Return the size of what a write operation of a row writes, as a fixed number of bytes and a
+    list of expressions to add. Absent fields and the rows themselves take ``(0, [])``; bits,
+    lengths and checksums take the fixed size of their field, 0 if it varies; a list takes its count
+    and elements.
     """
     match op:
         case Constant(type=name, value=value):

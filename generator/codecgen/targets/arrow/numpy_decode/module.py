@@ -230,10 +230,11 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ readers
 
     def reader(self, layout: LayoutPlan, wanted: set[str], *, part: bool) -> str:
-        """Emit a function that reads a whole layout and returns its ``wanted`` fields and all text
-        fields; return its name. ``part``: the layout is an array element, which may hold no arrays
-        of layouts. A known function is not emitted again. Raise Unsupported if NumPy readers cannot
-        read a field.
+        """Emit a function that reads a layout and returns its ``wanted`` fields and all text
+        fields; return its name. With ``part`` the layout is an array element, which may hold no
+        arrays of layouts. For a layout version and ``part`` that were emitted before, return that
+        function's name, whatever ``wanted`` is. Raise Unsupported if NumPy readers cannot read a
+        field.
         """
         verb = "read_element" if part else "read"
         key = (verb, layout.name, layout.version)
@@ -341,9 +342,10 @@ class Readers(ElementReader):
         )
 
     def choose(self, entry: LayoutPlan, cases: tuple[CasePlan, ...]) -> str:
-        """Emit the function that returns the case number of each entry, from conditions on header
-        fields, and return the function's name. Raise Unsupported if NumPy readers cannot express a
-        condition, or if it reads a field without a fixed offset.
+        """Emit the function that returns, for each entry, the number of the first case whose
+        condition on header fields holds, or -1 if none does, or if its argument ``full_check`` is
+        true and the entry needs a full check; return the function's name. Raise Unsupported if
+        NumPy readers cannot express a condition, or if it reads a field without a fixed offset.
         """
         walk_, full_check = Var("walk"), Var("full_check")
         fields = NumpyFields(self.plan, entry, Locals())
@@ -468,7 +470,8 @@ class Readers(ElementReader):
     def opener(self, case: CasePlan, array: FieldPlan, type_: ArrayType) -> str:
         """Emit a function that reads an entry up to the array of rows and returns a ``Section``
         (place, codec, count, fields); return its name. Raise Unsupported if NumPy readers cannot
-        read a field before the array, or if the layout has another array of rows.
+        read a field before the array, or if the layout has another array of rows; Refused if they
+        cannot express the codec.
         """
         entry, f = case.entry, array.field
         key = ("open", entry.name, entry.version)
