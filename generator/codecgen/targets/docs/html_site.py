@@ -101,9 +101,10 @@ class HtmlPages:
         uses: Uses,
         shared: Mapping[str, object],
     ) -> str:
-        """Return the text of the page at ``path``, rendered from ``template`` with ``shared``
-        values, links and the switch between releases. ``page`` is None for the index and the list
-        of names. Raise RenderError if the template cannot be rendered.
+        """Return the text of the page at ``path``, rendered from the template named ``template``
+        with the values ``shared``, functions for links, and the switch between releases. ``page``
+        is None for the index and the list of names; ``uses`` has the places that name each field.
+        Raise RenderError if the template cannot be rendered.
         """
 
         def href_to(target: str) -> Markup:
@@ -322,8 +323,9 @@ class Entry:
 
 
 def entries(site: Site, pages: Iterable[Page]) -> Iterator[Entry]:
-    """Yield an Entry of the search index for each declaration of the pages, followed by its named
-    rows: fields, bits, enum values, text values and derived values.
+    """Yield an Entry of the search index for each declaration and view of the pages, followed by
+    its rows with an anchor: fields, bits, enum values, text values and derived values. Addresses
+    are relative to the index page; descriptions are cut to 140 characters.
     """
     for page in pages:
         path = relative(page.path, site.index)
