@@ -67,9 +67,10 @@ class Slots:
 
 
 class ColumnOutputs:
-    """Emits kernel code that writes values into the Arrow buffers of columns. At run time, nothing
-    is written to a column whose buffer addresses are 0 (it was not requested). Buffers of bools and
-    validity begin with all bits set.
+    """Emits kernel code that writes values into the Arrow buffers of columns (``leaf``), whose
+    addresses are variables of a Target. At run time, nothing is written to a column whose addresses
+    are 0 (it was not requested). Buffers of bools and validity begin with all bits set. ``rows`` is
+    a pair: the first row and the number of rows.
 
     Attributes:
         row: Entry of the index that a failure is noted in.

@@ -88,7 +88,8 @@ class Variables:
 @dataclass(slots=True)
 class Fields:
     """Resolves values of schema expressions to the variables of a kernel, for one part (the entry,
-    a row, or a nested layout). It collects the fields, array ends and places that the values use.
+    a row, or a nested layout). A Term is an expression with the condition under which it is null.
+    ``used``, ``ends`` and ``places`` collect the fields, array ends and places that the values use.
 
     ``part`` is where the fields lie that expressions of ``layout`` name, ``case`` is given for expressions of a view.
     """

@@ -54,8 +54,10 @@ class Test:
 
 
 class Index:
-    """Emits the kernel functions that find the entries of one layout and note them in the index
-    table (pass 1), for pass 2 to decode their rows.
+    """Emits the kernel functions that find the entries of one layout and note each in a row of the
+    index table (pass 1), for pass 2 to decode their rows. A function that fails notes the failed
+    check in the index row. "Full check" means that the caller wants entries that a view marks left
+    to the reference codecs.
     """
 
     def __init__(self, kernels: Kernels, entry: LayoutPlan, keys: list[int]) -> None:

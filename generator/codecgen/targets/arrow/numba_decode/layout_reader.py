@@ -118,10 +118,9 @@ class LayoutReader:
         ruled: bool = False,
     ) -> Expr:
         """Emit the reads of all fields of a layout, or of those before the field ``stop``, and
-        return the end of the bytes that may be read after them (``end``, or the end of a window
-        still open at ``stop``). In mode ``hop``, jump over the rest once the ``needed`` fields are
-        read. Raise Unsupported if kernels cannot read a field, or if the layout has rules and
-        ``ruled`` is False.
+        return the end of the bytes that may be read after them (``end``, or that of a window open
+        at ``stop``). In mode ``hop``, jump over the rest once the ``needed`` fields are read. Raise
+        Unsupported if kernels cannot read a field, or for rules unless ``ruled``.
 
         Args:
             layout: The layout.

@@ -168,7 +168,8 @@ class RowFields(Fields):
 
 class RowRules:
     """Emits the checks of rules that use the elements of an entry's array of rows: before, in and
-    after the kernel's loop over the rows.
+    after the kernel's loop over the rows. ``apply`` is the condition that rules are checked at all,
+    which the caller of the kernel decides.
     """
 
     def __init__(self, case: CasePlan, fields: RowFields) -> None:

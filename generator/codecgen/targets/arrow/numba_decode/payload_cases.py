@@ -44,7 +44,8 @@ class Case:
 @dataclass(slots=True)
 class Cases:
     """Cases of choices (layouts that a discriminator selects) whose fields columns or conditions
-    use, so that the kernel reads them.
+    use, so that the kernel reads them. ``part`` is the place of the layout that holds the choice;
+    ``read`` is a field in a case, or the case itself.
 
     Attributes:
         found: Cases by the part and the name of the choice, then by the name of the layout.

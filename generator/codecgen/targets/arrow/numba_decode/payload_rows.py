@@ -32,7 +32,8 @@ from codecgen.targets.arrow.unsupported_fields import find_choice
 class PayloadRowsKernel:
     """Emits the kernel function that reads one combination of part layouts of a payload and writes
     its rows. The function checks all parts before it writes a row; its rows count, all at once,
-    when it stores the totals.
+    when it stores the totals. A case says what rows the combination gives; the first whose
+    condition holds is used.
     """
 
     def __init__(self, kernels: PayloadKernels, combination: Combination) -> None:

@@ -41,7 +41,7 @@ from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
 class RowsKernel:
     """Emits the kernel functions that decode the rows of one case of a view into columns (pass 2).
     Rows count once the state table is stored: all rows of an array at once, rows that are entries
-    one by one.
+    one by one. An index row describes one entry, or the first of a run of entries that are rows.
     """
 
     def __init__(self, kernels: Kernels, index: Index, case: CasePlan) -> None:

@@ -22,8 +22,9 @@ MAX_LOOSE = 40
 
 class ValueReader:
     """Emits kernel code that reads single values at the address ``p``, checks their bounds,
-    advances ``p``, and writes the values to columns. A kernel that fails notes the check and the
-    address, and returns.
+    advances ``p``, and writes the values to columns. The kernel "fails at" a field by noting the
+    field's check and the address, and returning 0. ``target`` is the column to write, None for
+    none.
 
     Attributes:
         loose: Bytes by which ``p`` may be beyond the end of what may be read. A check is due before they exceed MAX_LOOSE.

@@ -66,7 +66,9 @@ def column_slots(module: KernelModule, leaves: Sequence[Leaf]) -> dict[int, Slot
 
 class Kernels:
     """Generated numba functions that decode the entries of one view (a table over entries such as
-    record batches) into Arrow buffers, with the module that they are emitted to.
+    record batches) into Arrow buffers, with the module that they are emitted to. Pass 1 notes each
+    entry in a row of the index table, pass 2 decodes the rows that it holds. A case says what rows
+    a view takes from one layout.
     """
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:

@@ -55,7 +55,10 @@ class Variables:
 
 
 class Columns:
-    """Emits kernel code that loads values of Arrow columns into variables."""
+    """Emits kernel code that loads values of Arrow columns into variables: into that of the column
+    and kind, such as ``row``, and into ``null row`` whether the value is null. ``row`` is the index
+    of the value.
+    """
 
     def __init__(self, encoders: Encoders, code: Builder, variables: Variables) -> None:
         self.encoders = encoders

@@ -377,10 +377,9 @@ def _column_names(values: Iterable[ColumnValue]) -> set[str]:
 
 def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
     """Emit the function that plans many entries of one layout (pass 1 of writing), and return its
-    name. The first of ``cases``, in order, that accepts a row plans its entry. The function returns
-    the number of entries, the first row in none, the failed check (-1: none), the bytes of the
-    rows, and the number of compressed entries. It keeps back a last entry with fields around its
-    rows unless the rows are final.
+    name. The first of ``cases`` that accepts a row plans its entry. The function returns the number
+    of entries, the first row in none, the failed check (-1: none), the bytes of the rows, and the
+    number of compressed entries. A last entry waits unless its rows are final.
     """
     code = Builder()
     parameters = [

@@ -34,7 +34,8 @@ from codecgen.targets.arrow.numba_encode.view import Encoders, stored_values
 
 class EntryWriter:
     """Emits one kernel function of pass 2 of writing: with ``rows``, the function that writes the
-    rows of an entry, otherwise the function that writes the entry around its rows.
+    rows of an entry, otherwise the function that writes the entry around its rows. The code writes
+    at the address ``p`` and advances it; pass 1 has checked all values.
     """
 
     def __init__(self, encoders: Encoders, program: WriteProgram, *, rows: bool) -> None:

@@ -33,7 +33,8 @@ class RuleCheck:
 
 class RuleValues(Values):
     """Resolves values in rules to the kernel's variables, for an entry with the rows planned so
-    far.
+    far, the current row included. ``running`` becomes True once a value that changes with each row
+    was resolved.
 
     Attributes:
         extremes: Fields of rows whose largest or smallest number a rule uses.

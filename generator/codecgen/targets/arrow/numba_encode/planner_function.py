@@ -20,8 +20,8 @@ from codecgen.targets.arrow.numba_encode.view import Encoders
 
 class PlannerFunction:
     """State of one kernel function of pass 1 of writing while it is emitted: variables, columns,
-    and how it reports rows that cannot be written. ``inside`` says that the loop over the rows is
-    open.
+    and how it reports rows that cannot be written: by the number of a check, which names a column
+    ("blame") and a field. ``inside`` says that the loop over the rows is open.
     """
 
     def __init__(self, encoders: Encoders, program: WriteProgram) -> None:

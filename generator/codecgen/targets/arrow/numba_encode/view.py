@@ -29,7 +29,8 @@ Key = tuple[str, str]
 
 class Encoders:
     """Generated numba functions that write the rows of one view as entries, with the module that
-    they are emitted to, its tables, and the write program of each case.
+    they are emitted to, its tables, and the write program of each case by number. Pass 1 plans
+    entries in the entry table, pass 2 writes them. A case says which layout rows are written to.
 
     ``varying`` collects the columns that readers compute from each row, not from the entry alone.
     """

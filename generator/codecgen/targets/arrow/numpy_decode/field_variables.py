@@ -30,7 +30,8 @@ class Locals:
 @dataclass(slots=True)
 class NumpyFields:
     """Resolves values of schema expressions to NumPy vectors: variables of a reader if ``case`` is
-    None, otherwise attributes of ``row`` (entry, item, first, last). ``used`` collects the fields.
+    None, otherwise attributes of ``row`` (entry, item, first, last). A Term is a vector with the
+    mask of where it is null. ``used`` collects the fields.
     """
 
     plan: Plan

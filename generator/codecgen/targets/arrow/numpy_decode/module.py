@@ -72,7 +72,9 @@ def numpy_module(plan: Plan, view: ViewPlan) -> str:
 
 class Readers(ElementReader):
     """Collects the functions and descriptions of the module that reads one view with NumPy, where
-    there is no compiler.
+    there is no compiler. Functions read many entries or rows at once and return vectors; a case
+    says what rows a view takes from one layout. ``row`` is the parameter of lambdas: its ``entry``,
+    ``item`` and array ends.
     """
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
