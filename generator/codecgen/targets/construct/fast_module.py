@@ -111,8 +111,8 @@ class FastModule:
         return name
 
     def members(self, enum: str, only: tuple[str, ...] | None) -> str:
-        """Define a constant, a dict of the members of an enum by number, and return its name.
-        ``only`` limits the members to these names; None includes all.
+        """Define a constant whose value is a dict of an enum's members by number, and return its
+        name. ``only`` limits the members to these names; None includes all. Import the enum.
         """
         name = self.refer(enum, class_name(enum))
         among = name
@@ -133,7 +133,8 @@ class FastModule:
 
     def text(self, header: str, parts: Sequence[str]) -> str:
         """Return the source of the module: the docstring ``header``, imports, constants, and
-        ``parts``. The tables of functions come directly before the last part.
+        ``parts``, the texts of its functions and, last, of the table of fast parsers. Tables that
+        functions use come directly before the last part.
         """
         groups = [docstring(header), "# fmt: off", "from __future__ import annotations"]
         standard = []

@@ -261,9 +261,10 @@ class LayoutFunction(FunctionPrinter):
     # ------------------------------------------------------------ arrays
 
     def elements(self, op: Elements) -> None:
-        """Print the reading of an array, with its null test, count and length. Raise Unsupported
-        for elements that are choices, of any version, without a fast parser or perhaps empty, for
-        limited nesting, and for a length prefix together with a count.
+        """Print the reading of an array with its null test, count and length; the function raises
+        Irregular for counts below ``at_least`` or above the session's limit. Raise Unsupported for
+        elements that are choices, of any version, without a fast parser or perhaps empty, for
+        limited nesting, and for a length together with a count or null.
         """
         fp, type_ = op.field, op.type
         if op.any_version or type_.nesting is not None or isinstance(op.element, ChoiceType):
@@ -453,9 +454,10 @@ class LayoutFunction(FunctionPrinter):
     # ------------------------------------------------------------ layouts in layouts
 
     def struct(self, fp: FieldPlan, held: LayoutPlan) -> None:
-        """Print the reading of a layout in the place of a field. With a presence number, the value
-        is None for the null number and a layout for 1; the function raises Irregular for others.
-        Raise Unsupported if the layout has no fast parser or may be of several versions.
+        """Print the reading of a layout in the place of a field. If the type has a presence number
+        with a null, read it first: null gives None, 1 the layout, and the function raises Irregular
+        for others. Raise Unsupported if the layout has no fast parser or may be of several
+        versions.
         """
         type_ = fp.field.type
         if not isinstance(type_, StructType) or len(self.plan.held(type_.layout, self.layout)) > 1:
@@ -680,8 +682,9 @@ class LayoutFunction(FunctionPrinter):
         self.refuse_if(f"{there}{compute}({covered}) != {stored}")
 
     def verify(self, fp: FieldPlan, parts: list[tuple[str, str]]) -> None:
-        """Print the comparison of a checksum with the bytes between the positions that
-        :meth:`mark_place` assigned, one range for each of ``parts``.
+        """Print that the function raises Irregular if the checksum field ``fp`` differs from the
+        checksum of the bytes between the positions that :meth:`mark_place` assigned, one range for
+        each of ``parts``.
         """
         ranges = [
             f"data[{self.temporary(f'{fp.name}_from_{i}')}:{self.temporary(f'{fp.name}_to_{i}')}]"
@@ -755,9 +758,9 @@ def _is_tags(fp: FieldPlan) -> bool:
 
 
 def _min_size(layout: LayoutPlan) -> int:
-    """Return 1 if a value of the layout certainly has a byte, otherwise 0. An unconditional scalar,
-    bits, section of tagged fields, counted array, or bytes of nonzero fixed size or with a length
-    or terminator makes certain.
+    """Return 1 if every value of the layout certainly has at least one byte, otherwise 0. One of
+    these fields without a condition makes certain: a scalar, bits, a section of tagged fields, an
+    array with a count, bytes of nonzero fixed size or with a length or terminator.
     """
     for fp in layout.in_order:
         if fp.when is not None:

@@ -191,8 +191,8 @@ class FunctionPrinter:
         return self.locals[key]
 
     def local_path(self, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-        """Return the variable that holds the first of ``names``, and the remaining names. A path of
-        two names to a bit has a variable of its own and no remaining names; note the bit in
+        """Return the variable that holds the field ``names[0]``, and the names after it. For a path
+        of two names to a bit, return the bit's own variable and ``()``, and note the bit in
         ``bits_used``. Raise Unsupported if the layout lacks the field.
         """
         fp = self.layout.field(names[0])
@@ -220,7 +220,8 @@ class FunctionPrinter:
 
     def append_run(self, name: str, code: str, endian: str) -> None:
         """Add a variable and its :mod:`struct` code to the pending run, whose values are unpacked
-        at once. Print the pending run first if its byte order differs; codes of bytes have none.
+        at once. First print the pending run if a number in it has another byte order; codes of one
+        byte and of bytes have none.
         """
         sized = code not in ("b", "B") and not code.endswith("s")
         if self.run and sized and self.run_endian not in (None, endian):
@@ -252,7 +253,9 @@ class FunctionPrinter:
         self.emit(*checks)
 
     def later(self, *lines: str) -> None:
-        """Print lines after the pending run: with its checks if there is a run, otherwise at once."""
+        """Add lines that are printed after the pending run of values, together with its checks. If
+        no run is pending, print them at once.
+        """
         if self.run:
             self.checks += lines
         else:
@@ -471,9 +474,9 @@ class FunctionPrinter:
         )
 
     def end_text(self, end: str, array: str, names: tuple[str, ...]) -> str:
-        """Return the expression for the number ``names[0]`` of the first or last element of an
-        array, or the variable for the largest or smallest number (``max``, ``min``) of all
-        elements, which is noted in ``maxima``.
+        """Return the expression for the number ``names[0]`` of the first or last element of
+        ``array`` (``end``), which must have elements. For ``max`` and ``min``, return a variable
+        and note in ``maxima`` that it is to be assigned before.
         """
         items = self.local(array)
         if end in ("first", "last"):

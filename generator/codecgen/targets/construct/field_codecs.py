@@ -183,9 +183,9 @@ class FieldCodecs:
         return content
 
     def layout_reference(self, ref: Reference, plan: LayoutPlan) -> Code:
-        """Return the Python name of the codec of a layout that a field of ``plan`` holds, in the
-        version of the reference, or of ``plan`` if the held layout does not encode its own version.
-        Return a ``Lazy`` call if this module defines the codec further below.
+        """Return the Python name of the codec of the layout that ``ref`` names: of the version in
+        ``ref``, else, if the layout does not encode its own version, of the version of ``plan``,
+        which holds it. Return a ``Lazy`` call if this module has not defined the codec yet.
         """
         layout = self.plan.model.layouts[ref.layout]
         version = ref.version
@@ -303,8 +303,9 @@ class FieldCodecs:
         )
 
     def until_condition(self, type_: ArrayType, value: Value | None) -> Code | None:
-        """Return the ``Until`` call with the condition that ends an array after an element, or None
-        if ``value`` is None. Note the runtime functions that it calls for the imports.
+        """Return the ``Until`` call with the condition ``value``, tested after each element, at
+        which an array ends; None if ``value`` is None. Import the runtime functions that it calls.
+        Raise TypeError if the condition has no Python expression.
         """
         if value is None:
             return None

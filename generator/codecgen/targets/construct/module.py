@@ -253,8 +253,8 @@ class Module:
         )
 
     def fill_calls(self, plan: LayoutPlan, array: str) -> Code | None:
-        """Return a tuple of ``Fill`` calls: the fields of the elements of ``array`` that builders
-        fill in, in this version. Return None if there are none.
+        """Return the code of a tuple of ``Fill`` calls, one for each field of the elements of
+        ``array`` that builders fill in, in this version. Return None if there are none.
         """
         items: list[tuple[str, Code]] = []
         for fill in plan.layout.fills_of(array, plan.version):
@@ -391,9 +391,9 @@ def _covered_ranges(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
 
 
 def _names_around(value: DerivedValue) -> Code | None:
-    """Return a list of the fields of the layout that a value derived for an array element depends
-    on, without the array and the fields of the element. Return None if the value does not depend on
-    other elements.
+    """Return the code of a list of the layout's fields that a value derived for an array element
+    depends on, without the array itself and the element's fields. Return None if the value does not
+    depend on other elements of the array.
     """
     array = value.derived.array
     if all(end.array.field.name != array for end in ends_read(value.value)):

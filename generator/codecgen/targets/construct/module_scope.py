@@ -77,9 +77,9 @@ class ModuleScope:
         return text
 
     def condition(self, value: Value, bits: int | None = None) -> Code:
-        """Return a lambda that tests a condition on the fields of a layout, as code, and note the
-        runtime functions that it calls for the imports. Sums wrap in ``bits`` bits; None: they do
-        not wrap. Raise TypeError for values that have no expression.
+        """Return the code of a lambda that tests a condition on the fields of a layout, and import
+        the runtime functions that it calls. Sums wrap to ``bits`` bits (None: not at all). Raise
+        TypeError for values that have no expression.
         """
         expressions = self.expressions(bits=bits)
         code = expressions.condition(value)

@@ -152,8 +152,9 @@ class Stub:
         self.values.append(f"{symbol(plan.name, plan.version)}: {entry}[{name}, {values} | {name}]")
 
     def add_built_types(self, plan: LayoutPlan) -> str:
-        """Add the TypedDicts that the builder of one version of a layout takes: for its bits, for
-        elements with filled fields, and for its fields. Return the name of the last.
+        """Add the TypedDicts that the builder of one version of a layout takes: for its fields of
+        bits, for elements of which the layout fills fields (only if the array holds one layout),
+        and for the layout itself. Return the name of the last.
         """
         name = self.builders.values_of([(plan.name, plan.version)])
         for fp in plan.fields:

@@ -117,8 +117,9 @@ class TextCodecs:
         return call(self.scope.use("Rule"), string(str(code)), function)
 
     def text_value(self, v: TextValue) -> Code:
-        """Return the call that creates the codec of a value: ``Decimal`` with its limits,
-        ``Base64Uuid`` for a uuid, ``Word``, or ``RestOfLine`` for other strings.
+        """Return the call that creates the codec of a value in a text file: ``Decimal`` with the
+        limits of its integer type, ``Base64Uuid`` for a uuid, ``Word`` for text without blanks, or
+        ``RestOfLine`` for other text.
         """
         if v.kind == "decimal":
             low, high = integer_range(v.of) or (0, 0)

@@ -78,9 +78,9 @@ class ValueTypes:
         return self.refer(name, self.names[name, version])
 
     def inner_class(self, name: str, field: str) -> str:
-        """Return a unique name for the class of the value of ``field`` in the class ``name``, such
-        as ``ReadingFlags``; the class exists in this stub only. Repeated calls return the same
-        name.
+        """Return the name of the class of the value of ``field`` in the class ``name``, such as
+        ``ReadingFlags``, with underscores appended until it is unique in the package; the class
+        exists in stubs only. Repeated calls return the same name.
         """
         key = (name, field)
         if key not in self.inside:
@@ -171,8 +171,8 @@ class ValueTypes:
 
     def held_layouts(self, plan: LayoutPlan, type_: FieldType) -> tuple[LayoutPlan, ...]:
         """Return the layout versions that a field of ``plan``, or an element of it, may hold, each
-        once; ``()`` if it holds none. Elements of the same layout as ``plan``, without a named
-        version, are of the version of ``plan`` only.
+        once; ``()`` if it holds none. For an array of the layout ``plan`` itself, without a named
+        version, return only the version of ``plan``.
         """
         found = self.plan.held_by(type_, plan)
         element = type_.element if isinstance(type_, ArrayType) else None

@@ -151,7 +151,8 @@ def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
 
 def _offset(fp: FieldPlan, before: FieldPlan | None) -> Phrase:
     """Return where a field begins, in words: its byte offset if that is fixed, "tag N" for a tagged
-    field, otherwise "after" the field ``before``; ``0`` if ``before`` is None.
+    field, otherwise "after" and the name of ``before``, the field before it; ``0`` if ``before`` is
+    None.
     """
     if fp.offset is not None:
         return as_phrase(str(fp.offset))
@@ -268,8 +269,9 @@ def _array(array: ArrayType) -> list[str | Phrase]:
 
 
 def compression_words(c: Compression) -> Phrase:
-    """Return the sentences about the compression of an array: the field that names the codec,
-    codecs that are not allowed, variants of codecs, and the limit of decompressed bytes.
+    """Return the sentences about the compression of an array: the field that names the codec, then,
+    if declared, codecs that are not allowed and variants of codecs, and the limit of decompressed
+    bytes.
     """
     words = [phrase("Compressed together with the codec that ", value(c.by.node), " names.")]
     if c.excluded:

@@ -232,8 +232,9 @@ class _Dumper:
         self, plan: LayoutPlan, obj: Any, unknown: Any, path: str, start: int, data: Bytes
     ) -> Iterator[Piece]:
         """Yield the pieces of a section of tagged fields: the count, then for each field its tag
-        and size, and its content; of unknown tags the bytes. If a known tag appears twice, only the
-        last is split into its fields.
+        and size, and its content, for unknown tags as one piece. Of a known tag that appears twice
+        only the last is split into its fields. Raise KeyError if the parser did not read a known
+        field.
 
         A lenient reader may have read fewer or more bytes than the size says.
         """
@@ -396,9 +397,9 @@ class _Dumper:
         return after + scalar_value(type_.prefix, data[start:after], endian)
 
     def version(self, ref: Reference, around: LayoutPlan, value: Any) -> LayoutPlan:
-        """Return the plan of the layout that a reference means in ``around``. If only the bytes
-        tell the version, it is the version that ``value`` contains; the first possible plan if
-        there is no such version.
+        """Return the plan of the layout that the reference ``ref`` means inside the layout version
+        ``around``. If only the bytes tell the version, it is the version that the parsed ``value``
+        contains, or the first possible plan if there is no such version.
         """
         plans = self.plan.held(ref, around)
         by = self.plan.model.layouts[ref.layout].version_is
@@ -407,8 +408,9 @@ class _Dumper:
         return plans[0]
 
     def codec(self, plan: LayoutPlan, compression: Compression, obj: Any) -> str | None:
-        """Return the name of the codec that a field of ``obj`` names for a compressed array. Return
-        None for the codec ``none``, for a number without a name, and if no field names the codec.
+        """Return the name of the codec that ``obj``, the layout around a compressed array, names in
+        a field. Return None for the codec ``none``, for a number without a name, and if no field
+        names the codec.
         """
         path = compression.by.node
         if not isinstance(path, Path):

@@ -139,9 +139,9 @@ class HtmlPages:
         return self._renderer.render(template, **values).strip("\n") + "\n"
 
     def _editions(self, site: Site, path: str) -> Iterator[Edition]:
-        """Yield an Edition (a link for the switch between releases) for each site, oldest release
-        first, the current site last: to the page ``path`` of that site, or to its index if it lacks
-        the page.
+        """Yield an Edition (a link in the switch between releases) for each site, oldest release
+        first, the current site last. It leads to the page of that site that corresponds to
+        ``path``, a page of ``site``, or to the site's index if it lacks the page.
         """
         file = path.removeprefix(f"{site.root}/")
         for other in reversed(self._sites):
@@ -254,8 +254,9 @@ class Dump:
 
 
 def dump(site: Site, page: str, layout: str, stream: Stream) -> Dump:
-    """Return a Dump of a stream (the bytes of an example of ``layout``, or of a section in it): its
-    bytes in rows, and its pieces, numbered, with a link to the field of each.
+    """Return a Dump of a stream (the bytes of an example of ``layout``, or of a compressed section
+    in it): its bytes in rows, and its pieces, numbered from 0, with a link, relative to ``page``,
+    to the field of each or, if there is none, to the layout.
     """
     pieces = tuple(
         PieceRow(

@@ -138,8 +138,8 @@ def _one_touches(freedom: str, f: Field) -> bool:
 
 def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
     """Yield place, input, and the reactions of strict and lenient readers, for each kind of invalid
-    input in a field: wrong constants, checksums, rules, enum numbers, bools, reserved bits, array
-    sizes, defaults of tags, and unknown cases.
+    input that a field can have: wrong version, constant, checksum, broken rule, enum number, bool,
+    reserved bits, array size, written default of a tag, unknown case, and presence number.
     """
     here = field_name(f.name)
     if f.is_version:
@@ -207,8 +207,8 @@ def _enum_rule(
 
 def _array_rules(array: ArrayType, here: Phrase) -> Iterator[Rule]:
     """Yield place, input, and the reactions of strict and lenient readers, for invalid arrays: too
-    few elements, nesting too deep, and invalid or too large compressed sections, each if the array
-    declares a limit.
+    few elements if the array has a minimum, nesting too deep if that is limited, and, for
+    compressed elements, a codec not allowed, an unusual stream, and a section too large.
     """
     if array.at_least:
         few = "no elements" if array.at_least == 1 else f"fewer than {array.at_least} elements"

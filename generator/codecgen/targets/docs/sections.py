@@ -476,8 +476,9 @@ def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
 
 
 def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
-    """Yield facts about a choice as sentences: name, release, the field, enum or number that
-    decides, used packages, and users, each if it applies.
+    """Yield facts about a choice as sentences, with links relative to ``page``: name, release, the
+    field, enum or number that decides, used packages, and the layouts and choices that use it.
+    Sentences that do not apply are left out.
     """
     yield phrase("Name: ", code(choice.name), ".")
     if choice.since is not None:
@@ -557,8 +558,9 @@ def view_section(site: Site, page: str, view: View) -> ViewSection:
 
 
 def _facts(site: Site, page: str, view: View) -> Iterator[Phrase]:
-    """Yield facts about a view of payloads as sentences: its name, its parts with links, and the
-    field that decides the kind of a payload, if one does.
+    """Yield facts about a view of payloads as sentences, with links relative to ``page``: its name,
+    its parts with their layouts or choices, and the field that decides the kind of a payload, if
+    one does.
     """
     yield phrase("Name: ", code(view.name), ".")
     parts = [

@@ -161,8 +161,9 @@ def version_words(versions: tuple[int, ...]) -> str:
 
 
 def layouts_using(plan: Plan, name: str) -> list[str]:
-    """Return the sorted names of the layouts and choices that use the declaration ``name``: as a
-    held layout, an enum of a field or bit, a choice of a field, a case, or the deciding enum.
+    """Return the sorted names of the layouts and choices, of this directory, that use the
+    declaration ``name``: as a held layout, an enum of a field or bit, a choice of a field, a case,
+    or the enum that selects cases. A layout that holds itself is included.
     """
     found = set()
     for layout in plan.model.layouts.values():

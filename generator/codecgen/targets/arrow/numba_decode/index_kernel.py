@@ -97,8 +97,9 @@ class Index:
                 raise Unsupported("of rows with a condition, without a length", self.framing.blamed)
 
     def emit(self) -> str:
-        """Emit the functions that open an entry, find its end, test for rows and find entries;
-        return the name of the last. Raise Unsupported if kernels cannot find or check the entries.
+        """Emit the functions that open an entry, find its end, test whether it is a row, and find
+        entries; return the name of the last, which is pass 1. Raise Unsupported if kernels cannot
+        find or check the entries.
         """
         self.open()
         self.find_end()
@@ -277,8 +278,9 @@ class Index:
 
     def row_test(self, case: CasePlan) -> None:
         """Emit the function that returns whether an entry is itself a row of ``case``: False if it
-        is too short, fails the case's condition, or needs a full check that was asked for. Raise
-        Unsupported if kernels cannot express the condition.
+        is shorter than its fields at fixed offsets, fails the case's condition, or needs a full
+        check and the caller wants full checks. Raise Unsupported if kernels cannot express a
+        condition.
         """
         p, after, full_check = map(Var, ("p", "after", "full_check"))
         code, variables = Builder(), Variables()

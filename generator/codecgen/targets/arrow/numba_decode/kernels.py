@@ -14,7 +14,7 @@ from codecgen.targets.arrow.numba_decode.view import Kernels
 
 def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
     """Return the Kernels of a view and the source of their module; ``doc`` has the paragraphs of
-    its docstring. Raise Unsupported if kernels cannot read the view.
+    the module's docstring, at least one. Raise Unsupported if kernels cannot read the view.
     """
     kernels = Kernels(plan, view)
     passes = []

@@ -709,8 +709,8 @@ class LayoutReader:
 
     def set_default(self, fp: FieldPlan, part: str) -> Var | None:
         """Emit the assignment of a tagged field's default to its variable: a number, or the size of
-        bytes (-1 for null). Return the variable, set to 0, that will say whether the field is
-        present; None if no column shows the field.
+        bytes (-1 for null). If a column shows the field, also set a variable to 0 and return it: it
+        becomes 1 where the field is present. Otherwise return None.
         """
         f = fp.field
         variable = self.variables.get(part, f.name)
@@ -735,9 +735,10 @@ class LayoutReader:
         after: Var,
         wanted: set[str],
     ) -> None:
-        """Emit code that reads a known tagged field. The kernel fails unless the field ends at
-        ``after``, or if it holds its default (not tested in mode ``hop``). Raise Unsupported if
-        kernels cannot read the field.
+        """Emit code that reads a known tagged field of ``size`` bytes, whose operations are
+        ``ops``. The kernel fails unless the read stops at ``after``, or if the bytes are the
+        field's default (not tested in mode ``hop``). Raise Unsupported if kernels cannot read the
+        field.
         """
         f = fp.field
         if self.checks:
@@ -753,9 +754,9 @@ class LayoutReader:
         self.values.covered = 0
 
     def give_default(self, fp: FieldPlan, part: str, there: Var | None) -> None:
-        """Emit the write of the default of a tagged field to its column where the field is absent:
-        null, a number, or an empty value. Emit nothing if no column shows the field. Raise
-        Unsupported for default bytes that are not empty.
+        """Emit code that writes the default of a tagged field (null, a number, or an empty value)
+        to its column where the field is absent, that is, where ``there`` is 0. Emit nothing if no
+        column shows the field. Raise Unsupported for default bytes that are not empty.
         """
         f = fp.field
         target = self.gives.find_target(part, f.name)

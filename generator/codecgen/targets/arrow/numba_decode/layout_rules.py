@@ -95,8 +95,9 @@ def refuse_rules(layout: LayoutPlan, around: Collection[str] = ()) -> None:
 
 
 def breach_of(fields: Fields, rule: RulePlan) -> Expr:
-    """Return the condition that a rule is broken; its sums wrap in 64 bits. Raise Unsupported if
-    kernels cannot express the rule, AssertionError for a rule about ascending numbers.
+    """Return the condition that a rule with a condition is broken; its sums wrap in 64 bits. Raise
+    Unsupported if kernels cannot express it, AssertionError for a rule that only says that numbers
+    ascend.
     """
     assert rule.condition is not None
     arithmetic = fields.arithmetic()

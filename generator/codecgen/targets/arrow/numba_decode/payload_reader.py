@@ -116,8 +116,9 @@ class PayloadReader(LayoutReader):
         counted: bool,
     ) -> None:
         """Emit the loop over the elements of an array: ``n`` of them if ``counted``, otherwise up
-        to ``end``. If its elements are rows, note where the array begins and only read and check
-        them. Raise Unsupported if kernels cannot read an element.
+        to ``end`` with ``n`` counting them. If the elements are rows, first note where the array
+        begins and ends, and only read and check them; rows are written later. Raise Unsupported if
+        kernels cannot read an element.
         """
         noted = self.places.each.get((fields.part, f.name))
         if noted is None or not isinstance(element, LayoutPlan):
@@ -275,9 +276,9 @@ class PayloadReader(LayoutReader):
             raise Unsupported(error.reason, op.field.field) from None
 
     def read_case(self, plan: LayoutPlan, case: Case, end: Expr) -> None:
-        """Emit code that reads a case up to ``end``, and notes its version and which of the used
-        numbers are present. Raise Unsupported if the layout holds itself or kernels cannot read a
-        field.
+        """Emit code that reads the layout ``plan`` of a case, up to ``end``, and notes in variables
+        which of the case's versions it is and which of the used numbers are present. Raise
+        Unsupported if the layout holds itself or kernels cannot read a field.
         """
         code = self.code
         if plan.name in self.held:

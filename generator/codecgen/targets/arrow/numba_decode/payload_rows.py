@@ -93,8 +93,9 @@ class PayloadRowsKernel:
         return self.name
 
     def make_reader(self) -> PayloadReader:
-        """Return a PayloadReader that emits into this function and reads at its variable ``p``,
-        noting the fields and places that columns and conditions use.
+        """Return a new PayloadReader that emits into this function and reads at its variable ``p``.
+        It notes the addresses of the fields that columns read again, and the cases of choices that
+        columns and conditions use.
         """
         return PayloadReader(
             self.kernels.plan,
@@ -113,7 +114,7 @@ class PayloadRowsKernel:
     def prepare(self) -> None:
         """Find the fields that columns and conditions use, and emit the initial values of their
         variables. Raise Unsupported if kernels cannot express a column or condition, or if rows are
-        array elements without fields.
+        elements of an array that are no layouts.
         """
         self.used: set[tuple[str, str]] = set()
         for case in self.combination.cases:
@@ -193,8 +194,9 @@ class PayloadRowsKernel:
         case: PayloadCase,
         leaf: Leaf | None = None,
     ) -> Term:
-        """Return ``value`` as a Term: a number for the column ``leaf``, or a condition if ``leaf``
-        is None. Raise Unsupported if kernels cannot express it.
+        """Return ``value`` as a Term: for a column ``leaf`` a number (the raw bits of a ``u64`` or
+        float field if the column has the matching type), for None a condition. Raise Unsupported if
+        kernels cannot express it.
         """
         try:
             if leaf is not None and isinstance(value, nodes.FieldValue):
@@ -353,8 +355,9 @@ class PayloadRowsKernel:
     # ------------------------------------------------------------ columns that are fields
 
     def make_outputs(self, sources: Sources | None = None) -> ColumnOutputs:
-        """Return the ColumnOutputs of this function. With ``sources``, they also know the members
-        of structs and the elements of lists.
+        """Return ColumnOutputs that emit into this function. With ``sources`` they can also write
+        the members of structs and the elements of lists that it names; without, only top-level
+        columns.
         """
         return ColumnOutputs(
             self.code,

@@ -89,9 +89,10 @@ class ValueReader:
         end: Expr,
         f: Field,
     ) -> None:
-        """Emit the read of a scalar of the type ``name`` into ``variable`` and the column
-        ``target``. If both are None, only skip it, after the checks of bools and varints. A uuid
-        goes to the column only. Raise Unsupported for types that kernels cannot read.
+        """Emit the read of a scalar of the type ``name``, and the step over it: into ``variable``
+        if it is given, and into the column ``target`` if it is given. Without both, the scalar is
+        only skipped, after the checks of bools and varints. A uuid goes to the column only. Raise
+        Unsupported for types that kernels cannot read.
         """
         size = fixed_size(name)
         if target is not None and name != "uuid":
@@ -243,9 +244,9 @@ class ValueReader:
         self.gives.end_value(target)
 
     def read_content(self, f: Field, type_: BytesType, n: Var, target: Target | None) -> None:
-        """Emit the copy of ``n`` bytes at ``p`` to the column, if ``target`` is not None, and the
-        step over them. If values are checked, the kernel fails for text that is not UTF-8. The
-        address is noted if ``starts`` has the field.
+        """Emit the copy of ``n`` bytes at ``p`` to the column ``target``, if it is not None, and
+        the step over them. Except in mode ``hop``, the kernel fails for text that is not UTF-8. If
+        ``starts`` has a variable for the field, it first gets the address.
         """
         start = self.starts.get((self.part, f.name))
         if start is not None:

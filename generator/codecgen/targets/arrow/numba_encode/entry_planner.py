@@ -122,8 +122,9 @@ class EntryPlanner:
 
     def first_row(self) -> None:
         """Emit, before the loop over rows, what the first row determines: initial column values and
-        extremes, fixed fields of the entry, and the check of the case's condition. Raise
-        Unsupported if kernels cannot express a value or no row can meet the condition.
+        extremes, fields of the entry that no later row changes, and the test of the case's
+        condition (the function returns -1). Raise Unsupported if kernels cannot express a value or
+        no row can meet the condition.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         used = {(value.which, value.column.name) for value in self.used()}
@@ -325,8 +326,8 @@ class EntryPlanner:
 
     def close(self) -> None:
         """Emit the end of the function: without rows, return 0 and the failed check; otherwise
-        store the entry's case, rows, sizes, codec and values in the table. Running fields go back
-        to their value before a row that did not fit.
+        store the entry's case, rows, sizes, codec and values in the table. Before that, fields that
+        change with each row go back to their value before a row that failed a check.
         """
         frame, code, table, variables = (
             self.frame,

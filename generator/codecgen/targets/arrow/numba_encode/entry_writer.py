@@ -126,9 +126,9 @@ class EntryWriter:
     # ------------------------------------------------------------ fields
 
     def fields(self) -> None:
-        """Emit the writes of all fields in order, then of the lengths whose space was kept, from
-        the last to the first, then of the checksums, inner ones first. Absent fields write nothing.
-        Raise Unsupported if kernels cannot write a field.
+        """Emit the writes of all fields in order, then of the lengths for which only space was
+        left, from the last to the first, then of the checksums, inner ones first. For an absent
+        field, emit nothing. Raise Unsupported if kernels cannot write a field.
         """
         there = [op for op in self.ops if not isinstance(op, Absent)]
         later = [op for op in there if isinstance(op, Checksum) or _is_later(op)]
@@ -224,9 +224,9 @@ class EntryWriter:
                 self.rows_of(op)
 
     def varying(self, op: Number | Bits, name: str) -> None:
-        """Emit the write of a number or of bits whose value depends on columns. Around rows, and
-        for values computed before, the variable of the field is written; otherwise its value is
-        computed here. Raise Unsupported if kernels cannot express the value.
+        """Emit the write of a number or of bits, of the type ``name``, whose value depends on
+        columns: in an entry around rows, and for values in ``worked_out``, from the field's
+        variable, otherwise computed here. Raise Unsupported if kernels cannot express the value.
         """
         variable = self.frame.variables.get(self.part, op.field.name)
         remark = op.field.name
@@ -313,9 +313,9 @@ class EntryWriter:
                 self.bytes(inner)
 
     def rows_of(self, op: Rows) -> None:
-        """Emit the write of the count and the length in bytes of an entry's rows, each if declared,
-        and of the rows: a copy of the compressed section if pass 1 made one, otherwise a call of
-        the function that writes rows.
+        """Emit the write of the number of an entry's rows and of their length in bytes, each if the
+        array declares it, and of the rows: a copy of the compressed section if the entry's row of
+        the table has its address, otherwise a call of the function that writes rows.
         """
         code, f = self.code, op.field.field
         if op.type.count is not None:

@@ -13,7 +13,8 @@ from codecgen.targets.arrow.numba_encode.view import Encoders
 
 def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:
     """Return the Encoders of a view and the source of the kernel module that writes it; ``doc`` has
-    the paragraphs of the module's docstring. Raise Unsupported if kernels cannot write the view.
+    the paragraphs of the module's docstring, at least one. Raise Unsupported if kernels cannot
+    write the view.
     """
     encoders = Encoders(plan, view)
     table = ["KERNELS: dict[int, tuple[Any, Any, Any]] = {"]

@@ -99,9 +99,9 @@ class LayoutRules:
         self.ends = self.values.ends
 
     def check_of(self, rule: RulePlan) -> RuleCheck | None:
-        """Return the RuleCheck of a rule: the condition that the rows break it, and whether that
-        changes with each row. Return None if what is written always meets it. Raise Unsupported if
-        kernels cannot express the rule.
+        """Return the RuleCheck of a rule: the condition that the rows of an entry break it, and
+        whether that condition changes with each row. Return None if constants show that it is
+        always met. Raise Unsupported if kernels cannot express the rule.
         """
         try:
             if rule.ascending is not None:

@@ -160,7 +160,8 @@ class RoundTrip:
 
     def compare(self, leaf: Leaf, term: Term, n: Var) -> None:
         """Emit a stop where the value that a reader computes (``term``) differs from the column's
-        value ``n``. For a nullable column, first compare whether both are null.
+        value in the variable ``n``. For a nullable column, first compare whether both are null, and
+        compare values only where they are not.
         """
         frame, back = self.frame, self.found
         if not leaf.column.nullable:

@@ -80,8 +80,8 @@ class NumpyFields:
 
     def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
         """Return ``"entry"`` or ``"item"`` and the layout that hold the fields of ``owner``.
-        Without a case it is always this layout as the entry; where entries are rows themselves it
-        is always the item.
+        Without a case it is always ``"entry"`` and this object's layout; where entries are rows
+        themselves, always ``"item"``.
         """
         if self.case is None:
             return "entry", self.layout

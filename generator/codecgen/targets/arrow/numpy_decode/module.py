@@ -111,8 +111,8 @@ class Readers(ElementReader):
         return either(found) if found else None
 
     def rules_of(self, case: CasePlan) -> CaseRules:
-        """Return the CaseRules of a case, and count the fields that the rules use as used. Raise
-        Unsupported if NumPy readers cannot express a rule.
+        """Return the CaseRules of a case, and add the fields that the rules read to the fields that
+        readers must return. Raise Unsupported if NumPy readers cannot express a rule.
         """
         fields = RuleFields(self.plan, case.entry, Locals(), case, self.row)
         rules = CaseRules(case, fields)
@@ -417,8 +417,9 @@ class Readers(ElementReader):
         return self.describe(f"rows_{case.name}".upper(), Call(Global("Case"), (), tuple(named)))
 
     def rule_arguments(self, case: CasePlan) -> Iterator[tuple[str, Expr]]:
-        """Yield the keyword arguments ``rules``, ``row_rules`` and ``ascending`` of a case, each
-        only if it has such rules, and emit a function for each rule with a condition.
+        """Yield the keyword arguments ``rules`` (about fields), ``row_rules`` (about elements of
+        the array of rows) and ``ascending`` (names of numbers) of the description of a case, each
+        only if it has such rules. Emit a function for each rule with a condition.
         """
         rules = self.rules[case.number]
         for key, conditions in (("rules", rules.of_fields), ("row_rules", rules.of_rows)):
