@@ -117,8 +117,9 @@ def _doc(view: ViewPlan) -> tuple[str, str]:
 
 
 def _numpy(view: ViewPlan, text: str) -> str:
-    """Return the text of the module that reads a view with NumPy, without compiled kernels: a
-    docstring, the ``__future__`` import, and ``text``, the rest of the module.
+    """Return the text of the module that reads a view with NumPy, for use where there is no
+    compiler: a docstring that names the view and its schema files, the ``__future__`` import, and
+    ``text``, the rest of the module.
     """
     files = sorted({case.entry.layout.span.file for case in view.cases})
     doc = docstring(

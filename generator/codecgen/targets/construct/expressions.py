@@ -65,9 +65,9 @@ class PythonExpressions:
         return lines + return_statement(self.code(value), 4)
 
     def code(self, value: Value) -> Code:
-        """Return a value as code. A sum becomes a call of ``wrap`` with the number of bits if
-        ``bits`` is set; any other value becomes its expression. Raise TypeError if ``text`` does
-        not support a part of the value.
+        """Return the expression for a value as Code: a sum, if ``bits`` is set, as a call of
+        ``wrap`` with the number of bits, which can be broken into lines, any other value as text.
+        Raise TypeError if ``text`` does not support a part of the value.
         """
         if not isinstance(value, nodes.Sum) or self.bits is None:
             return self.text(value)

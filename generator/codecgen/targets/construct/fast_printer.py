@@ -74,9 +74,10 @@ class LocalExpressions(PythonExpressions):
         return super().text(value)
 
     def code(self, value: Value) -> Code:
-        """Return a value as code. If ``bits`` is set, a sum that cannot be null wraps by inline
-        arithmetic, and a nullable sum by a call of ``wrap``; any other value becomes its
-        expression.
+        """Return the expression for a value as text or Code. If ``bits`` is set, a sum that cannot
+        be null is wrapped by inline arithmetic, a nullable sum by a call of ``wrap``; any other
+        value becomes its expression. Raise TypeError or Unsupported if ``text`` does not support a
+        part of the value.
         """
         if not isinstance(value, nodes.Sum) or self.bits is None or value.type.nullable:
             return super().code(value)

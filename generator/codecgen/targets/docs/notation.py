@@ -63,8 +63,9 @@ def choice_name(plan: Plan, choice: ChoiceType) -> str:
 
 def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
     """Yield the lines of a field: its length, count or presence number, if it has one, then the
-    field with its type and notes (constant, tag, byte order, condition). Values of an enum and
-    members of bits follow, indented.
+    field with its type and notes (constant, tag, byte order, condition); ``version`` is the
+    constant of a version field. Lines for the values of an enum and the members of bits follow,
+    indented.
     """
     name = plan.spelling(f.name, f.spelled)
     notes = []

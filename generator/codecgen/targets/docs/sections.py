@@ -381,8 +381,9 @@ def _users_of(site: Site, page: str, name: str) -> Iterator[Phrase]:
 
 
 def _size_words(plan: Plan, group: Group) -> Phrase:
-    """Return the sentence about the size of a group of versions: minimum and maximum in bytes, and
-    the fields whose content comes on top without a limit.
+    """Return the sentence about the size in bytes of a group of versions: the minimum and, if
+    limited, the maximum, and the names of the fields whose content comes on top of it. The group's
+    versions are named if there are several groups.
     """
     found = size_bounds(plan, group.plan)
     words = range_words(found.min_size, found.max_size)

@@ -56,8 +56,8 @@ class Test:
 class Index:
     """Emits the kernel functions that find the entries of one layout and note each in a row of the
     index table (pass 1), for pass 2 to decode their rows. A function that fails notes the failed
-    check in the index row. "Full check" means that the caller wants entries that a view marks left
-    to the reference codecs.
+    check in the index row. If the caller asks for full checks, entries that a case of the view
+    marks as needing one fail, and the reference codecs read them.
     """
 
     def __init__(self, kernels: Kernels, entry: LayoutPlan, keys: list[int]) -> None:

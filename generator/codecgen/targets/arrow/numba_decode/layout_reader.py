@@ -158,8 +158,8 @@ class LayoutReader:
         return end
 
     def has_more_wanted(self, ops: tuple[ReadOp, ...], wanted: set[str]) -> bool:
-        """Return whether one of ``ops`` reads a field whose name is in ``wanted``; tagged fields
-        count too. Checks and windows do not.
+        """Return whether one of ``ops`` reads, or sets to absent, a field whose name is in
+        ``wanted``; tagged fields count too. Operations for checks and windows count as False.
         """
         for op in ops:
             match op:
@@ -178,8 +178,8 @@ class LayoutReader:
         return False
 
     def skip_to_end(self, layout: LayoutPlan) -> Expr:
-        """Emit the jump to the end of the outermost window of ``layout``, and the check that it is
-        not beyond the bytes around the window. Return the end of these bytes.
+        """Emit the jump to the end of the outermost window of ``layout``, by which the kernel fails
+        if that end lies beyond the bytes around the window. Return the end of the bytes around it.
         """
         inner = self.windows[0]
         end = self.ends[inner.length][0]
@@ -785,8 +785,9 @@ def element_size(element: LayoutPlan | ScalarType | BytesType) -> int | None:
 
 
 def default_value(fp: FieldPlan) -> int | None:
-    """Return the default of a tagged number as kernels hold it: the number, or its encoded bits as
-    a signed integer if kernels only copy it. Return None for fields that are no numbers.
+    """Return the default of a tagged field that is a number, as kernels hold it: the number, or for
+    types that kernels only copy (``u64``, floats) its encoded bits as a signed integer. Return None
+    for fields that are no numbers.
     """
     f, number = fp.field, default_number(fp)
     if isinstance(f.type, ScalarType) and f.type.name != "uuid" and (number is None or is_raw(f)):

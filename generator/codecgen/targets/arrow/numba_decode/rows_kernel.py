@@ -78,8 +78,9 @@ class RowsKernel:
         self.gives = self.gives_to(self.code)
 
     def slot(self, table: Var, name: str) -> Expr:
-        """Return the address expression of the slot ``name`` in a table: the state or its
-        capacities (``room``), otherwise an index row. Raise KeyError if the table has no such slot.
+        """Return the expression for the address of the slot ``name`` in ``table``: at the offset
+        that the state table gives it if ``table`` is ``state`` or ``room``, otherwise at that of
+        the index row. Raise KeyError if that table has no such slot.
         """
         slots = (
             self.kernels.state if table is self.state or table is self.room else self.kernels.slots
@@ -122,8 +123,9 @@ class RowsKernel:
         )
 
     def noted(self, part: str, name: str) -> Var:
-        """Return the variable of a value that pass 1 stored in the index, such as an entry field or
-        ``start of crc``. Repeated calls return the same variable.
+        """Return this function's variable for a value that pass 1 stored in the index, such as an
+        entry field or ``start of crc``; no load is emitted. Repeated calls return the same
+        variable.
         """
         key = (part, name)
         if key not in self.variables.found:
@@ -373,8 +375,9 @@ class RowsKernel:
     # ------------------------------------------------------------ the same in all rows
 
     def same(self) -> None:
-        """Emit the function that fills, for all new rows of one index row, the columns whose value
-        is equal in them: entry fields, and columns without a value (null or empty).
+        """Emit the function that fills the rows written since row ``first`` in all columns whose
+        value is the same in them: values of the entry, and columns without a value (null, or empty
+        if not nullable). Raise Unsupported if kernels cannot express a value.
         """
         self.start()
         code, case = self.code, self.case

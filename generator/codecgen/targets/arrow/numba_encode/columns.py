@@ -55,9 +55,10 @@ class Variables:
 
 
 class Columns:
-    """Emits kernel code that loads values of Arrow columns into variables: into that of the column
-    and kind, such as ``row``, and into ``null row`` whether the value is null. ``row`` is the index
-    of the value.
+    """Emits kernel code that loads values of Arrow columns into variables: a number into the
+    variable of its column and a kind, such as ``row``, its null flag into that of ``null row``, the
+    start of bytes and lists into ``at`` and their size into the column's value. ``row`` is the
+    index of the value.
     """
 
     def __init__(self, encoders: Encoders, code: Builder, variables: Variables) -> None:

@@ -168,8 +168,9 @@ class EntryPlanner:
 
     def one_row(self) -> None:
         """Emit the loop body for one row: load its columns, check values, rules and sizes, and
-        compare what readers would return. A failed check ends the entry before the row. Raise
-        Unsupported if kernels cannot express a value or check.
+        compare what readers would return. A row that fails a check, or does not meet the condition
+        of a case whose rows are entries, ends the entry before it. Raise Unsupported if kernels
+        cannot express a value or check.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         for now, before in self.back.moving().items():
@@ -228,7 +229,8 @@ class EntryPlanner:
 
     def keep_ends(self) -> None:
         """Emit the assignments that keep the fields of the first and the last element so far that
-        readers or rules use; at the first row, also initialize the values of the row before.
+        readers or rules use. At the first row, also set the values of "the row before" to those of
+        this row.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         last = [(end, name) for end, name in self.ends if end == "last"]
@@ -279,8 +281,9 @@ class EntryPlanner:
         code.add(frame.size, taken)
 
     def with_length(self, op: Length, ahead: int) -> Expr:
-        """Return the size in bytes of a row's varint length prefix plus the ``ahead`` bytes before
-        the prefix. The content itself is not included.
+        """Return the expression for the size in bytes of a row's varint length prefix, which states
+        the size in the variable ``taken``, plus the ``ahead`` bytes before the prefix. The content
+        itself is not included.
         """
         taken = self.frame.taken
         size = (

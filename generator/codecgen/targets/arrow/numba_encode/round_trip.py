@@ -59,8 +59,8 @@ class RoundTrip:
 
     def moving(self) -> dict[Var, Var]:
         """Return the variables whose value changes from row to row, each mapped to the variable of
-        its value before the current row: running fields of the entry, and fields of the last
-        element.
+        its value before the current row: fields around the rows that depend on each row, and fields
+        of the last element.
         """
         frame = self.frame
         out = {}

@@ -148,8 +148,8 @@ def room_for_rows(program: WriteProgram) -> int:
 
 
 def max_rows(program: WriteProgram) -> int:
-    """Return the maximum number of rows that the counts of an entry can state, at most 2**31 - 1,
-    which also applies without a count.
+    """Return the maximum number of rows of an entry: the smallest maximum that its counts of rows
+    can state, at most 2**31 - 1; without a count, 2**31 - 1.
     """
     counts = [op for op in program.around if isinstance(op, Count) and op.rows]
     rooms = [(integer_range(op.type) or (0, MAX_BYTES))[1] for op in counts]

@@ -117,9 +117,8 @@ def stored_values(program: WriteProgram) -> list[Key]:
 
 
 def position_columns(view: ViewPlan) -> tuple[str, ...]:
-    """Return the names of the columns that a case computes, all of whose values depend on a place,
-    such as the file position of an entry. They are not written. Columns inside structs or lists are
-    not included.
+    """Return the names of the top-level columns that cases compute from a place, such as the file
+    position of an entry, in each case that gives them a value. Such columns are not written.
     """
     out = []
     for leaf in view.leaves:

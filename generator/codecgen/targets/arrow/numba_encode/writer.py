@@ -15,9 +15,9 @@ from codecgen.targets.python_source import Code, assign, call, docstring, mappin
 
 
 def emit(plan: Plan, view: ViewPlan) -> dict[str, str]:
-    """Return the two modules that write a view, its description and its kernels, by path below the
-    package; ``{}`` if no rows of the view declare ``write``. Raise Unsupported if kernels cannot
-    write the view.
+    """Return the two modules that write a view, its description and its kernels, by path such as
+    ``kafka/arrow/records_writer.py``; ``{}`` if no rows of the view declare ``write``. Raise
+    Unsupported if kernels cannot write the view.
     """
     if all(rows.write is None for rows in view.view.rows):
         return {}
