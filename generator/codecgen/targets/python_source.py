@@ -104,8 +104,9 @@ def flat(code: Code) -> str:
 
 def render(code: Code, indent: int = 0, before: int = 0, after: int = 0) -> str:
     """Return the code on one line if it fits in 100 characters with the ``before`` and ``after``
-    characters beside it. Otherwise break a call into one argument per line, recursively, and a
-    condition at its operators. Text, empty calls and single conditions are never broken.
+    characters on its line. Otherwise break a call into one argument per line, recursively, and a
+    condition at its operators; the following lines are indented from ``indent`` spaces. Text, empty
+    calls and conditions of one operand are never broken.
     """
     line = flat(code)
     if isinstance(code, str) or before + len(line) + after <= WIDTH:

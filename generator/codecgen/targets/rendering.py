@@ -141,9 +141,9 @@ class Renderer:
         self._environment.filters.update(filters)
 
     def render(self, name: str, **values: object) -> str:
-        """Return the text that the template ``name`` makes of ``values``. Raise RenderError if the
-        template is missing or wrong, asks for an unknown value, includes itself, or exceeds a
-        limit.
+        """Return the text of the template ``name`` rendered with ``values``. Raise RenderError if
+        the template is missing or invalid, uses an unknown value, raises an error, includes itself,
+        or exceeds a limit (characters of the text, rounds of loops and macros).
         """
         self._environment.rounds = self._environment.made = 0
         parts = []
@@ -254,9 +254,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return "".join(out) if plain else Markup("".join(out))
 
     def join(self, values: Iterable[object], between: object = "") -> str:
-        """Return ``values`` joined by ``between`` (the filter ``join``): plain text if all are
-        text, integers or bools, otherwise escaped Markup. Raise SecurityError if the result is too
-        long.
+        """Return ``values`` joined by ``between`` (the template filter ``join``): plain text if all
+        parts, also ``between``, are text, integers or bools, otherwise Markup with each part
+        escaped. Return ``""`` for no values. Raise SecurityError if the result is too long.
         """
         parts: list[object] = []
         size = 0

@@ -13,9 +13,9 @@ from codecgen.schema.scalars import Scalar, find_scalar
 def refuse_scalars(
     plan: Plan, target: str, can_express: Callable[[Scalar], bool]
 ) -> tuple[Diagnostic, ...]:
-    """Return a C023 finding for each field and each of its scalar types, also those of its lengths
-    and counts, that is unknown or for which ``can_express`` returns False; ``()`` if there are
-    none.
+    """Return a C023 finding for each field and each of its scalar types, also of its lengths and
+    counts, that is unknown or for which ``can_express`` returns False; ``()`` if there are none.
+    ``target`` is the target's name for the message.
     """
     found = []
     for layout in plan.model.layouts.values():

@@ -25,8 +25,9 @@ RUNTIME = "codecgen.runtime.arrow.view"
 
 def emit(plan: Plan, mark: str) -> dict[str, str]:
     """Return a module with the columns of each view, and the ``__init__.py`` of their package, by
-    path; ``{}`` if there are no views. Skip views whose layouts the plan lacks. ``__init__.py``
-    lists the views of payloads with their parts.
+    path; ``{}`` if there is no view. Skip views whose layouts the plan lacks. ``__init__.py`` lists
+    the views of payloads with their parts. ``mark`` begins the note in each docstring that the file
+    is generated.
     """
     package = f"{plan.manifest.package}/columns"
     files: dict[str, str] = {}
@@ -75,9 +76,10 @@ def _payload_view(plan: Plan, view: PayloadPlan) -> Call:
 
 
 def module_of(view: ViewPlan | PayloadPlan, code: Call, mark: str, *names: str) -> str:
-    """Return the text of the module that assigns the description ``code`` of a view to the view's
+    """Return the text of the module that assigns ``code``, the description of a view, to the view's
     upper-case name. It imports the class of ``code``, ``Column`` and ``names`` from the runtime,
-    and ``Sensitive`` if a column may be secret.
+    and ``Sensitive`` if a column may be secret. ``mark`` begins the note that the file is
+    generated.
     """
     of: View = view.view
     lines = [

@@ -56,8 +56,9 @@ Leaf = Callable[[Value], Term]
 
 class Arithmetic:
     """Turns values of schema expressions into expressions of generated kernels. ``leaf`` returns
-    the Term of a field, column or place. Sums wrap in ``bits`` bits; without ``bits``, in 64, and
-    sums that are compared are exact.
+    the Term (number or condition, with a null condition) of a field, column or place, or raises
+    Refused. Sums wrap to ``bits`` bits; if ``bits`` is None, to 64, and sums that are compared are
+    exact.
 
     A sum wraps as a whole, which is the same as wrapping each step. Subclasses decide how conditions are joined and how one of
     two values is picked.
@@ -104,9 +105,10 @@ class Arithmetic:
     # ------------------------------------------------------------ values
 
     def term(self, value: Value) -> Term:
-        """Return ``value`` as a Term. Sums wrap as a whole, and are null if an operand is;
-        conditions get ``truth``; null becomes 0, always null; names come from ``leaf``. Raise
-        Refused for bytes or text, or if ``leaf`` refuses a name.
+        """Return ``value`` as a Term. A sum wraps as a whole, and is null if an operand is; a
+        condition gets ``truth``; null becomes 0 with the null condition TRUE; a derived value is
+        computed in its own width; other values come from ``leaf``. Raise Refused for bytes or text,
+        or if ``leaf`` does.
         """
         match value:
             case nodes.Literal(number) | nodes.Word(value=number):
@@ -167,8 +169,8 @@ class Arithmetic:
 
     def condition(self, value: Value) -> Expr:
         """Return ``value`` as a condition. A number is true unless it is 0, and false if it is
-        null. Raise Refused if kernels cannot express the value, or an exact sum in a comparison may
-        exceed 64 bits.
+        null; a membership does not consider null. Raise Refused if kernels cannot express the
+        value, or if ``bits`` is None and a sum that is compared may exceed 64 bits.
         """
         match value:
             case nodes.Literal(number):
@@ -229,9 +231,10 @@ def is_member(value: Expr, allowed: tuple[int, ...], *, unsigned: bool = False) 
 def invert_member(
     value: Expr, allowed: tuple[int, ...], *, inside: bool = False, unsigned: bool = False
 ) -> Expr:
-    """Return the test that ``value`` is not in the sorted numbers ``allowed``, or with ``inside``
-    that it is. Numbers without gaps become a comparison with both limits; with ``unsigned``, a
-    lower limit of 0 is not compared.
+    """Return the test that ``value`` is in none of the numbers ``allowed`` (sorted, not empty), or
+    with ``inside`` that it is in them. Numbers without gaps become a comparison with both limits,
+    others with each number. With ``unsigned``, ``value`` is never negative, so that a lower limit
+    of 0 is not compared.
     """
     low, high = allowed[0], allowed[-1]
     if len(allowed) == high - low + 1:

@@ -257,8 +257,8 @@ def variables(value: Expr) -> set[Var]:
 
 def replaced(value: Expr, new: dict[Var, Var]) -> Expr:
     """Return ``value`` with each variable that ``new`` maps replaced, inside operators, conditional
-    expressions and call arguments. Other expressions, such as attributes, lambdas and tuples, are
-    returned unchanged.
+    expressions and arguments of calls. Attributes, lambdas, tuples and dict displays are returned
+    unchanged, with the variables in them.
     """
     match value:
         case Var():

@@ -73,9 +73,10 @@ Arms = list[tuple[Expr | None, list[Statement]]]
 
 
 def pruned(body: list[Statement]) -> list[Statement]:
-    """Return ``body`` without assignments to variables that nothing reads, and without branches
-    that are then empty. Assignments whose value has side effects stay. Repeat until nothing
-    changes.
+    """Return ``body`` without assignments whose target is never read and whose value has no side
+    effects, and without branches that are then empty, until nothing changes. An ``if`` that holds
+    only another ``if`` becomes one with both conditions. The statements of ``body`` are not
+    changed.
     """
     while True:
         used = set(_all_reads(body))
@@ -116,7 +117,7 @@ def _merge_arms(arms: Arms) -> Arms:
 def _prune_once(body: list[Statement], used: set[Var]) -> list[Statement]:
     """Return ``body``, in one pass, without assignments to variables outside ``used`` whose value
     has no side effects, without empty arms at the end of a branch, and without branches that have
-    no arm left.
+    no arm left. Join an ``if`` that holds only another ``if`` with it.
     """
     out: list[Statement] = []
     for statement in body:
@@ -240,8 +241,9 @@ class Printer:
 
     def line(self, depth: int, head: str, value: Expr, tail: str, remark: str = "") -> None:
         """Append the statement ``head value tail`` with ``remark`` as a comment. If it exceeds 100
-        characters, break it at the arguments of a call, at the operators of a chain, or at a
-        comparison; a conditional expression stays on one line with ``# fmt: skip``.
+        characters without the comment, break it at the arguments of a call, at the operators of a
+        chain, or at a comparison, else put the value in parentheses on its own line; a conditional
+        expression stays on one line with ``# fmt: skip``.
         """
         indent = "    " * depth
         comment = f"  # {remark}" if remark else ""
@@ -283,9 +285,9 @@ class Printer:
     def broken(
         self, depth: int, head: str, items: list[str], tail: str, alone: list[str] | None = None
     ) -> None:
-        """Append ``head``, comma-separated ``items`` and ``tail``: on one line if it fits in 100
-        characters, otherwise with the items on a line of their own, otherwise with one item per
-        line. ``alone`` has the text of the items for the last form.
+        """Append ``head``, comma-separated ``items`` and ``tail``: on one line if that fits in 100
+        characters without a comment, otherwise with all items on one line between, otherwise with
+        one item per line. ``alone`` replaces ``items`` in the last form, if given.
         """
         indent = "    " * depth
         one = f"{indent}{head}{', '.join(items)}{tail}"
@@ -405,9 +407,10 @@ class Printer:
         raise TypeError(type(value).__name__)
 
     def operand(self, own: int, value: Expr, right: int, operator: str) -> str:
-        """Return the text of an operand of ``operator``, in parentheses if its precedence requires
-        them. ``own`` is the precedence of the operator; ``right`` is 1 for the right side. Bit
-        operations in sums or comparisons, and ``and`` inside ``or``, also get parentheses.
+        """Return the text of ``value`` as an operand of ``operator``, whose precedence is ``own``,
+        in parentheses if precedence requires them. ``right`` is 1 for the right side, 0 for the
+        left. Bit operations inside arithmetic or comparisons, and ``and`` inside ``or``, always get
+        parentheses.
         """
         least = own + (right or own == _BINDS["=="])
         inner = value.operator if isinstance(value, Op) else ""

@@ -45,9 +45,10 @@ class KernelModule:
         return Num(self.checks.number(Check(name or f.name, place or f.span)) + 1)
 
     def text(self, kernels: list[str], doc: str, *docs: str) -> str:
-        """Return the source of the module: imports, constants, functions and ``kernels``, the lines
-        of the table of entry points. Statements without effect and unused constants are removed.
-        Raise LookupError if a function uses a name that nothing defines.
+        """Return the source of the module: a docstring with the paragraphs ``doc`` and ``docs``,
+        imports, constants, functions and ``kernels``, the lines of the table of entry points.
+        Assignments without effect and unused constants are removed. Raise LookupError if a function
+        uses a name that nothing defines.
 
         Args:
             kernels: Lines of the table of entry points.

@@ -19,9 +19,10 @@ def refuse_unsupported_view(plan: Plan, view: ViewPlan) -> None:
 
 
 def refuse_unsupported_layout(plan: Plan, entry: LayoutPlan) -> None:
-    """Raise Unsupported for the first field, in a layout or in layouts inside of it, that kernels
-    and NumPy readers lack: padding, ``until`` arrays, zero-terminated or zero-padded bytes, some
-    lengths and checksums. Cases of a field that is a choice are not examined.
+    """Raise Unsupported for the first field, in ``entry`` or in layouts inside of it, with a
+    feature that kernels and NumPy readers lack: padding, ``until`` arrays, zero-terminated or
+    zero-padded bytes, some lengths and checksums. Do nothing if there is none. Cases of a field
+    that is a choice are not examined.
     """
     for layout in _layouts(plan, entry):
         for fp in layout.fields:
@@ -42,8 +43,9 @@ def find_choice(plan: Plan, entry: LayoutPlan) -> Field | None:
 
 
 def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
-    """Yield a layout, then all layouts inside of it, each version once. Cases of choices are left
-    out, and arrays of choices are followed.
+    """Yield the layout ``entry``, then all layouts inside of it, at any depth and each version
+    once. The cases of a field that is a choice are left out; those of an array of a choice are
+    included.
     """
     todo, seen = [entry], {(entry.name, entry.version)}
     while todo:

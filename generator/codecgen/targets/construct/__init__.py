@@ -125,9 +125,9 @@ def _package_doc(plan: Plan) -> str:
 
 def _init(plan: Plan, names: Mapping[tuple[str, ...], tuple[str, ...]]) -> dict[str, str]:
     """Return ``__init__.py``, ``__init__.pyi`` and ``_exports.py`` of the generated package, by
-    path. ``names`` has the exported names of each module; the package imports a module when one of
-    its names is first used. Return only an ``__init__.py`` without exports if no module exports a
-    name.
+    path. ``names`` has the names that each module exports; at run time the package imports a module
+    when one of its names is first used. If no module exports a name, return only an ``__init__.py``
+    without exports.
     """
     package = plan.manifest.package
     mark = f"{MARK} YAML; do not edit."
@@ -182,9 +182,9 @@ def _import(module: str, names: tuple[str, ...]) -> list[str]:
 
 
 def _in_order(things: tuple[Declared, ...], plan: Plan) -> list[Declared]:
-    """Return the declarations of a file in the order of its module: enums, layouts, texts, choices.
-    A layout follows the layouts of the file that it holds, unless they hold each other; a choice
-    follows the choices that are its cases.
+    """Return the declarations of a file in the order of its module: enums, layouts, texts, choices,
+    each kind in the order of the file, except that a layout follows the layouts of the file that it
+    holds, unless they hold each other, and a choice follows the choices that are its cases.
     """
     layouts = {t.name: t for t in things if isinstance(t, Layout)}
     out: list[Declared] = [t for t in things if isinstance(t, Enum)]

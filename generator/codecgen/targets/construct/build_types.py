@@ -25,7 +25,8 @@ from codecgen.targets.construct.value_types import ValueTypes
 
 class BuildTypes:
     """Type annotations, as text for a stub, of the values that builders take for fields: TypedDicts
-    and other Python types. Builders take parsed values too.
+    and other Python types. Builders take parsed values too. ``plan`` is the layout version that has
+    the field ``fp``.
     """
 
     def __init__(self, types: ValueTypes) -> None:
@@ -58,8 +59,9 @@ class BuildTypes:
         return out
 
     def filled_by_others(self, plan: LayoutPlan) -> set[str]:
-        """Return the names of the fields of a layout that an outer layout fills in when it holds
-        this layout as an element of an array; the empty set if there are none.
+        """Return the names of the fields of a layout that the builder of some other layout fills in
+        when it holds this layout, in whatever version, as an array element; the empty set if there
+        are none.
         """
         return {
             fill.target

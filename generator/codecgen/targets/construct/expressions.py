@@ -10,7 +10,9 @@ from codecgen.targets.python_source import Code, Condition, call, flat, literal,
 
 
 class PythonExpressions:
-    """Prints values of schema expressions as Python expressions.
+    """Prints values of schema expressions as Python expressions on parsed values: the layout's
+    value is the variable ``this``, an array element ``item``. Sums wrap to ``bits`` bits (None: not
+    at all). ``helpers`` collects the runtime functions that the expressions call.
 
     ``symbol`` returns the Python name of an enum, ``this`` is the variable that holds the fields. ``helpers``
     collects the functions of the runtime that the expressions call. With ``bits``, sums wrap like two's complement
@@ -26,9 +28,9 @@ class PythonExpressions:
         self.helpers: set[str] = set()
 
     def function(self, value: Value) -> str:
-        """Return the source of a lambda that computes a value from the fields. Its parameter is
-        ``_`` if the value needs no field and no version. Raise TypeError if ``text`` does not
-        support a part of the value.
+        """Return the source of ``lambda this: ...``, which computes a value from a parsed layout.
+        The parameter is named ``_`` if the value needs no field and no version. Raise TypeError if
+        ``text`` does not support a part of the value.
         """
         needs = any(True for _ in nodes.fields_read(value)) or any(
             isinstance(node, nodes.VersionValue) for node in nodes.iterate_nodes(value)
@@ -36,9 +38,9 @@ class PythonExpressions:
         return f"lambda {self.this if needs else '_'}: {self.text(value)}"
 
     def condition(self, value: Value) -> Code:
-        """Return a lambda that tests a condition: a Condition, whose operands can be printed one
-        per line, for ``and`` and ``or``; the source text for others. Raise TypeError if ``text``
-        does not support a part of the condition.
+        """Return a lambda that tests a condition. For ``and`` and ``or`` it is a Condition, whose
+        operands can be printed one per line; otherwise it is the source text of the lambda. Raise
+        TypeError if ``text`` does not support a part of the condition.
         """
         if not isinstance(value, nodes.Logical):
             return self.function(value)
@@ -52,7 +54,8 @@ class PythonExpressions:
 
     def body(self, value: Value) -> list[str]:
         """Return the lines of a function body, indented by 4 spaces, that returns a value. A chain
-        of if/else expressions becomes ``if`` statements; a long call is broken into lines.
+        of if/else expressions becomes ``if`` statements; a call longer than its line is broken.
+        Raise TypeError if ``text`` does not support a part of the value.
         """
         lines: list[str] = []
         while isinstance(value, nodes.Conditional):
@@ -62,9 +65,9 @@ class PythonExpressions:
         return lines + return_statement(self.code(value), 4)
 
     def code(self, value: Value) -> Code:
-        """Return a value as code. A sum becomes a call of ``wrap`` with the number of bits if
-        ``bits`` is set; any other value becomes its expression. Raise TypeError if ``text`` does
-        not support a part of the value.
+        """Return the expression for a value as Code: a sum, if ``bits`` is set, as a call of
+        ``wrap`` with the number of bits, which can be broken into lines, any other value as text.
+        Raise TypeError if ``text`` does not support a part of the value.
         """
         if not isinstance(value, nodes.Sum) or self.bits is None:
             return self.text(value)
@@ -136,7 +139,7 @@ class PythonExpressions:
     ) -> str:
         """Return the expression for the ``first``, ``last``, ``max`` or ``min`` (``end``) element
         of an array, or of the field ``inner`` of its elements: a call of the runtime's ``end_of``,
-        ``max_of`` or ``min_of``.
+        ``max_of`` or ``min_of``, which gives None for an empty or null array.
         """
         names = () if isinstance(inner, nodes.ElementValue) else inner.names
         if end in ("max", "min"):
@@ -170,9 +173,9 @@ class PythonExpressions:
         return f"{self.operand_text(left)} {operator} {self.operand_text(right)}"
 
     def operand_text(self, value: Value, sums: bool = True) -> str:
-        """Return the expression for an operand, in parentheses unless it is atomic. A sum that may
-        be null or that wraps is a call and needs none; any other sum gets parentheses only if
-        ``sums`` is True.
+        """Return the expression for an operand, in parentheses unless it is a name, number or call.
+        A sum that may be null or that wraps is a call and needs none; any other sum gets
+        parentheses only if ``sums`` is True. Raise TypeError if ``text`` does not support it.
         """
         text = self.text(value)
         if isinstance(value, nodes.Sum):

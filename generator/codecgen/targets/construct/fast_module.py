@@ -70,9 +70,9 @@ class FastModule:
         return name
 
     def constant(self, name: str, text: str) -> str:
-        """Define a constant of the module with the expression ``text`` as its value, and return its
-        name: ``name``, with underscores appended while that name has another value. Equal constants
-        share a name.
+        """Define a constant of the module whose value is the expression ``text``, and return its
+        name: ``name``, with underscores appended until no constant of that name has another value.
+        A second call with the same name and value returns the same constant.
         """
         while self.constants.get(name, text) != text:
             name += "_"
@@ -85,9 +85,9 @@ class FastModule:
         return name
 
     def refer(self, thing: str, name: str) -> str:
-        """Import ``name`` of the declaration ``thing``, and return the name by which this module
-        knows it: ``_name`` if the module uses ``name`` itself (such as ``Struct`` or ``List``), an
-        alias if another directory declares it, otherwise ``name``.
+        """Return the name by which this module knows ``name`` of the declaration ``thing``, and
+        import it: ``_name`` if the module uses ``name`` itself (such as ``Struct`` or ``List``),
+        otherwise ``name``, or a unique alias if another schema directory declares it.
         """
         if name not in _OWN_NAMES:
             return self.scope.refer(thing, name)
@@ -99,8 +99,8 @@ class FastModule:
         return self.refer(layout.name, symbol(layout.name, layout.version))
 
     def function(self, layout: LayoutPlan) -> str:
-        """Return the name of the fast parser of a layout, and import it if it is in another module.
-        Raise Unsupported if the layout has no fast parser.
+        """Return the name of the fast parser of a layout version, and import it if another module
+        defines it. Raise Unsupported if the layout has no fast parser.
         """
         if self.modules.depth(layout) is None:
             raise Unsupported
@@ -111,8 +111,8 @@ class FastModule:
         return name
 
     def members(self, enum: str, only: tuple[str, ...] | None) -> str:
-        """Define a constant, a dict of the members of an enum by number, and return its name.
-        ``only`` limits the members to these names; None includes all.
+        """Define a constant whose value is a dict of an enum's members by number, and return its
+        name. ``only`` limits the members to these names; None includes all. Import the enum.
         """
         name = self.refer(enum, class_name(enum))
         among = name
@@ -133,7 +133,8 @@ class FastModule:
 
     def text(self, header: str, parts: Sequence[str]) -> str:
         """Return the source of the module: the docstring ``header``, imports, constants, and
-        ``parts``. The tables of functions come directly before the last part.
+        ``parts``, the texts of its functions and, last, of the table of fast parsers. Tables that
+        functions use come directly before the last part.
         """
         groups = [docstring(header), "# fmt: off", "from __future__ import annotations"]
         standard = []

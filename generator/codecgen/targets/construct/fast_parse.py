@@ -44,9 +44,10 @@ if TYPE_CHECKING:
 
 
 class LayoutFunction(FunctionPrinter):
-    """Prints the Python source of the fast parser of one layout in one version. The function raises
-    Irregular for bytes that it leaves to the field-by-field parser. Printing raises Unsupported for
-    layouts that cannot have such a function.
+    """Prints the Python source of the fast parser of one layout in one version. That function
+    raises Irregular, or another exception such as KeyError for an unknown enum number, for bytes
+    that it leaves to the field-by-field parser. Printing raises Unsupported for layouts that cannot
+    have such a function.
 
     Attributes:
         depth: How many layouts and arrays lie in each other, the layout itself included.
@@ -260,9 +261,10 @@ class LayoutFunction(FunctionPrinter):
     # ------------------------------------------------------------ arrays
 
     def elements(self, op: Elements) -> None:
-        """Print the reading of an array, with its null test, count and length. Raise Unsupported
-        for elements that are choices, of any version, without a fast parser or perhaps empty, for
-        limited nesting, and for a length prefix together with a count.
+        """Print the reading of an array with its null test, count and length; the function raises
+        Irregular for counts below ``at_least`` or above the session's limit. Raise Unsupported for
+        elements that are choices, of any version, without a fast parser or perhaps empty, for
+        limited nesting, and for a length together with a count or null.
         """
         fp, type_ = op.field, op.type
         if op.any_version or type_.nesting is not None or isinstance(op.element, ChoiceType):
@@ -351,9 +353,10 @@ class LayoutFunction(FunctionPrinter):
             self.refuse_if(f"pos != {self.end}")  # nothing follows a null or empty array
 
     def compressed(self, op: Elements, target: str, number: str | None) -> None:
-        """Print the reading of an array whose elements may be compressed, up to the end of the
-        window. ``number`` is the variable of the count; if it is 0, the array is empty. None: read
-        to the end of the data. Raise Unsupported unless a field or bits of a field name the codec.
+        """Print the reading of an array whose elements may be compressed, from ``pos`` to the end
+        of the window, into ``target``. ``number`` is the variable of the element count; if it is 0,
+        the array is empty. If ``number`` is None, elements are read to the end of the data. Raise
+        Unsupported unless a field or bits of a field name the codec.
         """
         fp = op.field
         if fp.codec is None:
@@ -451,9 +454,10 @@ class LayoutFunction(FunctionPrinter):
     # ------------------------------------------------------------ layouts in layouts
 
     def struct(self, fp: FieldPlan, held: LayoutPlan) -> None:
-        """Print the reading of a layout in the place of a field. With a presence number, the value
-        is None for the null number and a layout for 1; the function raises Irregular for others.
-        Raise Unsupported if the layout has no fast parser or may be of several versions.
+        """Print the reading of a layout in the place of a field. If the type has a presence number
+        with a null, read it first: null gives None, 1 the layout, and the function raises Irregular
+        for others. Raise Unsupported if the layout has no fast parser or may be of several
+        versions.
         """
         type_ = fp.field.type
         if not isinstance(type_, StructType) or len(self.plan.held(type_.layout, self.layout)) > 1:
@@ -478,9 +482,9 @@ class LayoutFunction(FunctionPrinter):
 
     def choose(self, op: Choose) -> None:
         """Print the reading of the layout that a discriminator selects from a table of fast
-        parsers. The table lacks cases without a fast parser. Raise Unsupported if the field is no
-        choice, if the discriminator is inside the cases, if cases are choices, if a key is missing
-        or ambiguous, or if the table is empty.
+        parsers; the function raises KeyError for cases without a fast parser and for unknown ones.
+        Raise Unsupported if the field is no choice, if the discriminator is inside the cases, if
+        cases are choices, if a key is missing or ambiguous, or if no case has a fast parser.
         """
         fp, type_ = op.field, op.type
         if not isinstance(type_, ChoiceType) or fp.given is None or any(op.steps):
@@ -678,8 +682,9 @@ class LayoutFunction(FunctionPrinter):
         self.refuse_if(f"{there}{compute}({covered}) != {stored}")
 
     def verify(self, fp: FieldPlan, parts: list[tuple[str, str]]) -> None:
-        """Print the comparison of a checksum with the bytes between the positions that
-        :meth:`mark_place` assigned, one range for each of ``parts``.
+        """Print that the function raises Irregular if the checksum field ``fp`` differs from the
+        checksum of the bytes between the positions that :meth:`mark_place` assigned, one range for
+        each of ``parts``.
         """
         ranges = [
             f"data[{self.temporary(f'{fp.name}_from_{i}')}:{self.temporary(f'{fp.name}_to_{i}')}]"
@@ -753,9 +758,9 @@ def _is_tags(fp: FieldPlan) -> bool:
 
 
 def _min_size(layout: LayoutPlan) -> int:
-    """Return 1 if a value of the layout certainly has a byte, otherwise 0. An unconditional scalar,
-    bits, section of tagged fields, counted array, or bytes of nonzero fixed size or with a length
-    or terminator makes certain.
+    """Return 1 if every value of the layout certainly has at least one byte, otherwise 0. One of
+    these fields without a condition makes certain: a scalar, bits, a section of tagged fields, an
+    array with a count, bytes of nonzero fixed size or with a length or terminator.
     """
     for fp in layout.in_order:
         if fp.when is not None:

@@ -74,9 +74,10 @@ class LocalExpressions(PythonExpressions):
         return super().text(value)
 
     def code(self, value: Value) -> Code:
-        """Return a value as code. If ``bits`` is set, a sum that cannot be null wraps by inline
-        arithmetic, and a nullable sum by a call of ``wrap``; any other value becomes its
-        expression.
+        """Return the expression for a value as text or Code. If ``bits`` is set, a sum that cannot
+        be null is wrapped by inline arithmetic, a nullable sum by a call of ``wrap``; any other
+        value becomes its expression. Raise TypeError or Unsupported if ``text`` does not support a
+        part of the value.
         """
         if not isinstance(value, nodes.Sum) or self.bits is None or value.type.nullable:
             return super().code(value)
@@ -113,8 +114,9 @@ class LocalExpressions(PythonExpressions):
 
 class FunctionPrinter:
     """Prints the parts of a fast parser (a Python function, as source lines) that read numbers,
-    bytes and text. The printed function raises Irregular for bytes that it leaves to the
-    field-by-field parser.
+    bytes and text. Values of fixed size wait in a "run" until one ``unpack_from`` reads them, then
+    their checks follow. The function raises Irregular, or any other exception, for bytes that it
+    leaves to the field-by-field parser.
 
     Attributes:
         lines: The lines so far.
@@ -190,8 +192,8 @@ class FunctionPrinter:
         return self.locals[key]
 
     def local_path(self, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-        """Return the variable that holds the first of ``names``, and the remaining names. A path of
-        two names to a bit has a variable of its own and no remaining names; note the bit in
+        """Return the variable that holds the field ``names[0]``, and the names after it. For a path
+        of two names to a bit, return the bit's own variable and ``()``, and note the bit in
         ``bits_used``. Raise Unsupported if the layout lacks the field.
         """
         fp = self.layout.field(names[0])
@@ -219,7 +221,8 @@ class FunctionPrinter:
 
     def append_run(self, name: str, code: str, endian: str) -> None:
         """Add a variable and its :mod:`struct` code to the pending run, whose values are unpacked
-        at once. Print the pending run first if its byte order differs; codes of bytes have none.
+        at once. First print the pending run if a number in it has another byte order; codes of one
+        byte and of bytes have none.
         """
         sized = code not in ("b", "B") and not code.endswith("s")
         if self.run and sized and self.run_endian not in (None, endian):
@@ -251,7 +254,9 @@ class FunctionPrinter:
         self.emit(*checks)
 
     def later(self, *lines: str) -> None:
-        """Print lines after the pending run: with its checks if there is a run, otherwise at once."""
+        """Add lines that are printed after the pending run of values, together with its checks. If
+        no run is pending, print them at once.
+        """
         if self.run:
             self.checks += lines
         else:
@@ -261,7 +266,8 @@ class FunctionPrinter:
 
     def number(self, fp: FieldPlan, name: str) -> None:
         """Print the reading of a number of the type ``name`` into the variable of its field. A
-        number with an enum becomes its member, a word of bits a Parsed of named bits.
+        number with an enum becomes its member (an unknown one raises KeyError, or stays a number if
+        the enum keeps it), a word of bits a Parsed of named bits.
         """
         target = self.local(fp.name)
         type_ = fp.field.type
@@ -388,9 +394,10 @@ class FunctionPrinter:
             self.data(target, type_, fp.field.endian)
 
     def data(self, target: str, type_: BytesType, endian: str) -> None:
-        """Print the reading of bytes or text of fixed size (zeros at the end are removed if it is
-        padded), up to a zero byte, or after a length. The null length gives None. The function
-        raises Irregular if a length is negative or exceeds the window.
+        """Print the reading of bytes or text into the variable ``target``: of fixed size (trailing
+        zeros are removed if it is padded), up to a zero byte, or after a length, whose null number
+        gives None. The function raises Irregular if a length is negative or exceeds the window,
+        ValueError if there is no zero byte or text is not UTF-8.
         """
         if isinstance(type_.length, int):
             self.append_run(target, f"{type_.length}s", endian)
@@ -468,9 +475,9 @@ class FunctionPrinter:
         )
 
     def end_text(self, end: str, array: str, names: tuple[str, ...]) -> str:
-        """Return the expression for the number ``names[0]`` of the first or last element of an
-        array, or the variable for the largest or smallest number (``max``, ``min``) of all
-        elements, which is noted in ``maxima``.
+        """Return the expression for the number ``names[0]`` of the first or last element of
+        ``array`` (``end``), which must have elements. For ``max`` and ``min``, return a variable
+        and note in ``maxima`` that it is to be assigned before.
         """
         items = self.local(array)
         if end in ("first", "last"):

@@ -36,7 +36,11 @@ _FREEDOMS = {"bytes_after_none", "truncated_tail", "mixed_versions", "negative_n
 
 
 class FieldCodecs:
-    """Prints, for one generated module, the Python code that creates the codecs of fields."""
+    """Prints, for one generated module, the Python code that creates the codecs of fields. ``plan``
+    and ``index`` tell the field: a layout version and the field's index in it; ``accepts`` has the
+    tolerances of lenient readers that the schema declares for the field. C023 findings go to
+    ``scope``.
+    """
 
     def __init__(self, scope: ModuleScope) -> None:
         self.scope = scope
@@ -152,8 +156,9 @@ class FieldCodecs:
 
     def bytes_codec(self, type_: BytesType, endian: str, accepts: frozenset[str]) -> Code:
         """Return the code that creates the codec of bytes or text: after a length, of a fixed size,
-        zero-padded, zero-terminated, or up to the end. ``accepts`` may allow any negative length as
-        null (``negative_null``) and invalid UTF-8 (``invalid_utf8``).
+        zero-padded, zero-terminated, or up to the end. With ``negative_null`` in ``accepts`` any
+        negative length means null, if null is a negative length; with ``invalid_utf8`` text may be
+        invalid UTF-8.
         """
         plus: str | None = None
         if type_.prefix is not None:
@@ -178,9 +183,9 @@ class FieldCodecs:
         return content
 
     def layout_reference(self, ref: Reference, plan: LayoutPlan) -> Code:
-        """Return the Python name of the codec of a layout that a field of ``plan`` holds, in the
-        version of the reference, or of ``plan`` if the held layout does not encode its own version.
-        Return a ``Lazy`` call if this module defines the codec further below.
+        """Return the Python name of the codec of the layout that ``ref`` names: of the version in
+        ``ref``, else, if the layout does not encode its own version, of the version of ``plan``,
+        which holds it. Return a ``Lazy`` call if this module has not defined the codec yet.
         """
         layout = self.plan.model.layouts[ref.layout]
         version = ref.version
@@ -298,8 +303,9 @@ class FieldCodecs:
         )
 
     def until_condition(self, type_: ArrayType, value: Value | None) -> Code | None:
-        """Return the ``Until`` call with the condition that ends an array after an element, or None
-        if ``value`` is None. Note the runtime functions that it calls for the imports.
+        """Return the ``Until`` call with the condition ``value``, tested after each element, at
+        which an array ends; None if ``value`` is None. Import the runtime functions that it calls.
+        Raise TypeError if the condition has no Python expression.
         """
         if value is None:
             return None
@@ -326,8 +332,9 @@ class FieldCodecs:
 
     def compression_call(self, c: Compression, plan: LayoutPlan, index: int) -> Code:
         """Return the ``Compressed`` call of an array: the field that names the codec, the codecs by
-        enum member, the limit, and the variants of this version. Report C023 for a codec that the
-        runtime lacks. Report C023 and return ``"None"`` if the field has no enum.
+        enum member (None for ``none``), the limit, and the variants of this version. For a codec
+        that the runtime lacks, report C023 and include it all the same. If the field that names the
+        codec has no enum, report C023 and return ``"None"``.
         """
         by = plan.fields[index].codec
         enum = None if by is None else by.type.enum

@@ -25,17 +25,18 @@ def class_name(name: str) -> str:
 
 
 def symbol(name: str, version: int | None = None) -> str:
-    """Return the constant of a codec in its own module: ``message`` gives ``MESSAGE``, or
-    ``MESSAGE_V1`` with the version 1. The part of ``name`` up to its last dot is dropped.
+    """Return the name of the constant that holds a codec in its module: ``MESSAGE`` for the
+    declaration ``message``, ``MESSAGE_V1`` for its version 1. Of a name of another directory, only
+    the part after its last dot counts.
     """
     name = name.rpartition(".")[2].upper()
     return name if version is None else f"{name}_V{version}"
 
 
 def homes_of(model: Model) -> Mapping[str, Home]:
-    """Return the module of each declaration by name, as parts of the dotted name with the package.
-    Include the layouts, enums and choices (not the texts) of the directories that the model uses,
-    as ``alias.name``.
+    """Return the module of each declaration by name, as a tuple of the parts of its dotted name,
+    package included. Declarations of directories that the model uses are included as
+    ``alias.name``, except for texts.
     """
     package = model.manifest.package
     homes = {

@@ -36,8 +36,9 @@ def exported_names(plan: Plan) -> tuple[str, ...]:
 
 
 def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
-    """Return the module with the message table and its stub, by path. Return ``{}`` if the
-    directory has no requests and no responses.
+    """Return the module with the message table and its stub, by path; ``{}`` if the directory has
+    no requests and no responses. ``homes`` has the module of each layout; ``mark`` begins the note
+    in the docstring that the file is generated.
     """
     names = exported_names(plan)
     if not names:
@@ -76,8 +77,8 @@ def _messages(plan: Plan) -> Iterator[tuple[Layout, Message]]:
 
 
 def _request_header(plan: Plan) -> Message | None:
-    """Return the message declaration of the first header layout that a request names and the plan
-    has, or None if there is none.
+    """Return the ``message`` declaration of the first header layout, in the plan, that a request
+    names; None if no request names one, or if that layout declares no ``message``.
     """
     for _, message in _messages(plan):
         for _, ref in message.headers if message.role == "request" else ():
@@ -88,8 +89,9 @@ def _request_header(plan: Plan) -> Message | None:
 
 
 def _message(layout: Layout, message: Message, plan: Plan, homes: Mapping[str, Home]) -> Call:
-    """Return the ``MessageVersions`` call for a message: its module, its codec, and its range of
-    versions, with its headers, unstable versions and facts if it has any.
+    """Return the ``MessageVersions`` call for a request or response: the module and constant of its
+    codec, and the range of its versions, then its headers, its unstable versions (to the last
+    version if open) and its other facts, each if declared.
     """
     versions = [v for v in layout.all_versions() if v is not None]
     facts: list[tuple[str, Code]] = [
@@ -112,9 +114,9 @@ def _message(layout: Layout, message: Message, plan: Plan, homes: Mapping[str, H
 def _headers(
     message: Message, versions: list[int], plan: Plan, homes: Mapping[str, Home]
 ) -> Iterator[Code]:
-    """Yield a ``Header`` call for each header of a message: the first and last message version that
-    has the header, and the header's module and codec. Skip headers for versions that are not in
-    ``versions``, and layouts that the plan lacks.
+    """Yield the code of a ``Header`` call for each header that a message declares: the first and
+    last of the ``versions`` that have it, its module, and the constant of its codec. Skip headers
+    for other versions only, and header layouts that the plan lacks.
     """
     for part, ref in message.headers:
         there = [v for v in versions if v in part]

@@ -253,8 +253,8 @@ class Module:
         )
 
     def fill_calls(self, plan: LayoutPlan, array: str) -> Code | None:
-        """Return a tuple of ``Fill`` calls: the fields of the elements of ``array`` that builders
-        fill in, in this version. Return None if there are none.
+        """Return the code of a tuple of ``Fill`` calls, one for each field of the elements of
+        ``array`` that builders fill in, in this version. Return None if there are none.
         """
         items: list[tuple[str, Code]] = []
         for fill in plan.layout.fills_of(array, plan.version):
@@ -357,8 +357,9 @@ class Module:
         return one if len(one) <= WIDTH else f"{known} = (\n    {value}\n)"
 
     def union_class(self, name: str, keys: Sequence[Key]) -> str:
-        """Return the assignment that gives the name of a choice, or of a layout with versions, to
-        the union of the parsed classes of ``keys``. Add the name to the exported names.
+        """Return the assignment of the union of the parsed classes of ``keys``, pairs of a layout
+        and a version, to the class name of ``name``, a choice or a layout with versions. Add the
+        class name to the exported names.
         """
         known = self.scope.classes[name, None]
         self.scope.exported.append(known)
@@ -390,9 +391,9 @@ def _covered_ranges(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
 
 
 def _names_around(value: DerivedValue) -> Code | None:
-    """Return a list of the fields of the layout that a value derived for an array element depends
-    on, without the array and the fields of the element. Return None if the value does not depend on
-    other elements.
+    """Return the code of a list of the layout's fields that a value derived for an array element
+    depends on, without the array itself and the element's fields. Return None if the value does not
+    depend on other elements of the array.
     """
     array = value.derived.array
     if all(end.array.field.name != array for end in ends_read(value.value)):

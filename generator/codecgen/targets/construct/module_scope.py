@@ -46,7 +46,8 @@ class ModuleScope:
 
     def refer(self, thing: str, name: str) -> str:
         """Return the name by which this module knows ``name`` of the declaration ``thing``: itself,
-        or an alias if another directory declares it. Import it unless this module defines it.
+        or a unique alias if another schema directory declares it. Import it unless this module
+        defines it. Raise KeyError for an unknown declaration.
         """
         home = self.homes[thing]
         alias = self._aliases.name(thing, name)
@@ -65,7 +66,8 @@ class ModuleScope:
 
     def function(self, value: Value | None) -> str | None:
         """Return the source of a lambda that computes a value from the fields of a layout, or None
-        if ``value`` is None. Note the runtime functions that it calls for the imports.
+        if ``value`` is None. Import the runtime functions that it calls. Raise TypeError for values
+        that have no expression.
         """
         if value is None:
             return None
@@ -75,9 +77,9 @@ class ModuleScope:
         return text
 
     def condition(self, value: Value, bits: int | None = None) -> Code:
-        """Return a lambda that tests a condition on the fields of a layout, as code, and note the
-        runtime functions that it calls for the imports. Sums wrap in ``bits`` bits; None: they do
-        not wrap. Raise TypeError for values that have no expression.
+        """Return the code of a lambda that tests a condition on the fields of a layout, and import
+        the runtime functions that it calls. Sums wrap to ``bits`` bits (None: not at all). Raise
+        TypeError for values that have no expression.
         """
         expressions = self.expressions(bits=bits)
         code = expressions.condition(value)

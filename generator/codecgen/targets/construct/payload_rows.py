@@ -37,7 +37,8 @@ _RESERVED = {"entry", "place", "part", "row", "Column", "Place", "RowView", "Par
 
 def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
     """Return a module for each view of payloads, by path; skip views with a part whose layout the
-    plan lacks. ``homes`` has the module of each layout, enum and choice.
+    plan lacks. ``homes`` has the module of each layout, enum and choice; ``mark`` begins the note
+    in each docstring that the file is generated.
     """
     package = plan.manifest.package
     files = {}
@@ -98,8 +99,9 @@ class PayloadModule:
         return call("Part", self.module.refer(kind.of, symbol(kind.of, version)))
 
     def _cases(self) -> list[Code]:
-        """Return the ``Case`` calls in the order of the view's ``rows``. Equal cases of several
-        combinations of part layouts become one call that lists the combinations.
+        """Return the ``Case`` calls of all combinations of part layouts, in the order of the view's
+        ``rows``, of which the first whose condition holds gives the rows. Equal cases of several
+        combinations become one call that lists the combinations.
         """
         out: list[tuple[int, list[tuple[str, Code]], list[Code]]] = []
         order = {id(rows): i for i, rows in enumerate(self.payloads.view.rows)}
@@ -116,8 +118,9 @@ class PayloadModule:
         return [Call("Case", (("", tuple_of(ofs)), *items)) for _, items, ofs in out]
 
     def _combination(self, combination: Combination) -> Code:
-        """Return a tuple of the number of a combination of part layouts and a tuple of their
-        codecs, with ``None`` for a part that is absent.
+        """Return the code of a tuple of the discriminator's number of a combination of part layouts
+        (None without a discriminator) and a tuple of the codecs of its parts, with ``None`` for a
+        part that is null.
         """
         layouts: list[Code] = [
             "None" if plan is None else self.module.layout(plan)
@@ -170,8 +173,9 @@ class PayloadModule:
         return self._function("has_rows", [doc, *return_statement(text, 4)])
 
     def _function(self, wanted: str, lines: list[str]) -> str:
-        """Return the name of a function of the module with the body ``lines``. Reuse an equal
-        function; otherwise add one, named ``wanted`` with underscores appended until it is unique.
+        """Return the name of a function of the module with the body ``lines`` and the parameters of
+        the view's parts, ``item`` and ``row``. Reuse an equal function; otherwise add one, named
+        ``wanted`` with underscores appended until it is unique.
         """
         parameters = ", ".join(f"{name}: Any" for name in self.parameters.split(", "))
         for known in self.module.functions:

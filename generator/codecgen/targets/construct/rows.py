@@ -31,7 +31,8 @@ _PARAMETERS = "entry, item, place"
 
 def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
     """Return a module for each view of entries, by path; skip views whose layouts the plan lacks.
-    ``homes`` has the module of each layout, enum and choice.
+    ``homes`` has the module of each layout, enum and choice; ``mark`` begins the note in each
+    docstring that the file is generated.
     """
     package = plan.manifest.package
     files = {}
@@ -102,9 +103,10 @@ class RowModule:
         return Call("Case", tuple(items))
 
     def _column(self, column: Column, case: CasePlan, scope: ViewExpressions) -> Code:
-        """Return the ``Column`` call of a case: a lambda, or the name of a new function if that is
-        too long, and the fields that it depends on. A column without a value in this case gives
-        None, or ``()`` if it is a list that cannot be null.
+        """Return the ``Column`` call of a column in a case: a lambda, or the name of a function
+        added to the module if the lambda is too long, and the entry's fields that it reads, if any.
+        A column without a value in this case gives None, or ``()`` if it is a list that cannot be
+        null.
         """
         value = case.values.get(column.name)
         if value is None:

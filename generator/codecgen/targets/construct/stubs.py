@@ -86,9 +86,9 @@ class Stub:
         derived: Iterable[tuple[str, str]] = (),
         hidden: bool = False,
     ) -> None:
-        """Add a class with annotated ``fields`` and with a property for each of ``derived``. Its
-        base is ``base``, by default ``Parsed``. A ``hidden`` class is marked ``type_check_only``:
-        it does not exist at run time.
+        """Add a class with annotated ``fields`` and with a property for each of ``derived``, both
+        pairs of name and type. Its base is ``base``, by default ``Parsed``. A ``hidden`` class is
+        marked ``type_check_only``: it does not exist at run time.
         """
         lines = [f"@{self.types.use('typing', 'type_check_only')}"] if hidden else []
         body = [f"    {field}: {type_}" for field, type_ in fields]
@@ -155,8 +155,9 @@ class Stub:
         self.values.append(f"{symbol(plan.name, plan.version)}: {entry}[{name}, {values} | {name}]")
 
     def add_built_types(self, plan: LayoutPlan) -> str:
-        """Add the TypedDicts that the builder of one version of a layout takes: for its bits, for
-        elements with filled fields, and for its fields. Return the name of the last.
+        """Add the TypedDicts that the builder of one version of a layout takes: for its fields of
+        bits, for elements of which the layout fills fields (only if the array holds one layout),
+        and for the layout itself. Return the name of the last.
         """
         name = self.builders.values_of([(plan.name, plan.version)])
         for fp in plan.fields:
@@ -175,8 +176,9 @@ class Stub:
         return name
 
     def add_typed_dict(self, name: str, fields: list[tuple[str, str]], base: str = "") -> None:
-        """Add a class that exists for type checkers only, with ``fields`` that may all be missing
-        unless they are ``Required``. Its base is ``base``, or ``TypedDict`` if that is empty.
+        """Add a class that exists for type checkers only, with ``fields``, pairs of name and type,
+        all of which may be missing unless the type is ``Required[...]``. Its base is ``base``, or
+        ``TypedDict`` if that is empty.
         """
         base = base or self.types.use("typing", "TypedDict")
         lines = [

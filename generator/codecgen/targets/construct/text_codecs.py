@@ -106,8 +106,9 @@ class TextCodecs:
         }
 
     def text_rule(self, v: TextValue, which: str, plan: ValuePlan) -> Code | None:
-        """Return the ``Rule`` call for the rule of a value that ``which`` names, ``valid`` or
-        ``refuse``, or None if the value has no such rule.
+        """Return the ``Rule`` call for the rule of the value ``v`` that ``which`` names, ``valid``
+        or ``refuse``; None if the value has no such rule. ``plan`` has the rule's condition,
+        resolved. Raise TypeError if the condition has no Python expression.
         """
         code = v.valid if which == "valid" else v.refuse
         function = self.scope.function(plan.valid if which == "valid" else plan.refuse)
@@ -116,8 +117,9 @@ class TextCodecs:
         return call(self.scope.use("Rule"), string(str(code)), function)
 
     def text_value(self, v: TextValue) -> Code:
-        """Return the call that creates the codec of a value: ``Decimal`` with its limits,
-        ``Base64Uuid`` for a uuid, ``Word``, or ``RestOfLine`` for other strings.
+        """Return the call that creates the codec of a value in a text file: ``Decimal`` with the
+        limits of its integer type, ``Base64Uuid`` for a uuid, ``Word`` for text without blanks, or
+        ``RestOfLine`` for other text.
         """
         if v.kind == "decimal":
             low, high = integer_range(v.of) or (0, 0)

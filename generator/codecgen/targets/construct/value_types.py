@@ -32,6 +32,8 @@ STANDARD = ("builtins", "collections.abc", "typing", "uuid")
 
 class ValueTypes:
     """Type annotations of parsed fields, as text for one stub, and the imports that they need.
+    ``plan`` is the layout version that has the field ``fp``. Names that the stub uses are imported
+    by the methods that return them.
 
     ``names`` has the names of the classes. Imports get an alias if the directory declares a thing or a field of
     that name.
@@ -61,7 +63,8 @@ class ValueTypes:
 
     def refer(self, thing: str, name: str) -> str:
         """Return the name by which the stub knows ``name`` of the declaration ``thing``: itself, or
-        an alias if another directory declares it. Import it unless this module defines it.
+        a unique alias if another schema directory declares it. Import it unless this module defines
+        it. Raise KeyError for an unknown declaration.
         """
         alias = self.aliases.name(thing, name)
         home = self.homes[thing]
@@ -75,9 +78,9 @@ class ValueTypes:
         return self.refer(name, self.names[name, version])
 
     def inner_class(self, name: str, field: str) -> str:
-        """Return a unique name for the class of the value of ``field`` in the class ``name``, such
-        as ``ReadingFlags``; the class exists in this stub only. Repeated calls return the same
-        name.
+        """Return the name of the class of the value of ``field`` in the class ``name``, such as
+        ``ReadingFlags``, with underscores appended until it is unique in the package; the class
+        exists in stubs only. Repeated calls return the same name.
         """
         key = (name, field)
         if key not in self.inside:
@@ -91,8 +94,9 @@ class ValueTypes:
         return f"{type_} | None" if nullable and type_ != "None" else type_
 
     def field_type(self, plan: LayoutPlan, fp: FieldPlan) -> str:
-        """Return the type to which a field is parsed, with ``None`` if the field may be absent or
-        null. A version or a constant integer or bool is a ``Literal``, up to 62 bits.
+        """Return the type to which a field is parsed, with ``None`` if the field is conditional or
+        may be null. For a version, or a constant of an integer or bool without an enum, it is a
+        ``Literal``, unless the number exceeds 62 bits.
         """
         f = fp.field
         constant = plan.version if f.is_version else f.const
@@ -167,8 +171,8 @@ class ValueTypes:
 
     def held_layouts(self, plan: LayoutPlan, type_: FieldType) -> tuple[LayoutPlan, ...]:
         """Return the layout versions that a field of ``plan``, or an element of it, may hold, each
-        once; ``()`` if it holds none. Elements of the same layout as ``plan``, without a named
-        version, are of the version of ``plan`` only.
+        once; ``()`` if it holds none. For an array of the layout ``plan`` itself, without a named
+        version, return only the version of ``plan``.
         """
         found = self.plan.held_by(type_, plan)
         element = type_.element if isinstance(type_, ArrayType) else None
@@ -194,8 +198,9 @@ class ValueTypes:
         return " | ".join(types)
 
     def union_types(self, inner: object, held: Sequence[LayoutPlan]) -> list[str]:
-        """Return the names of the classes of the layouts ``held``: one name for a choice if they
-        are exactly its cases and several, or for a layout if they are all its versions.
+        """Return the names of the classes of the layouts ``held`` in a field of the type ``inner``.
+        If they are all cases of its choice, and more than one, return only the choice's union name;
+        all versions of a layout become that layout's union name.
         """
         keys = [(p.name, p.version) for p in held]
         choice = isinstance(inner, ChoiceType) and self.plan.model.choices[inner.choice]
@@ -206,7 +211,8 @@ class ValueTypes:
     def codec_type(self, ref: Reference, union: str, values: str) -> str:
         """Return the type of the codec of a layout: ``Layout`` for one version or a layout without
         versions, otherwise ``VersionedLayout`` if its bytes contain the version, or
-        ``LayoutVersions``.
+        ``LayoutVersions``. Its arguments are the type ``union`` of parsed values, and the types
+        ``values`` of values to build.
 
         ``union`` is the type of parsed values, ``values`` the type that its builder takes.
         """

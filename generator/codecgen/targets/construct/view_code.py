@@ -71,8 +71,9 @@ class ViewModule:
         return f"bits_of({self.layout(layout)}, {holder}, {string(name)})"
 
     def text(self, head: str, runtime_import: str, body: Code) -> str:
-        """Return the source of the module: ``head``, imports (``runtime_import`` is one of them),
-        functions, and ``body`` assigned to the upper-case name of the view.
+        """Return the source of the module: ``head`` (its docstring), imports, among them the
+        statement ``runtime_import``, the functions added so far, and the assignment of ``body`` to
+        the upper-case name of the view.
         """
         parts = [head, "from __future__ import annotations"]
         if self.functions:
@@ -134,9 +135,10 @@ class ViewExpressions(PythonExpressions):
         """The width of the derived value that is being printed in place."""
 
     def text(self, value: Value) -> str:
-        """Return the Python expression for a value, also for a place, a derived value (a call, or
-        its expression in place), a field of bits as one number, and a field in a case of a choice.
-        Raise TypeError for columns.
+        """Return the Python expression for a value, also for a place, a derived value (a call of
+        its function, or its expression in place where there are no functions), a field of bits as
+        one number, and a field in a case of a choice. Raise TypeError for columns and other nodes
+        without an expression.
         """
         match value:
             case nodes.PlaceValue(known):
@@ -242,7 +244,8 @@ class ViewExpressions(PythonExpressions):
 
 class NestedColumns:
     """Prints the values of struct, list, uuid and binary columns as Python expressions: structs and
-    lists become tuples, uuids and text bytes.
+    lists become tuples, uuids and text bytes. ``text`` is the Python expression that holds the
+    field's value, ``layout`` the layout around the field.
     """
 
     def __init__(self, module: ViewModule) -> None:
@@ -259,9 +262,10 @@ class NestedColumns:
         nullable: bool,
         depth: int = 0,
     ) -> str:
-        """Return the expression for the column value of a field or element that ``text`` holds: a
-        tuple for a struct or list, bytes for a uuid or for text in a binary column, ``int`` for an
-        enum or bool; other values stay ``text``. With ``nullable``, None stays None.
+        """Return the expression for the column value of ``text``, a field or element of the type
+        ``type_``: a tuple for a struct or list, bytes for a uuid or for text in a binary column,
+        ``int`` for an enum or bool (unless the column is bool), otherwise ``text``. With
+        ``nullable``, None stays None. ``depth`` is the number of lists around it.
 
         ``layout`` has the field. ``depth`` is the number of lists around the value; it names the loop variable.
         """

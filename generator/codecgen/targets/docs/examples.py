@@ -58,9 +58,10 @@ def work(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Worked
 
 
 def _derived(codecs: Codecs, plan: LayoutPlan, parsed: Any) -> Iterator[tuple[str, object]]:
-    """Yield the name and value of each derived value of a layout version; for elements of an array
-    as ``array[0].name``. Skip values of other versions, and values whose function raises TypeError
-    because a field is None.
+    """Yield the name and value of each derived value of a layout version in ``parsed``; for
+    elements of an array as ``array[0].name``. Skip values of other versions, and values whose
+    function raises TypeError because a field is None, then also those of the following elements of
+    the array.
     """
     file = plan.layout.span.file
     for d in plan.layout.derived:

@@ -33,9 +33,9 @@ CHECKSUMS = {name: crc.title for name, crc in CRCS.items()}
 
 
 def condition(node: Node) -> Phrase:
-    """Return a condition in words, as a Phrase: ``attributes.compression`` is not ``none``. A path
-    alone becomes "is set", ``not`` of a path "is not set". A node that is no condition becomes its
-    value.
+    """Return a condition in words, as a Phrase: ``a.b`` is not ``none``. A path alone becomes "is
+    set", ``not`` of a path "is not set", ``not`` of another condition "not:" before it; ``and``
+    inside ``or``, and the reverse, get parentheses. A node that is no condition becomes its value.
     """
     match node:
         case Path():
@@ -60,8 +60,9 @@ def _inner(node: Node, word: str) -> Phrase:
 
 
 def value(node: Node) -> Phrase:
-    """Return a value in words, as a Phrase: "null", "the largest of" or "the first of" an array, or
-    the field of such an element; any other expression as code.
+    """Return a value in words, as a Phrase: "null", "the first of" or "the largest of" an array,
+    "``x`` of the first of" or "the largest ``x`` of" it for a field of its elements; any other
+    expression as code.
     """
     match node:
         case Null():

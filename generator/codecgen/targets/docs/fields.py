@@ -104,8 +104,9 @@ class BitsTable:
 
 
 def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple[FieldRow, ...]:
-    """Return a FieldRow for each field of a group of layout versions, in order. A field whose name
-    is in ``anchored`` gets no anchor; the names of all fields are added to it.
+    """Return a FieldRow for each field of a group of layout versions, in order, with links relative
+    to ``page``. A field whose name is in ``anchored`` (an earlier group describes it) gets no
+    anchor; the names of all fields are added to the set.
     """
     rows = []
     before: FieldPlan | None = None
@@ -134,8 +135,8 @@ def order_words(f: Field) -> list[str]:
 
 
 def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
-    """Return the type of a field in words, with links to layouts. Bytes that reach to the end and
-    that another field measures alone are described by that field's name.
+    """Return the type of a field in words, with links relative to ``page``. For bytes up to the end
+    whose number only one length field gives, say "as many as" and the name of that field.
     """
     f = fp.field
     if isinstance(f.type, BytesType) and f.type.length == "rest":
@@ -150,7 +151,8 @@ def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
 
 def _offset(fp: FieldPlan, before: FieldPlan | None) -> Phrase:
     """Return where a field begins, in words: its byte offset if that is fixed, "tag N" for a tagged
-    field, otherwise "after" the field ``before``; ``0`` if ``before`` is None.
+    field, otherwise "after" and the name of ``before``, the field before it; ``0`` if ``before`` is
+    None.
     """
     if fp.offset is not None:
         return as_phrase(str(fp.offset))
@@ -176,8 +178,10 @@ def _secret(found: Sensitive) -> str | Phrase:
 
 
 def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
-    """Return the meaning of a field as sentences: its description, condition, constant, unit,
-    secrecy, default, values, array limits, rule, release and former name, each if declared.
+    """Return the meaning of a field as one Phrase of sentences, each if declared: description,
+    condition, constant, unit, secrecy, default, values, array limits, rule, release and former
+    name. Links are relative to ``page``; ``group`` has the versions that the field is described
+    for.
     """
     f = fp.field
     parts: list[str | Phrase] = [f.doc]
@@ -265,8 +269,9 @@ def _array(array: ArrayType) -> list[str | Phrase]:
 
 
 def compression_words(c: Compression) -> Phrase:
-    """Return the sentences about the compression of an array: the field that names the codec,
-    codecs that are not allowed, variants of codecs, and the limit of decompressed bytes.
+    """Return the sentences about the compression of an array: the field that names the codec, then,
+    if declared, codecs that are not allowed and variants of codecs, and the limit of decompressed
+    bytes.
     """
     words = [phrase("Compressed together with the codec that ", value(c.by.node), " names.")]
     if c.excluded:
@@ -305,7 +310,8 @@ def enum_values(site: Site, page: str, enum: str, only: tuple[str, ...] | None) 
 
 def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
     """Return a BitsTable for every field of bits and each span of versions in which it has the same
-    bits. Only the first table of a field has an anchor; bits get an anchor in their first table.
+    bits, in the order of the layout, with links relative to ``page``. Only the first table of a
+    field has an anchor; each bit gets one in the first table that has it.
     """
     out: list[BitsTable] = []
     for name in [f.name for f in layout.fields if isinstance(f.type, BitsType)]:
@@ -361,9 +367,9 @@ def _variants(site: Site, layout: Layout, name: str) -> list[tuple[str, str, Fie
 def _bit_row(
     site: Site, page: str, layout: Layout, field: str, m: BitMember, anchored: set[str]
 ) -> BitRow:
-    """Return the BitRow of a member of a field of bits: bit numbers, name, and meaning with its
-    values, default and release. It has no anchor if its name is in ``anchored``, to which the name
-    is added.
+    """Return the BitRow of one bit or several adjacent ones (``m``) of the field ``field``: bit
+    numbers, name, and meaning with values, default and release. Links are relative to ``page``. It
+    has no anchor if its name is in ``anchored``, to which the name is added.
     """
     bits = str(m.low) if m.low == m.high else f"{m.low} to {m.high}"
     parts: list[str | Phrase] = [m.doc]
@@ -408,9 +414,9 @@ class BuilderRow:
 
 
 def builder_rows(layout: Layout) -> tuple[BuilderRow, ...]:
-    """Return two BuilderRows for each value that a builder fills into array elements: how the
-    element's field is computed from what the caller gives, and how its base field is. Return ``()``
-    if there are none.
+    """Return two BuilderRows for each declared ``fills``, by which a builder computes a field of
+    array elements: one says how it computes that field from what the caller gives, the other how it
+    computes the layout's base field. Return ``()`` if there are none.
     """
     rows = []
     for fill in layout.fills:

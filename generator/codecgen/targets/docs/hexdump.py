@@ -72,9 +72,10 @@ class Stream:
 
 
 def _lines(data: Bytes, piece: Piece, digits: int, wide: int) -> Iterator[str]:
-    """Yield the dump lines of a piece, 8 bytes each; the first line also has its path and value.
-    After 256 bytes, yield a line with the number of bytes left out. A piece without bytes gives one
-    line.
+    """Yield the dump lines of a piece of ``data``, 8 bytes each: the position, padded to
+    ``digits``, the bytes in hexadecimal, and on the first line the path, padded to ``wide``, and
+    the value. After 256 bytes, yield a line with the number of bytes left out. A piece without
+    bytes gives one line.
     """
     shown = min(piece.end, piece.start + MAX_FIELD_BYTES)
     for start in range(piece.start, max(shown, piece.start + 1), PER_LINE):
@@ -93,8 +94,9 @@ def streams(
     trace: Sequence[tuple[str, int, int, bool]],
 ) -> list[Stream]:
     """Return the bytes of a parsed value as a Stream with a piece for each field, then a Stream for
-    each compressed section in it, decompressed, the outer sections first. Sections that cannot be
-    decompressed are left out.
+    each compressed section in it, decompressed, the outer sections first. ``trace`` has the path,
+    first byte and end of each field that was parsed. Sections that cannot be decompressed are left
+    out.
 
     ``trace`` has (path, first byte, end, in a decompressed stream?) of every field. A value that was not parsed to
     its end is shown as far as it goes.
@@ -136,8 +138,9 @@ class _Section:
 
 
 class _Dumper:
-    """Splits the bytes of a parsed value into pieces, a byte range with its field path and its
-    value in words each, and collects compressed sections in ``compressed``.
+    """Splits the bytes of a parsed value into pieces: a byte range with its field path and its
+    value in words each. ``compressed`` collects the compressed sections on the way. ``obj`` is the
+    parsed layout around a field, ``path`` the field's path, ``data`` the whole stream.
     """
 
     def __init__(self, plan: Plan, trace: Sequence[tuple[str, int, int, bool]]) -> None:
@@ -149,8 +152,9 @@ class _Dumper:
     def open_section(
         self, section: _Section, data: Bytes
     ) -> tuple[str, str, Bytes, Iterator[Piece]]:
-        """Return the path, codec name, decompressed bytes and pieces of a compressed section of
-        ``data``. Raise CodecError if its bytes are invalid or exceed its limit.
+        """Decompress a compressed section of ``data``, and return its path, codec name,
+        decompressed bytes and an iterator of the pieces in them. Raise CodecError if its bytes are
+        invalid or exceed its limit when decompressed.
         """
         stream = decompress(
             section.codec,
@@ -228,8 +232,9 @@ class _Dumper:
         self, plan: LayoutPlan, obj: Any, unknown: Any, path: str, start: int, data: Bytes
     ) -> Iterator[Piece]:
         """Yield the pieces of a section of tagged fields: the count, then for each field its tag
-        and size, and its content; of unknown tags the bytes. If a known tag appears twice, only the
-        last is split into its fields.
+        and size, and its content, for unknown tags as one piece. Of a known tag that appears twice
+        only the last is split into its fields. Raise KeyError if the parser did not read a known
+        field.
 
         A lenient reader may have read fewer or more bytes than the size says.
         """
@@ -298,9 +303,10 @@ class _Dumper:
         end: int,
         data: Bytes,
     ) -> Iterator[Piece]:
-        """Yield the pieces of an array: its count and length, if it has them, then its elements; a
-        null array only its count. Compressed elements are one piece, and are added to
-        ``compressed``. Stop after a count or length that was not read completely.
+        """Yield the pieces of an array in bytes ``start`` to ``end`` (exclusive): its count and
+        length, if it has them, then its elements; of a null array only the count or length.
+        Compressed elements are one piece, and are noted in ``compressed``. Stop after a count or
+        length that was not read completely.
         """
         prefix, endian = array.count or array.length, fp.field.endian
         if value is None:
@@ -344,9 +350,9 @@ class _Dumper:
         yield from self.element_pieces(section, start, data)
 
     def element_pieces(self, section: _Section, start: int, data: Bytes) -> Iterator[Piece]:
-        """Yield the pieces of the elements of an array whose bytes begin at ``start`` of ``data``,
-        with paths such as ``records[0]``: of layouts the pieces of their fields, of other elements
-        one piece each.
+        """Yield the pieces of the elements of an array, which begin at ``start`` of ``data``, with
+        paths such as ``records[0]``: of a layout the pieces of its fields, of a choice its length
+        and the pieces of its layout, of other elements one piece each.
         """
         element, around, endian = section.element, section.around, section.endian
         for i, item in enumerate(section.items):
@@ -391,9 +397,9 @@ class _Dumper:
         return after + scalar_value(type_.prefix, data[start:after], endian)
 
     def version(self, ref: Reference, around: LayoutPlan, value: Any) -> LayoutPlan:
-        """Return the plan of the layout that a reference means in ``around``. If only the bytes
-        tell the version, it is the version that ``value`` contains; the first possible plan if
-        there is no such version.
+        """Return the plan of the layout that the reference ``ref`` means inside the layout version
+        ``around``. If only the bytes tell the version, it is the version that the parsed ``value``
+        contains, or the first possible plan if there is no such version.
         """
         plans = self.plan.held(ref, around)
         by = self.plan.model.layouts[ref.layout].version_is
@@ -402,8 +408,9 @@ class _Dumper:
         return plans[0]
 
     def codec(self, plan: LayoutPlan, compression: Compression, obj: Any) -> str | None:
-        """Return the name of the codec that a field of ``obj`` names for a compressed array. Return
-        None for the codec ``none``, for a number without a name, and if no field names the codec.
+        """Return the name of the codec that ``obj``, the layout around a compressed array, names in
+        a field. Return None for the codec ``none``, for a number without a name, and if no field
+        names the codec.
         """
         path = compression.by.node
         if not isinstance(path, Path):
@@ -417,9 +424,9 @@ class _Dumper:
 
 
 def value_text(value: Any) -> str:
-    """Return a value as short text: ``null``, ``true``, an enum as number and label, text in
-    quotes, cut to 60 characters. Bytes are shown as text if they are printable UTF-8, otherwise as
-    their number.
+    """Return a parsed value as short text: ``null``, ``true``, an enum as number and label, text in
+    quotes, cut to 60 characters, any other value as ``str`` gives it. Bytes are shown as text if
+    they are printable UTF-8, otherwise as their number.
     """
     if value is None:
         return "null"
@@ -440,7 +447,8 @@ def value_text(value: Any) -> str:
 
 def scalar_words(f: Field, value: Any) -> str:
     """Return the value of a scalar field in words: an enum with its label, a checksum in
-    hexadecimal, with its unit, and "(none)" for the value that means none.
+    hexadecimal with 8 digits or more, any value with its unit, if declared, and with "(none)" if it
+    is the number that means there is none.
     """
     words = value_text(value)
     if f.checksum is not None:

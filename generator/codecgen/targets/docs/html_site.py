@@ -101,9 +101,10 @@ class HtmlPages:
         uses: Uses,
         shared: Mapping[str, object],
     ) -> str:
-        """Return the text of the page at ``path``, rendered from ``template`` with ``shared``
-        values, links and the switch between releases. ``page`` is None for the index and the list
-        of names. Raise RenderError if the template cannot be rendered.
+        """Return the text of the page at ``path``, rendered from the template named ``template``
+        with the values ``shared``, functions for links, and the switch between releases. ``page``
+        is None for the index and the list of names; ``uses`` has the places that name each field.
+        Raise RenderError if the template cannot be rendered.
         """
 
         def href_to(target: str) -> Markup:
@@ -138,9 +139,9 @@ class HtmlPages:
         return self._renderer.render(template, **values).strip("\n") + "\n"
 
     def _editions(self, site: Site, path: str) -> Iterator[Edition]:
-        """Yield an Edition (a link for the switch between releases) for each site, oldest release
-        first, the current site last: to the page ``path`` of that site, or to its index if it lacks
-        the page.
+        """Yield an Edition (a link in the switch between releases) for each site, oldest release
+        first, the current site last. It leads to the page of that site that corresponds to
+        ``path``, a page of ``site``, or to the site's index if it lacks the page.
         """
         file = path.removeprefix(f"{site.root}/")
         for other in reversed(self._sites):
@@ -253,8 +254,9 @@ class Dump:
 
 
 def dump(site: Site, page: str, layout: str, stream: Stream) -> Dump:
-    """Return a Dump of a stream (the bytes of an example of ``layout``, or of a section in it): its
-    bytes in rows, and its pieces, numbered, with a link to the field of each.
+    """Return a Dump of a stream (the bytes of an example of ``layout``, or of a compressed section
+    in it): its bytes in rows, and its pieces, numbered from 0, with a link, relative to ``page``,
+    to the field of each or, if there is none, to the layout.
     """
     pieces = tuple(
         PieceRow(
@@ -322,8 +324,9 @@ class Entry:
 
 
 def entries(site: Site, pages: Iterable[Page]) -> Iterator[Entry]:
-    """Yield an Entry of the search index for each declaration of the pages, followed by its named
-    rows: fields, bits, enum values, text values and derived values.
+    """Yield an Entry of the search index for each declaration and view of the pages, followed by
+    its rows with an anchor: fields, bits, enum values, text values and derived values. Addresses
+    are relative to the index page; descriptions are cut to 140 characters.
     """
     for page in pages:
         path = relative(page.path, site.index)

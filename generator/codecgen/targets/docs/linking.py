@@ -54,8 +54,9 @@ def link_fields(site: Site, pages: Iterable[Page]) -> tuple[tuple[Page, ...], Us
 
 @dataclass(frozen=True, slots=True)
 class _Linker:
-    """Replaces field names in the section of a layout by links, and notes which row uses which
-    field. ``array``: ``item`` means an element of this array.
+    """Replaces field names in the section of a layout by links relative to ``page``, and notes in
+    ``uses`` which row uses which field. If ``array`` is set, the name ``item`` in a path means an
+    element of this array.
     """
 
     site: Site
@@ -120,9 +121,10 @@ class _Linker:
 def field_target(
     site: Site, name: str, names: tuple[str, ...], array: str | None = None
 ) -> tuple[str, ...] | None:
-    """Return the anchor parts of the field that the path ``names`` in the layout ``name`` leads to:
-    layout, field, and perhaps the bit or "derived". ``item`` means an element of ``array``. Return
-    None if the path names no field, or for layouts of other directories.
+    """Return the anchor parts of the field that the path ``names`` in the layout ``name`` leads to,
+    through held layouts: layout, field, and perhaps the bit or "derived". The name ``item`` means
+    an element of ``array``. Return None if the path names no field, or if ``name`` is of another
+    directory.
     """
     if is_used(name):
         return None
@@ -171,8 +173,9 @@ def _map_values(value: T, change: Callable[[Any], Any], *, inside: bool = False)
 
 
 def _changes(value: Any, change: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the new value of each dataclass field that ``change`` alters, directly or
-    inside it. Fields that are no tuple, Phrase or dataclass are skipped.
+    """Yield, for each field of the dataclass instance ``value`` that ``change`` alters, directly or
+    inside it, the field's name and new value. Fields that are no tuple, Phrase or dataclass are
+    skipped.
     """
     for field in fields(value):
         before = getattr(value, field.name)

@@ -26,9 +26,9 @@ from codecgen.targets.docs.text import printable
 
 
 def notation(plan: Plan, layout: LayoutPlan) -> str:
-    """Return a layout version as text with a line for each length, count, field and group of bits,
-    spelled as in the format's own documents. Tagged fields come last, indented. Control characters
-    are replaced.
+    """Return a layout version as text, a line for each length, count, field and bit member, with
+    names in the manifest's spelling, and lines for the values of enums. Tagged fields come last,
+    indented. Control characters become replacement characters.
     """
     lines: list[str] = []
     for fp in layout.in_order:
@@ -44,8 +44,8 @@ def printable_lines(lines: list[str]) -> str:
 
 
 def type_name(plan: Plan, ref: Reference) -> str:
-    """Return the name of a layout in the spelling of the manifest, such as ``RecordBatch`` for
-    camel case; otherwise as declared. Append ``(version N)`` if the reference names a version.
+    """Return the name of a layout in the manifest's spelling, ``RecordBatch`` for camel case,
+    otherwise as declared. Append ``(version N)`` if the reference names a version.
     """
     name = plan.spelling(ref.layout, None)
     if plan.manifest.spelling == "camel":
@@ -63,8 +63,9 @@ def choice_name(plan: Plan, choice: ChoiceType) -> str:
 
 def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
     """Yield the lines of a field: its length, count or presence number, if it has one, then the
-    field with its type and notes (constant, tag, byte order, condition). Values of an enum and
-    members of bits follow, indented.
+    field with its type and notes (constant, tag, byte order, condition); ``version`` is the
+    constant of a version field. Lines for the values of an enum and the members of bits follow,
+    indented.
     """
     name = plan.spelling(f.name, f.spelled)
     notes = []

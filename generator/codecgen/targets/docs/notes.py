@@ -100,9 +100,9 @@ def _touches(freedom: str, f: Field) -> bool:
 
 
 def _one_touches(freedom: str, f: Field) -> bool:
-    """Return whether a tolerance of lenient readers, such as ``overlong_varints``, applies to the
-    type of a field. False for ``trailing_bytes``; a tolerance without a rule of its own here
-    applies to arrays.
+    """Return whether the tolerance ``freedom`` of lenient readers, such as ``overlong_varints``,
+    can apply to a field by its type. Always False for ``trailing_bytes``, which concerns layouts; a
+    tolerance without a test of its own applies to arrays.
     """
     t = f.type
     match freedom:
@@ -138,8 +138,8 @@ def _one_touches(freedom: str, f: Field) -> bool:
 
 def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
     """Yield place, input, and the reactions of strict and lenient readers, for each kind of invalid
-    input in a field: wrong constants, checksums, rules, enum numbers, bools, reserved bits, array
-    sizes, defaults of tags, and unknown cases.
+    input that a field can have: wrong version, constant, checksum, broken rule, enum number, bool,
+    reserved bits, array size, written default of a tag, unknown case, and presence number.
     """
     here = field_name(f.name)
     if f.is_version:
@@ -207,8 +207,8 @@ def _enum_rule(
 
 def _array_rules(array: ArrayType, here: Phrase) -> Iterator[Rule]:
     """Yield place, input, and the reactions of strict and lenient readers, for invalid arrays: too
-    few elements, nesting too deep, and invalid or too large compressed sections, each if the array
-    declares a limit.
+    few elements if the array has a minimum, nesting too deep if that is limited, and, for
+    compressed elements, a codec not allowed, an unusual stream, and a section too large.
     """
     if array.at_least:
         few = "no elements" if array.at_least == 1 else f"fewer than {array.at_least} elements"
@@ -243,9 +243,9 @@ class Change:
 
 
 def changes(site: Site, page: str, thing: Declared, *, enums: bool = True) -> list[Change]:
-    """Return the changes of a declaration, oldest release first; ``[]`` if none is dated with a
-    release. With ``enums``, include later values of the enums that a layout uses, unless the layout
-    is a draft.
+    """Return the changes of a declaration that are dated with a release, oldest first, with links
+    relative to ``page``; ``[]`` if there are none. With ``enums``, the changes of a layout include
+    later values of the enums that it uses, unless it is a draft.
     """
     return sorted(
         _changes(site, page, thing, enums), key=lambda change: release_key(change.release)
@@ -315,9 +315,9 @@ def _value_words(value: int, name: str, spelled: str | None) -> Phrase:
 def _enum_changes(
     plan: Plan, thing: Layout, enum: str, only: tuple[str, ...] | None, where: Phrase
 ) -> Iterator[Change]:
-    """Yield a Change for each allowed value of an enum whose release is later than that of the
-    layout; for every dated value if the layout has no release. Values that a compressed array of
-    the layout excludes are skipped.
+    """Yield a Change of the layout ``thing`` for each value of an enum, among ``only`` (None: all),
+    that is dated later than the layout, or dated at all if the layout has no release. ``where`` is
+    the field's link. Values that a compressed array of the layout excludes are skipped.
     """
     begin = thing.since.release if thing.since else None
     refused = {
@@ -342,8 +342,9 @@ def _enum_changes(
 
 
 def misprints(site: Site, page: str, layout: Layout) -> list[Phrase]:
-    """Return a sentence for each error that other documents have about a field or bit of a layout;
-    as of a release, only errors that were in documents then.
+    """Return a sentence, with a link relative to ``page``, for each error that other documents have
+    about a field or bit of a layout. As of a release, include only errors that documents of that
+    release still had.
     """
     out = []
     for f in layout.fields:
@@ -365,7 +366,8 @@ def misprint_applies(misprint: Misprint, as_of: str | None) -> bool:
 
 def _truth(plan: Plan, f: Field) -> str:
     """Return what is right where a document is wrong about a field: the allowed numbers of its
-    enum, or the name of its number type; ``""`` for other fields.
+    enum, separated by commas, or in words the type of its number or bits; ``""`` for fields of
+    other types.
     """
     match f.type:
         case ScalarType(_, str(enum), only):
@@ -384,9 +386,9 @@ def _numbers(plan: Plan, enum: str | None, only: tuple[str, ...] | None) -> str:
 
 
 def _misprint(site: Site, where: Phrase, misprint: Misprint | None, truth: str) -> list[Phrase]:
-    """Return a list with the sentence about a misprint: what documents show, and what is right
-    (``truth``). Return ``[]`` if there is none, if it does not apply as of the plan's release, or
-    if what they show is right.
+    """Return a list with one sentence about an error in documents of the format: where it is
+    (``where``), what they show, and what is right (``truth``; "": only that it is wrong). Return
+    ``[]`` if ``misprint`` is None, ended before the plan's release, or equals ``truth``.
     """
     if misprint is None or not misprint_applies(misprint, site.plan.release):
         return []
@@ -427,8 +429,9 @@ def has_words(scalar: Scalar) -> bool:
 
 
 def _about(name: str) -> str:
-    """Return the explanation of a scalar type as sentences, such as "A signed integer of 4 bytes.".
-    Raise KeyError for a type that has no explanation; see :func:`has_words`.
+    """Return the explanation of the scalar type ``name`` as sentences, such as "A signed integer of
+    4 bytes.". Raise KeyError for a type without an explanation (see :func:`has_words`),
+    AssertionError for an unknown type.
     """
     scalar = find_scalar(name)
     assert scalar is not None

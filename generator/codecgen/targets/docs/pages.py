@@ -100,8 +100,9 @@ def pages(
 
 
 def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked | WorkedText]]) -> Page:
-    """Return the Page of a YAML file with a section for each declaration. Its title is the only
-    declaration, or the file if there are several; only then it lists links to them.
+    """Return the Page of a YAML file with a section for each declaration, and their examples from
+    ``worked`` (by name). If the file has a single declaration, its name is the title; otherwise the
+    title is the file's name, and the page lists links to the declarations.
     """
     found = items_by_file(site.plan)[file]
     path = site.pages[file]
@@ -117,8 +118,9 @@ def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked | WorkedTe
 
 
 def _link(site: Site, page: str, home: str, thing: PageItem) -> Phrase:
-    """Return the title of a declaration or view as a link, as seen from ``page``. ``home`` is the
-    page that describes a view; other declarations are looked up.
+    """Return the title of a declaration or view as a link, as seen from the page ``page``. ``home``
+    is the page that describes ``thing``, used only for views; the pages of declarations are looked
+    up by name.
     """
     if isinstance(thing, View):
         where = "" if home == page else relative(home, page)
@@ -127,8 +129,8 @@ def _link(site: Site, page: str, home: str, thing: PageItem) -> Phrase:
 
 
 def _home(site: Site, path: str) -> Phrase:
-    """Return the line under a page's title: a link to the index; as of a release also the release
-    and a link to the current page.
+    """Return the line under a page's title: a link to the index; on a site as of a release that has
+    a current site, also the release and a link to the page in the current site.
     """
     index = link(site.plan.manifest.title, relative(site.index, path))
     if site.plan.release is None or site.today is None:
@@ -139,8 +141,9 @@ def _home(site: Site, path: str) -> Phrase:
 
 
 def _index(site: Site, old: Sequence[Site]) -> Index:
-    """Return the Index of a site: pages by folder, and links to the sites ``old`` of old releases.
-    Unless the site is brief, add a legend, the types in use, and the changes by release.
+    """Return the Index of a site: title, description, pages by folder, on an old site a link to the
+    current one, and links to the sites ``old`` of old releases. Unless the site is brief, add a
+    legend, the types in use, and the changes by release.
     """
     plan = site.plan
     title = as_phrase(plan.manifest.title)
@@ -247,8 +250,9 @@ def _types_in_use(plan: Plan) -> set[str]:
 
 
 def _timeline(site: Site) -> tuple[ReleaseChanges, ...]:
-    """Return the changes of each release, newest first, with a line for each declaration that
-    changed. Values that enums gained are listed with the enum only.
+    """Return the changes of each release, newest release first, with one line for each declaration
+    that changed, which links to it. Values that an enum gained are listed with the enum, not again
+    with the layouts that use it.
     """
     path = site.index
     found: list[Change] = []

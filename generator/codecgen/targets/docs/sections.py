@@ -235,8 +235,10 @@ Section = LayoutSection | TextSection | ChoiceSection | EnumSection | ViewSectio
 def section(
     site: Site, page: str, thing: PageItem, worked: Sequence[Worked | WorkedText]
 ) -> Section:
-    """Return the section of a page about a declaration or view, with its examples among ``worked``.
-    Views, choices and enums show no examples.
+    """Return the section of a page for a declaration (layout, text, choice or enum) or a view, with
+    links relative to ``page``. Of ``worked``, the correct examples, layouts and texts show those of
+    their own kind; views, choices and enums show none. Raise SizeError if an overhead size cannot
+    be computed.
     """
     if isinstance(thing, Layout):
         return _layout(site, page, thing, [w for w in worked if isinstance(w, Worked)])
@@ -251,9 +253,9 @@ def section(
 
 
 def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> LayoutSection:
-    """Return the LayoutSection of a layout: facts, versions, fields, bits, derived values,
-    misprints. Builders, readers, changes, overhead and examples are empty on a brief site. Raise
-    SizeError if an overhead size cannot be computed.
+    """Return the LayoutSection of a layout, with links relative to ``page``: facts, versions,
+    fields, bits, derived values, misprints. On a brief site, builders, readers, changes and
+    examples are empty and overhead is None. Raise SizeError if an overhead size cannot be computed.
     """
     found = groups(site.plan.versions[layout.name])
     full = not site.brief
@@ -284,7 +286,8 @@ def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> 
 
 def _group(site: Site, page: str, group: Group, anchored: set[str]) -> GroupSection:
     """Return the GroupSection of a group of versions with equal fields: notation, picture of the
-    bytes, and field rows. ``anchored`` collects the fields that have an anchor.
+    bytes, and field rows, with links relative to ``page``. ``anchored`` has the names of fields
+    that an earlier group describes, which get no anchor; the fields of this group are added to it.
     """
     label = f", {group.words}" if group.words else ""
     return GroupSection(
@@ -297,8 +300,10 @@ def _group(site: Site, page: str, group: Group, anchored: set[str]) -> GroupSect
 
 
 def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> Iterator[Phrase]:
-    """Yield facts about a layout as sentences: names, draft, release, versions, message, size of
-    each group of versions, byte order, held layouts, used packages, and users, each if it applies.
+    """Yield facts about a layout as sentences with links relative to ``page``: names, draft,
+    release, versions, message, size of each group ``found`` of versions, byte order, held layouts,
+    used packages, and the layouts and choices that use it. Sentences that do not apply are left
+    out.
     """
     plan = site.plan
     spelled = plan.spelling(layout.name, None)
@@ -332,9 +337,9 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
 
 
 def _message_facts(site: Site, page: str, message: Message) -> Iterator[Phrase]:
-    """Yield facts about a request, response or header as sentences: its role, key and headers; the
-    fields that name the following message; unstable versions; other declared facts. Headers that
-    the plan lacks are left out.
+    """Yield facts about a request, response or header as sentences, with links relative to
+    ``page``: its role, key and headers; for a header the fields that name the message after it;
+    unstable versions; other declared facts. Headers that the plan lacks are left out.
     """
     key = "" if message.key is None else f" with the key {message.key}"
     known = site.plan.model.layouts
@@ -376,8 +381,9 @@ def _users_of(site: Site, page: str, name: str) -> Iterator[Phrase]:
 
 
 def _size_words(plan: Plan, group: Group) -> Phrase:
-    """Return the sentence about the size of a group of versions: minimum and maximum in bytes, and
-    the fields whose content comes on top without a limit.
+    """Return the sentence about the size in bytes of a group of versions: the minimum and, if
+    limited, the maximum, and the names of the fields whose content comes on top of it. The group's
+    versions are named if there are several groups.
     """
     found = size_bounds(plan, group.plan)
     words = range_words(found.min_size, found.max_size)
@@ -399,8 +405,9 @@ def _version_rows(site: Site, layout: Layout) -> Iterator[VersionRow]:
 
 
 def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection:
-    """Return the OverheadSection of a table of bytes in addition to message content, one row for
-    each number of messages. Raise SizeError if a size cannot be computed.
+    """Return the OverheadSection of an overhead table (bytes that a layout takes beside the content
+    of messages): a row for each number of messages, and the content sizes assumed, taken from the
+    first column. Raise SizeError if a size cannot be computed.
     """
     sizes = overhead.columns[0].sizes if overhead.columns else {}
     each = join_list(phrase(code(name), " of ", format_byte_count(n)) for name, n in sizes.items())
@@ -445,8 +452,9 @@ def _stream_title(stream: Stream) -> Phrase:
 
 
 def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
-    """Return the ChoiceSection of a choice: facts, what decides (a field, an enum, or "Number"),
-    and a row for each case with a link to its layout or inner choice.
+    """Return the ChoiceSection of a choice, with links relative to ``page``: facts, what decides
+    (the name of a field or enum, or "Number"), and a row for each case with a link to its layout or
+    inner choice.
     """
     plan = site.plan
     return ChoiceSection(
@@ -469,8 +477,9 @@ def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
 
 
 def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
-    """Yield facts about a choice as sentences: name, release, the field, enum or number that
-    decides, used packages, and users, each if it applies.
+    """Yield facts about a choice as sentences, with links relative to ``page``: name, release, the
+    field, enum or number that decides, used packages, and the layouts and choices that use it.
+    Sentences that do not apply are left out.
     """
     yield phrase("Name: ", code(choice.name), ".")
     if choice.since is not None:
@@ -492,8 +501,8 @@ def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
 
 
 def _case(plan: Plan, choice: Choice, key: int | str) -> Phrase:
-    """Return the key of a case as code; for a choice by an enum, its number and spelled name, or
-    only the key if the enum lacks it.
+    """Return the key of a case in a choice as a Phrase: as code, or, if an enum selects the cases,
+    the number and the spelled name of the enum value ``key``; only the key if the enum lacks it.
     """
     if choice.given is None:
         return code(key)
@@ -503,8 +512,9 @@ def _case(plan: Plan, choice: Choice, key: int | str) -> Phrase:
 
 
 def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
-    """Return the EnumSection of an enum: facts, among them what readers do with other numbers, and
-    a row for each value with its number, names, release and description.
+    """Return the EnumSection of an enum, with links relative to ``page``: its name, what readers do
+    with other numbers, its users, and a row for each value with its number, names, release and
+    description.
     """
     unknown = (
         "Other numbers are values too: readers keep them."
@@ -534,8 +544,9 @@ def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
 
 
 def view_section(site: Site, page: str, view: View) -> ViewSection:
-    """Return the ViewSection of a view of payloads: facts, a row for each top-level column, and a
-    section for each combination of part layouts that gives rows.
+    """Return the ViewSection of a view of payloads, with links relative to ``page``: facts, a row
+    for each top-level column, and a section for each of the view's ``rows``, a combination of part
+    layouts.
     """
     return ViewSection(
         name=anchor_of(view),
@@ -548,8 +559,9 @@ def view_section(site: Site, page: str, view: View) -> ViewSection:
 
 
 def _facts(site: Site, page: str, view: View) -> Iterator[Phrase]:
-    """Yield facts about a view of payloads as sentences: its name, its parts with links, and the
-    field that decides the kind of a payload, if one does.
+    """Yield facts about a view of payloads as sentences, with links relative to ``page``: its name,
+    its parts with their layouts or choices, and the field that decides the kind of a payload, if
+    one does.
     """
     yield phrase("Name: ", code(view.name), ".")
     parts = [
@@ -563,8 +575,9 @@ def _facts(site: Site, page: str, view: View) -> Iterator[Phrase]:
 
 
 def _column(column: Column) -> ColumnRow:
-    """Return the ColumnRow of a column: name, type (members of a list are listed), "yes" if it is
-    nullable, and its description with unit and whether it must be requested.
+    """Return the ColumnRow of a column: name, type ("list of" and the members if it has members),
+    "yes" or nothing for nullable, and its description with its unit and, if so, that it is left out
+    unless requested.
     """
     type_ = code(column.type)
     if column.members:
@@ -581,8 +594,9 @@ def _column(column: Column) -> ColumnRow:
 
 
 def _rows(site: Site, page: str, rows: Rows) -> RowsSection:
-    """Return the RowsSection of one combination of part layouts: when there are rows, whether there
-    is one for each array element, and the value of each column.
+    """Return the RowsSection of one ``rows`` of a view of payloads: which layouts the parts are,
+    whether there is one row or one for each array element, the condition, if any, and the value of
+    each column, with links relative to ``page``.
     """
     of = [
         phrase(code(name), " is ", site.link(page, layout)) for name, layout in rows.parts.items()

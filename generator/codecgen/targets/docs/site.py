@@ -21,7 +21,8 @@ from codecgen.targets.docs.text import Phrase, code, link, phrase, relative, web
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The pages of a plan below the directory ``root``. ``brief`` pages have no pictures and no examples.
+    """The pages of a plan below the directory ``root``. ``brief`` pages have no pictures and no
+    examples. Links are relative to the path of the page ``page`` that shows them.
 
     ``pages`` has the page of each YAML file, ``homes`` the page that describes each declaration, and ``index`` is the
     page that lists the others. ``today`` is the root of the current pages, for a site as of an old release.
@@ -92,9 +93,9 @@ def make_site(
     today: str | None = None,
     folders: Collection[str] = (),
 ) -> Site:
-    """Return the Site of a plan with a page for each YAML file below ``root``, with the suffix of
-    ``index_name``. With ``today`` and ``folders``, files of other folders get no page; links to
-    them lead to the current site ``today``.
+    """Return the Site of a plan: a page below ``root`` for each YAML file, with the suffix of
+    ``index_name``. On an old site, ``today`` is the root of the current site; if ``folders`` is not
+    empty, files outside of these folders get no page, and links to them lead to the current site.
 
     ``today`` is the root of the current pages, for a site as of an old release. All folders get pages if ``folders`` is
     empty.
@@ -160,8 +161,9 @@ def version_words(versions: tuple[int, ...]) -> str:
 
 
 def layouts_using(plan: Plan, name: str) -> list[str]:
-    """Return the sorted names of the layouts and choices that use the declaration ``name``: as a
-    held layout, an enum of a field or bit, a choice of a field, a case, or the deciding enum.
+    """Return the sorted names of the layouts and choices, of this directory, that use the
+    declaration ``name``: as a held layout, an enum of a field or bit, a choice of a field, a case,
+    or the enum that selects cases. A layout that holds itself is included.
     """
     found = set()
     for layout in plan.model.layouts.values():
@@ -184,8 +186,8 @@ def held_layouts(plan: Plan, layout: Layout) -> list[str]:
 
 
 def directories(plan: Plan, thing: Layout | Choice) -> dict[str, UsedDirectory]:
-    """Return the other schema directories whose layouts, enums or choices ``thing`` names, by the
-    part of the names before the last dot, sorted.
+    """Return the other schema directories whose layouts, enums or choices ``thing`` names, by their
+    alias (the part of such a name before the last dot), sorted; ``{}`` if there are none.
     """
     names: set[str | None] = set()
     if isinstance(thing, Layout):

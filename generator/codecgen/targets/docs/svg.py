@@ -79,9 +79,9 @@ def text(
     at: str = "middle",
     room: float = 0,
 ) -> str:
-    """Return an SVG text element at ``x``, ``y``, with escaped words. With ``room`` (in pixels, 0:
-    unlimited), words that are estimated to be wider are squeezed into that width. ``at`` is the
-    text anchor.
+    """Return an SVG text element at ``x``, ``y``, with escaped words in the font size ``size`` and
+    the CSS class ``css``. ``at`` is the text anchor (start, middle or end). With ``room`` (in
+    pixels, 0: unlimited), words that are estimated to be wider are squeezed into that width.
     """
     fit = ""
     if room and len(words) * size * CHAR > room:
@@ -240,9 +240,9 @@ def _small_line(fp: FieldPlan) -> str:
 
 
 def _draw(s: _Segment, stripes: list[tuple[str, frozenset[str]]]) -> list[str]:
-    """Return the SVG elements of a segment: a box (dashed without a fixed place), its name, and
-    stripes for the ranges that contain the field. Side segments of a field show ``…`` instead of
-    the name.
+    """Return the SVG elements of a segment (the part of a field in one row): a box, dashed if the
+    field has no fixed place, and a stripe for each of ``stripes`` (captions with field names) that
+    contains the field. The widest segment of a field shows its name, others ``…``.
     """
     x, y = LEFT + s.first * CELL, TOP + s.row * ROW
     width = (s.last - s.first) * CELL

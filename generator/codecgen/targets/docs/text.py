@@ -153,8 +153,9 @@ def phrase(*parts: str | Phrase) -> Phrase:
 
 
 def join(parts: Iterable[str | Phrase], between: str | Phrase = " ") -> Phrase:
-    """Return one Phrase of the parts joined by ``between``. Empty parts are left out; white space
-    in text parts is reduced to single spaces.
+    """Return one Phrase of the parts with ``between`` between them. Empty and blank parts are left
+    out, with their ``between``; white space in text parts is reduced to single spaces. No parts
+    give an empty Phrase.
     """
     out: list[str | Phrase] = []
     for part in parts:
@@ -164,8 +165,8 @@ def join(parts: Iterable[str | Phrase], between: str | Phrase = " ") -> Phrase:
 
 
 def join_list(parts: Iterable[str | Phrase], word: str = "and") -> Phrase:
-    """Return ``a, b and c`` as a Phrase; ``word`` is the word before the last item. One item is
-    returned alone, none as an empty Phrase.
+    """Return ``a, b and c`` as a Phrase; ``word`` stands before the last item. Two items are joined
+    by ``word`` only, one item is returned alone, none gives an empty Phrase.
     """
     items = [as_phrase(part) for part in parts]
     if len(items) < 2:
@@ -197,8 +198,8 @@ def references(plan: Plan, since: Since | None) -> list[Phrase]:
 
 
 def since_words(plan: Plan, since: Since | None) -> Phrase:
-    """Return the release and the documents of a ``since``: ``Kafka 3.1.0 (KIP-534)``; only the
-    documents if it has no release; an empty Phrase for None.
+    """Return a ``since`` (a release and documents) in words: ``Kafka 3.1.0 (KIP-534)``, with links
+    to the documents; only the documents if it has no release; an empty Phrase for None.
     """
     if since is None:
         return Phrase()

@@ -108,8 +108,9 @@ def _facts(site: Site, text: Text) -> Iterator[Phrase]:
 
 
 def _notation(text: Text) -> Iterator[str]:
-    """Yield the lines of the text with ``<name>`` for each value: labels and constants as they are,
-    repeated lines once with their count, and properties as ``key=<name>``.
+    """Yield the lines of the text file as a pattern with ``<name>`` for each value: labels and
+    constants as they are, repeated lines once with the value that counts them or "all that are
+    left", and properties as ``key=<name>``.
     """
     for line in text.lines:
         if isinstance(line, EachLine):

@@ -17,9 +17,10 @@ KAITAI = "sets/kaitai"
 
 
 def emit(plan: Plan, templates: Mapping[str, str]) -> Emitted:
-    """Return the files that templates (text by path) produce, at the paths that their names give.
-    Return only C034 findings if a name has an unknown placeholder or two templates produce the same
-    file, and only a C033 finding if a template cannot be rendered.
+    """Return the files that templates (text by path) produce, at the paths that their names give,
+    with the warnings that templates add. Return only C034 findings if a name has an unknown or
+    second placeholder or two templates produce the same file, and only a C033 finding if a template
+    cannot be rendered.
     """
     wrong = [_unknown_placeholder(name, word) for name in templates for word in unknown_names(name)]
     if wrong:

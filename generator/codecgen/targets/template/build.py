@@ -93,8 +93,9 @@ def _enum(plan: Plan, enum: model.Enum) -> view_types.Enum:
 
 
 def _choice(plan: Plan, choice: model.Choice) -> view.Choice:
-    """Return the view.Choice of a choice with its cases. The number of a case is the case's key, or
-    the value of the enum member that it names.
+    """Return the view.Choice of a choice with its cases, in the order of the file. The number of a
+    case is its key, or, if the key names a member of the enum that selects cases, that member's
+    value (0 if the enum lacks it).
     """
     first = plan.of(choice.cases[0][1])[0].field(choice.by or "")
     values = plan.model.enums[choice.given].values if choice.given is not None else ()
@@ -148,8 +149,9 @@ def _layout(plan: Plan, layout: model.Layout) -> view.Layout:
 
 
 def _version(plan: Plan, p: LayoutPlan) -> view.Version:
-    """Return the view.Version of a layout version: its fields, derived values and rules, sizes, the
-    enums and layouts that its fields use, and the releases in which writers used it.
+    """Return the view.Version of a layout version ``p``: its fields, derived values and rules,
+    sizes, the enums that its fields and bits use, the names of the layout versions that it holds,
+    and the releases from which and until which writers used it (None: not dated).
     """
     found = size_bounds(plan, p)
     begin, end = p.layout.version_notes.get(p.version or 0, (None, None))
@@ -193,9 +195,10 @@ def _enums(p: LayoutPlan) -> set[str]:
 
 
 def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
-    """Return the view.Field of a field in one version. ``endian`` is None unless it differs from
-    the layout; the constant of a version field is the version; ``within`` has the length fields
-    whose range contains the field.
+    """Return the view.Field of a field in one version. ``endian`` is None unless declared and
+    different from the layout's; ``const`` is an integer constant, the version for a version field;
+    ``const_bytes`` has a constant text or bytes; ``within`` has the length fields before it whose
+    range contains it.
     """
     f = fp.field
     return view.Field(
@@ -377,9 +380,9 @@ def _text(plan: Plan, text: texts.Text, module: str) -> view.Text:
 
 
 def _text_line(plan: Plan, line: texts.TextValue | texts.EachLine) -> view.TextLine:
-    """Return the view.TextLine of a line with one value (``each`` is empty), or of repeated lines
-    (``value`` is None, ``each`` has the values of one line). ``plan`` has the links for the
-    documents in ``since``.
+    """Return the view.TextLine of a line of a text file: of a line with one value, ``value``
+    (``each`` is empty), or of repeated lines, ``each`` with the values of one line (``value`` is
+    None). ``plan`` gives the web addresses of documents.
     """
     each = line if isinstance(line, texts.EachLine) else None
     return view.TextLine(

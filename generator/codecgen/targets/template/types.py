@@ -126,9 +126,9 @@ def version_name(plan: LayoutPlan) -> str:
 
 
 def number(name: str) -> view.Type:
-    """Return the view.Type of a scalar by its name in the schema language: a fixed ``size`` in
-    bytes, or for a varint ``max_size`` and whether it is compact. Raise AssertionError for an
-    unknown name.
+    """Return the view.Type of the scalar type ``name``: its kind, whether it is signed, and a fixed
+    ``size`` in bytes, or for a varint ``max_size`` and whether it is compact (a length plus 1).
+    Raise AssertionError for an unknown name.
     """
     scalar = find_scalar(name)
     assert scalar is not None

@@ -40,8 +40,9 @@ class Writer:
         return tuple(self._warnings)
 
     def write(self, output: Output) -> str:
-        """Return the text of a file, with printed values escaped as the suffix of its path
-        requires. Raise RenderError if the template fails, or prints None or unescaped schema text.
+        """Return the text of the file ``output``, rendered from its template, with printed values
+        escaped as the suffix of its path requires. Raise RenderError if the template fails, prints
+        None, or prints schema text in a file of a kind without escaping.
         """
         suffix = PurePosixPath(output.path).suffix.lower()
         if suffix not in self._renderers:
@@ -64,9 +65,9 @@ class Writer:
 
 
 def _printer(escape: Callable[[str], str] | None) -> Callable[[Any], Markup]:
-    """Return the function that prints values in templates: it escapes text and numbers with
-    ``escape``, or, if that is None, prints them unchanged. It raises TypeError for None, for values
-    of other types, and, without ``escape``, for schema text.
+    """Return the function that prints values in templates. It escapes text, numbers and schema text
+    with ``escape``, or, if that is None, prints text and numbers unchanged and raises TypeError for
+    schema text. Markup stays unchanged. It raises TypeError for None and values of other types.
     """
 
     def printed(value: Any) -> Markup:

@@ -76,8 +76,9 @@ def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
 
 
 class ArrayOpener:
-    """Emits kernel code that reads an entry up to the array whose elements are rows, and stores
-    what pass 2 needs for the rows in the entry's index row.
+    """Emits kernel code that reads an entry up to the array whose elements are rows, and stores in
+    the entry's index row what pass 2 needs for the rows. ``most`` is the limit for the number of
+    elements; the kernel "fails" by noting the check and returning 0.
     """
 
     def __init__(
@@ -101,9 +102,10 @@ class ArrayOpener:
         self.full_check = full_check
 
     def emit(self, end: Expr) -> None:
-        """Emit the read and the checks of the entry up to its rows, and store its fields, codec and
-        row count in the index. Raise Unsupported if the array is not the last field, is of fixed
-        length, or holds anything but one layout, or if kernels cannot read a field before it.
+        """Emit code that reads and checks the entry up to its rows, stores its fields, codec,
+        section and row count (-1: unknown) in the index row, and returns 1, or fails, also for more
+        rows than bytes allow. Raise Unsupported if the array is not last, has a fixed count, or
+        holds anything but one layout, or if kernels cannot read a field.
         """
         case, code, reader, slots = self.case, self.code, self.reader, self.kernels.slots
         assert case.array is not None

@@ -67,9 +67,10 @@ class Slots:
 
 
 class ColumnOutputs:
-    """Emits kernel code that writes values into the Arrow buffers of columns. At run time, nothing
-    is written to a column whose buffer addresses are 0 (it was not requested). Buffers of bools and
-    validity begin with all bits set.
+    """Emits kernel code that writes values into the Arrow buffers of columns (``leaf``), whose
+    addresses are variables of a Target. At run time, nothing is written to a column whose addresses
+    are 0 (it was not requested). Buffers of bools and validity begin with all bits set. ``rows`` is
+    a pair: the first row and the number of rows.
 
     Attributes:
         row: Entry of the index that a failure is noted in.
@@ -229,9 +230,9 @@ class ColumnOutputs:
             self.code.give(0)
 
     def write_number(self, leaf: Leaf, value: Expr, null: Expr | None, truth: Expr) -> None:
-        """Emit the write of a number or bool at the current position. A bool column clears its bit
-        if ``truth`` is false and is otherwise unchanged. If ``null`` is not None and the column is
-        nullable, also mark the value as null when that condition holds.
+        """Emit the write of a number or bool at the current position. In a bool column, only clear
+        the bit where the condition ``truth`` is false; in others store ``value``. If ``null`` is
+        not None and the column is nullable, also mark the value as null where that condition holds.
 
         Args:
             leaf: The column.
@@ -266,9 +267,9 @@ class ColumnOutputs:
         state: Var,
         rows: tuple[Var, Var],
     ) -> None:
-        """Emit the write of one number or bool into ``rows[1]`` rows from row ``rows[0]`` on. If
-        ``null`` is not None and the column is nullable, also mark these rows as null when that
-        condition holds; ``state`` is the table with the null counts.
+        """Emit the write of one value, ``value`` or in a bool column ``truth``, into ``rows[1]``
+        rows from row ``rows[0]`` on. If ``null`` is not None and the column is nullable, also mark
+        these rows as null where that condition holds; ``state`` is the table with the null counts.
         """
         t = self.target_of(leaf)
         if leaf.column.type == "bool":

@@ -88,7 +88,8 @@ class Variables:
 @dataclass(slots=True)
 class Fields:
     """Resolves values of schema expressions to the variables of a kernel, for one part (the entry,
-    a row, or a nested layout). It collects the fields, array ends and places that the values use.
+    a row, or a nested layout). A Term is an expression with the condition under which it is null.
+    ``used``, ``ends`` and ``places`` collect the fields, array ends and places that the values use.
 
     ``part`` is where the fields lie that expressions of ``layout`` name, ``case`` is given for expressions of a view.
     """
@@ -132,8 +133,10 @@ class Fields:
         return fold(value, self.constant_finder())
 
     def leaf(self, value: Value) -> Term:
-        """Return a known version, place, field, bits or array end as a Term. Raise Refused for
-        other values, and for fields that are no numbers or lie in nested layouts.
+        """Return the Term of a value that is a name: a layout version that is known, a place (such
+        as the entry's position), a numeric field, bits, or the size of bytes, or a field of an
+        array end. Raise Refused for other values, and for fields that are no numbers or lie in
+        nested layouts.
         """
         match value:
             case nodes.VersionValue(version) if version is not None:
@@ -152,9 +155,9 @@ class Fields:
         raise Refused(f"used as a number ({type(value).__name__})")
 
     def end(self, value: nodes.EndValue) -> Term:
-        """Return an integer field of an end (such as the first or last element) of the array of
-        rows as a Term, and note it in ``ends``. Raise Refused for another array, for fields that
-        are nested, nullable or no integers, and outside a view's case.
+        """Return an integer field of the first or last element of the array of rows as a Term, and
+        note it in ``ends``. Raise Refused outside a view's case, for another array, and for fields
+        that are nested, nullable or no integers.
         """
         inner = value.value
         if (
@@ -172,9 +175,9 @@ class Fields:
         return Term(self.variables.get(value.end, inner.field.name))
 
     def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
-        """Return the part name and the layout that hold the fields of ``owner``: of the row for
-        ``item`` and ``end``, of the entry for ``entry``, if there is a case of a view; otherwise
-        those of this object.
+        """Return the part name and the layout that hold the fields of ``owner``. If this object has
+        a case of a view, these are the row's for ``item`` and ``end``, the entry's for ``entry``;
+        in all other cases this object's own part and layout.
         """
         if owner in ("item", "end") and self.case is not None:
             return ITEM, self.case.element
@@ -183,9 +186,10 @@ class Fields:
         return self.part, self.layout
 
     def field(self, value: nodes.FieldValue) -> Term:
-        """Return a numeric field as a Term with its null condition, and note it in ``used``. Bytes
-        give their size, which is null if it is negative. Raise Refused for fields in nested
-        layouts, fields that the layout lacks, and types that do not fit int64.
+        """Return the Term of a field, with the condition under which it is null, and note it in
+        ``used``: a number or bits, or the size of bytes, null if negative. Raise Refused for fields
+        in nested layouts, fields that the layout lacks, arrays, types that do not fit int64, and
+        conditions that kernels cannot express.
         """
         f = value.field
         part, layout = self.locate_owner(value.owner)
@@ -206,7 +210,8 @@ class Fields:
     def raw(self, value: nodes.FieldValue, column: str) -> Term | None:
         """Return the Term of a ``u64``, ``f32`` or ``f64`` field whose bits a column of the
         matching type ``column`` stores unchanged, and note it in ``used``. Return None for other
-        types and for fields in nested layouts.
+        types or columns, and for fields in nested layouts. Raise Refused if kernels cannot express
+        when the field is absent.
         """
         f = value.field
         part, layout = self.locate_owner(value.owner)

@@ -54,8 +54,10 @@ class Test:
 
 
 class Index:
-    """Emits the kernel functions that find the entries of one layout and note them in the index
-    table (pass 1), for pass 2 to decode their rows.
+    """Emits the kernel functions that find the entries of one layout and note each in a row of the
+    index table (pass 1), for pass 2 to decode their rows. A function that fails notes the failed
+    check in the index row. If the caller asks for full checks, entries that a case of the view
+    marks as needing one fail, and the reference codecs read them.
     """
 
     def __init__(self, kernels: Kernels, entry: LayoutPlan, keys: list[int]) -> None:
@@ -95,8 +97,9 @@ class Index:
                 raise Unsupported("of rows with a condition, without a length", self.framing.blamed)
 
     def emit(self) -> str:
-        """Emit the functions that open an entry, find its end, test for rows and find entries;
-        return the name of the last. Raise Unsupported if kernels cannot find or check the entries.
+        """Emit the functions that open an entry, find its end, test whether it is a row, and find
+        entries; return the name of the last, which is pass 1. Raise Unsupported if kernels cannot
+        find or check the entries.
         """
         self.open()
         self.find_end()
@@ -111,9 +114,9 @@ class Index:
         return load(base_type(fp.field), place, fp.field)
 
     def tests(self, variables: Variables) -> list[Test]:
-        """Return a Test for each case of the layout: the conditions that an entry has rows of the
-        case and that it needs the full check, and the fields that they read. Raise Unsupported if
-        kernels cannot express a condition.
+        """Return a Test for each case of the layout: the condition that an entry has rows of the
+        case (None: always), the condition that it needs the full check (None: never), and the names
+        of the fields that both read. Raise Unsupported if kernels cannot express a condition.
         """
         first = self.entry.fields[0].field
         out = []
@@ -140,9 +143,10 @@ class Index:
     # ------------------------------------------------------------ one entry
 
     def open(self) -> None:
-        """Emit the function that checks an entry and stores its case, place and sections in an
-        index row. It returns 0 and notes the failed check if the entry is too short, invalid, or of
-        no case. Raise Unsupported if kernels cannot read a field of the entry.
+        """Emit the function that checks an entry whose rows are elements of its array, and stores
+        its case, place and sections in an index row. It returns 1, or notes the failed check and
+        returns 0 if the entry is too short, invalid, or of no such case. Raise Unsupported if
+        kernels cannot read a field.
         """
         slots, module = self.kernels.slots, self.module
         p, end, row, most, full_check = map(Var, ("p", "end", "row", "most", "full_check"))
@@ -192,9 +196,9 @@ class Index:
         full_check: Var,
         start: Var,
     ) -> None:
-        """Emit the part of the opening function for the case of ``test``: fail if the case needs a
-        full check that was asked for, then read the entry up to its rows if they are array
-        elements. Raise Unsupported if kernels cannot read a field.
+        """Emit the part of the opening function for the case of ``test``: fail if the caller asked
+        for full checks (``full_check``) and the entry needs one, then, if rows are array elements,
+        read the entry up to them. Raise Unsupported if kernels cannot read a field.
         """
         case, module = test.case, self.module
         if test.care is not None:
@@ -274,8 +278,9 @@ class Index:
 
     def row_test(self, case: CasePlan) -> None:
         """Emit the function that returns whether an entry is itself a row of ``case``: False if it
-        is too short, fails the case's condition, or needs a full check that was asked for. Raise
-        Unsupported if kernels cannot express the condition.
+        is shorter than its fields at fixed offsets, fails the case's condition, or needs a full
+        check and the caller wants full checks. Raise Unsupported if kernels cannot express a
+        condition.
         """
         p, after, full_check = map(Var, ("p", "after", "full_check"))
         code, variables = Builder(), Variables()
@@ -301,8 +306,9 @@ class Index:
 
     def find(self) -> str:
         """Emit the function that finds entries and fills the index table, and return its name. The
-        function returns the number of entries, the address where it stopped, why (a full table, the
-        end of the bytes, another kind, an invalid entry), and the number of rows, -1 if unknown.
+        function returns the number of entries, the address where it stopped, why (3: entries from
+        the last on are rows, 2: another kind, 1: table full, 0: end of bytes, -1: invalid entry),
+        and the number of rows (-1: unknown). It notes entries that fail their checks and goes on.
         """
         slots, code = self.kernels.slots, Builder()
         table, capacity, p, end, most, full_check = map(

@@ -14,7 +14,7 @@ from codecgen.targets.arrow.numba_decode.view import Kernels
 
 def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
     """Return the Kernels of a view and the source of their module; ``doc`` has the paragraphs of
-    its docstring. Raise Unsupported if kernels cannot read the view.
+    the module's docstring, at least one. Raise Unsupported if kernels cannot read the view.
     """
     kernels = Kernels(plan, view)
     passes = []
@@ -33,9 +33,10 @@ def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
 
 
 def decode(kernels: Kernels, entry: LayoutPlan, fills: list[RowsKernel]) -> str:
-    """Emit the function that decodes the rows of many entries (pass 2) and return its name. It
-    stops at the first entry that failed in pass 1, is invalid or does not fit, and returns that
-    entry's index. ``fills`` has the row functions of each case.
+    """Emit the function that decodes the rows of the entries from index ``first`` to ``last``
+    (exclusive), pass 2, and return its name. The function returns ``last``, or the index of the
+    first entry that failed in pass 1, is invalid or does not fit, where it stops. ``fills`` has the
+    row functions of each case.
     """
     code, slots = Builder(), kernels.slots
     parameters = [

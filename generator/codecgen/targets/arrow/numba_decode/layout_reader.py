@@ -58,9 +58,10 @@ class Window:
 
 
 class LayoutReader:
-    """Emits kernel code that reads the fields of a layout in order, with their checks, checksums,
-    and windows (the bytes that a length field measures). The code reads at the address ``p`` and
-    advances it.
+    """Emits kernel code that reads the fields of a layout in order at the address ``p``, with
+    checks, checksums and windows (the bytes that a length field measures). Mode ``open`` reads an
+    entry up to its rows, ``rows`` also writes columns, ``hop`` only checks sizes. ``wanted`` names
+    fields whose values later code uses; ``end`` limits the bytes that may be read.
 
     Attributes:
         values: Reader of single values.
@@ -116,10 +117,10 @@ class LayoutReader:
         *,
         ruled: bool = False,
     ) -> Expr:
-        """Emit the reads of a layout's fields, up to the field ``stop`` (exclusive; None: all), and
-        return the end of the innermost open window. In mode ``hop``, jump over the rest once the
-        needed fields are read. Raise Unsupported if kernels cannot read a field, or if the layout
-        has rules and ``ruled`` is False.
+        """Emit the reads of all fields of a layout, or of those before the field ``stop``, and
+        return the end of the bytes that may be read after them (``end``, or that of a window open
+        at ``stop``). In mode ``hop``, jump over the rest once the ``needed`` fields are read. Raise
+        Unsupported if kernels cannot read a field, or for rules unless ``ruled``.
 
         Args:
             layout: The layout.
@@ -157,8 +158,8 @@ class LayoutReader:
         return end
 
     def has_more_wanted(self, ops: tuple[ReadOp, ...], wanted: set[str]) -> bool:
-        """Return whether one of ``ops`` reads a field whose name is in ``wanted``; tagged fields
-        count too. Checks and windows do not.
+        """Return whether one of ``ops`` reads, or sets to absent, a field whose name is in
+        ``wanted``; tagged fields count too. Operations for checks and windows count as False.
         """
         for op in ops:
             match op:
@@ -177,8 +178,8 @@ class LayoutReader:
         return False
 
     def skip_to_end(self, layout: LayoutPlan) -> Expr:
-        """Emit the jump to the end of the outermost window of ``layout``, and the check that it is
-        not beyond the bytes around the window. Return the end of these bytes.
+        """Emit the jump to the end of the outermost window of ``layout``, by which the kernel fails
+        if that end lies beyond the bytes around the window. Return the end of the bytes around it.
         """
         inner = self.windows[0]
         end = self.ends[inner.length][0]
@@ -298,9 +299,10 @@ class LayoutReader:
         end: Expr,
         wanted: set[str],
     ) -> None:
-        """Emit code that reads and checks a field if ``condition`` holds, and otherwise sets it to
-        absent. A compressed array makes the kernel fail. Raise Unsupported if kernels cannot
-        express the condition or the field.
+        """Emit code that reads and checks a field where ``condition`` holds, and elsewhere sets it
+        to absent. ``then`` has the operations of the field; if it is a compressed array, the kernel
+        fails where the condition holds. Raise Unsupported if kernels cannot express the condition
+        or the field.
         """
         test = self.condition_of(condition, fields, fp.field)
         self.values.covered = 0
@@ -332,9 +334,11 @@ class LayoutReader:
     # ------------------------------------------------------------ windows and checksums
 
     def open_window(self, op: read_ops.Open, fields: Fields, end: Expr) -> Expr:
-        """Emit the check of a length field, and open the window of bytes that it measures. Return
-        the end of the window. Raise Unsupported if the length is no integer or counts itself, or if
-        it is optional and measures anything but one field of bytes.
+        """Open the window of bytes that a length field, read before, measures, and return the
+        window's end. The kernel fails if the length is negative or reaches beyond ``end``; where an
+        optional length is absent, the window reaches to ``end`` less the fields after it. Raise
+        Unsupported if the length is no integer, counts itself, or is optional and measures anything
+        but one field of bytes.
         """
         m, code = op.length, self.code
         check_number(m.field)
@@ -367,9 +371,9 @@ class LayoutReader:
         return inner
 
     def close_window(self, op: read_ops.Close, layout: LayoutPlan, end: Expr) -> Expr:
-        """Close the innermost window and return the end of the bytes around it. Emit code by which
-        the kernel fails unless the window was read to its end ``end``; in mode ``hop``, for a
-        window to the end of the layout, jump to its end instead.
+        """Close the innermost window, which ends at ``end``, and return the end of the bytes around
+        it. Emit code by which the kernel fails if its length is present and the reads did not stop
+        at ``end``; in mode ``hop``, for a window to the end of the layout, jump to ``end`` instead.
         """
         window = self.windows.pop()
         f = op.at.field
@@ -407,10 +411,10 @@ class LayoutReader:
         return self.variables.found[key]
 
     def verify_here(self, c: FieldPlan, ahead: bool, fields: Fields, end: Expr) -> None:
-        """Emit the comparison of a checksum with the bytes read so far, or with ``ahead`` with all
-        bytes up to ``end``; for an entry in mode ``open``, note the latter in ``pending`` instead.
-        Emit nothing in mode ``hop``. Raise Unsupported if the checksum is optional or ``ahead`` has
-        no window.
+        """Emit code by which the kernel fails if a checksum differs: over the bytes from its noted
+        start to its noted end (else to ``p``), or with ``ahead`` from ``p`` to ``end``, which mode
+        ``open`` only notes in ``pending`` for fields of the entry itself. Emit nothing in mode
+        ``hop``. Raise Unsupported if the checksum is optional, or if ``ahead`` has no window.
         """
         if not self.checks:
             return
@@ -448,9 +452,10 @@ class LayoutReader:
         self.values.fail_if(all_of([*only, computed.ne(stored)]), c.field)
 
     def check_fixed_sizes(self, ops: tuple[ReadOp, ...], layout: LayoutPlan, end: Expr) -> None:
-        """Emit one check that the bytes of all consecutive fields of fixed size at the start of
-        ``ops`` are there. Emit nothing if an earlier check covers them, or if the first field
-        varies in size.
+        """Require that the bytes of all consecutive fields of fixed size at the start of ``ops``
+        precede ``end``, by one check, which may be put off to a later check while at most 40 bytes
+        are unchecked. Emit nothing if an earlier check covers them, or if the first field varies in
+        size.
         """
         first = ops[0]
         fp = first.field  # type: ignore[union-attr]
@@ -615,9 +620,10 @@ class LayoutReader:
                 self.gives.write_missing(inner)
 
     def read_struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
-        """Emit code that reads a layout in the place of a field, and before it the number that says
-        whether it is present: 1, or ``null``, where the column becomes null or empty. The kernel
-        fails for other numbers. Raise Unsupported if the layout encodes its own version.
+        """Emit code that reads a layout in the place of a field. If the type has a presence number,
+        read it first: 1 means present, ``null`` that the column becomes null or empty; the kernel
+        fails for other numbers. Raise Unsupported if the layout encodes its own version, or if
+        kernels cannot read it.
         """
         type_ = f.type
         assert isinstance(type_, StructType)
@@ -647,9 +653,10 @@ class LayoutReader:
     # ------------------------------------------------------------ tagged fields
 
     def read_tags(self, op: read_ops.Tags, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        """Emit code that reads a section of tagged fields; missing fields get their defaults.
-        Unknown tags are skipped. The kernel fails if tags do not ascend, or for tags of other
-        versions. Raise Unsupported if kernels cannot read a tagged field.
+        """Emit code that reads a section of tagged fields; known fields that are missing get their
+        defaults, unknown tags are skipped. The kernel fails if tags do not ascend, are known only
+        to other versions, or are more than fit. Raise Unsupported if kernels cannot read a tagged
+        field.
         """
         code, f = self.code, op.field.field
         part = fields.part
@@ -702,8 +709,8 @@ class LayoutReader:
 
     def set_default(self, fp: FieldPlan, part: str) -> Var | None:
         """Emit the assignment of a tagged field's default to its variable: a number, or the size of
-        bytes (-1 for null). Return the variable, set to 0, that will say whether the field is
-        present; None if no column shows the field.
+        bytes (-1 for null). If a column shows the field, also set a variable to 0 and return it: it
+        becomes 1 where the field is present. Otherwise return None.
         """
         f = fp.field
         variable = self.variables.get(part, f.name)
@@ -728,9 +735,10 @@ class LayoutReader:
         after: Var,
         wanted: set[str],
     ) -> None:
-        """Emit code that reads a known tagged field. The kernel fails unless the field ends at
-        ``after``, or if it holds its default (not tested in mode ``hop``). Raise Unsupported if
-        kernels cannot read the field.
+        """Emit code that reads a known tagged field of ``size`` bytes, whose operations are
+        ``ops``. The kernel fails unless the read stops at ``after``, or if the bytes are the
+        field's default (not tested in mode ``hop``). Raise Unsupported if kernels cannot read the
+        field.
         """
         f = fp.field
         if self.checks:
@@ -746,9 +754,9 @@ class LayoutReader:
         self.values.covered = 0
 
     def give_default(self, fp: FieldPlan, part: str, there: Var | None) -> None:
-        """Emit the write of the default of a tagged field to its column where the field is absent:
-        null, a number, or an empty value. Emit nothing if no column shows the field. Raise
-        Unsupported for default bytes that are not empty.
+        """Emit code that writes the default of a tagged field (null, a number, or an empty value)
+        to its column where the field is absent, that is, where ``there`` is 0. Emit nothing if no
+        column shows the field. Raise Unsupported for default bytes that are not empty.
         """
         f = fp.field
         target = self.gives.find_target(part, f.name)
@@ -777,8 +785,9 @@ def element_size(element: LayoutPlan | ScalarType | BytesType) -> int | None:
 
 
 def default_value(fp: FieldPlan) -> int | None:
-    """Return the default of a tagged number as kernels hold it: the number, or its encoded bits as
-    a signed integer if kernels only copy it. Return None for fields that are no numbers.
+    """Return the default of a tagged field that is a number, as kernels hold it: the number, or for
+    types that kernels only copy (``u64``, floats) its encoded bits as a signed integer. Return None
+    for fields that are no numbers.
     """
     f, number = fp.field, default_number(fp)
     if isinstance(f.type, ScalarType) and f.type.name != "uuid" and (number is None or is_raw(f)):

@@ -73,9 +73,9 @@ def _is_left_out(case: CasePlan, fp: FieldPlan) -> bool:
 
 
 def refuse_rules(layout: LayoutPlan, around: Collection[str] = ()) -> None:
-    """Raise Unsupported if a layout has rules, which nothing would apply where it lies. Exempt are
-    rules about the elements of an array with ``nesting: 1`` if the layout is among ``around``, the
-    layouts that it lies in: the array is absent there.
+    """Raise Unsupported if ``layout``, which lies in another, has a rule, since nothing would check
+    it there. Rules about elements of an array with ``nesting: 1`` are allowed if ``around``, the
+    names of the layouts around it, has this layout: the array is absent there.
 
     Args:
         layout: The layout.
@@ -95,8 +95,9 @@ def refuse_rules(layout: LayoutPlan, around: Collection[str] = ()) -> None:
 
 
 def breach_of(fields: Fields, rule: RulePlan) -> Expr:
-    """Return the condition that a rule is broken; its sums wrap in 64 bits. Raise Unsupported if
-    kernels cannot express the rule, AssertionError for a rule about ascending numbers.
+    """Return the condition that a rule with a condition is broken; its sums wrap in 64 bits. Raise
+    Unsupported if kernels cannot express it, AssertionError for a rule that only says that numbers
+    ascend.
     """
     assert rule.condition is not None
     arithmetic = fields.arithmetic()
@@ -168,7 +169,8 @@ class RowFields(Fields):
 
 class RowRules:
     """Emits the checks of rules that use the elements of an entry's array of rows: before, in and
-    after the kernel's loop over the rows.
+    after the kernel's loop over the rows. ``apply`` is the condition that rules are checked at all,
+    which the caller of the kernel decides.
     """
 
     def __init__(self, case: CasePlan, fields: RowFields) -> None:
@@ -195,9 +197,10 @@ class RowRules:
             code.assign(variable, 0)
 
     def check_row(self, values: ValueReader, code: Builder, apply: Expr, is_first: Expr) -> None:
-        """Emit, under the condition ``apply``, the checks of ascending numbers for one row, and the
-        updates of the first, last, largest and smallest values. ``is_first`` is the condition for
-        the first row. Emit nothing if there are no rules.
+        """Emit, under the condition ``apply``, the code for one row: the kernel fails if a number
+        that must ascend is not above that of the row before, and the first, last, largest and
+        smallest values are updated. ``is_first`` is the condition for the first row. Emit nothing
+        if there are no rules.
         """
         if not self.rules:
             return

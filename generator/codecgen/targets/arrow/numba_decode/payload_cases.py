@@ -44,7 +44,8 @@ class Case:
 @dataclass(slots=True)
 class Cases:
     """Cases of choices (layouts that a discriminator selects) whose fields columns or conditions
-    use, so that the kernel reads them.
+    use, so that the kernel reads them. ``part`` is the place of the layout that holds the choice;
+    ``read`` is a field in a case, or the case itself.
 
     Attributes:
         found: Cases by the part and the name of the choice, then by the name of the layout.
@@ -74,8 +75,8 @@ class Cases:
             known[name].fields[read.field.name] = type_ if plain else None  # type: ignore[assignment]
 
     def plans(self, layout: LayoutPlan, choice: str, case: str) -> list[LayoutPlan]:
-        """Return the versions of the layout ``case`` that the field ``choice`` of ``layout`` can
-        hold, each once; ``[]`` if there are none.
+        """Return the layout versions that the choice field ``choice`` of ``layout`` can hold for
+        the case layout ``case``, both by name, each once; ``[]`` if there are none.
         """
         out: list[LayoutPlan] = []
         for op in choices(self.plan, layout):

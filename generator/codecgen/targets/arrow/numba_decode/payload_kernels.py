@@ -22,8 +22,8 @@ left to the reference codecs; nothing knows it."""
 
 def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
     """Return the source of the kernel module of a payload view: a row function for each combination
-    of part layouts, and the loop over payloads. Raise Unsupported if kernels cannot read a layout,
-    condition or column.
+    of part layouts, and the loop over payloads. ``doc`` has the paragraphs of the module's
+    docstring, at least one. Raise Unsupported if kernels cannot read a layout, condition or column.
 
     Args:
         plan: Plan of the schemas.
@@ -67,10 +67,11 @@ class PayloadLoop:
         self.nulls = {name: Var(f"{name}_is_null") for name in self.parts}
 
     def emit(self) -> str:
-        """Add the function that loops over payloads to the kernel module, and return its name. The
-        function stops where an output is full and returns that payload's index; rejected and
-        unknown payloads are noted and skipped. Raise Unsupported if kernels cannot determine the
-        kind of a payload.
+        """Add the function that loops over the payloads ``first`` to ``last`` (exclusive) to the
+        kernel module, and return its name. The function returns ``last``, or the index of the
+        payload at which an output is full; numbers of rejected and of unknown payloads go to two
+        lists, and the loop goes on. Raise Unsupported if kernels cannot determine the kind of a
+        payload.
         """
         code, state = self.code, self.kernels.state
         table, first, last = Var("parts"), Var("first"), Var("last")
@@ -121,10 +122,10 @@ class PayloadLoop:
         return name
 
     def print_decision(self) -> None:
-        """Emit code that determines the kind of a payload by its discriminator, and reads its
-        parts. A null discriminating part or a number without a case is unknown, a part that is too
-        short is rejected, a case without rows is done. Raise Unsupported if the discriminator has
-        no fixed offset.
+        """Emit code that finds the kind of a payload by its discriminator (without one, there is
+        one kind) and goes on with its parts. The payload is unknown if the discriminating part is
+        null or its number has no case, rejected if that part is too short, done if its case has no
+        rows. Raise Unsupported if the discriminator has no fixed offset and size.
         """
         code, decider = self.code, self.view.decider
         by_number: dict[int | None, list[Combination]] = {}
@@ -179,9 +180,10 @@ class PayloadLoop:
         chosen: Mapping[str, LayoutPlan | None],
         combinations: list[Combination],
     ) -> None:
-        """Emit code that determines whether each of the parts ``names`` is null and of which
-        version it is, then calls the row function of the matching combination; ``chosen`` has the
-        parts known so far. Raise Unsupported if kernels cannot determine a version.
+        """Emit code that determines for each of the parts ``names`` whether it is null (only where
+        a combination allows that) and its version, then calls the row function of the combination
+        that matches. ``chosen`` has the layouts of the parts known so far, None for null. Raise
+        Unsupported if a version has no fixed offset.
         """
         if not names:
             self.call_rows(next(c for c in combinations if c.layouts == chosen))
@@ -210,9 +212,10 @@ class PayloadLoop:
         chosen: Mapping[str, LayoutPlan | None],
         combinations: list[Combination],
     ) -> None:
-        """Emit code that compares the version number of a part with ``plans``, and goes on with the
-        parts ``rest``. A payload that is too short or of another version is rejected. One plan
-        needs no test. Raise Unsupported if the version has no fixed offset.
+        """Emit code that compares the version number in the part ``name`` with those of ``plans``,
+        and in each branch goes on with the parts ``rest``. The payload is rejected if the part is
+        too short for the number, or of no such version. For a single plan, emit no test. Raise
+        Unsupported if the version has no fixed offset.
         """
         code = self.code
         if len(plans) == 1:
@@ -234,7 +237,8 @@ class PayloadLoop:
 
     def call_rows(self, combination: Combination) -> None:
         """Emit the call of the function that writes the rows of a combination of part layouts, with
-        the addresses of its parts and tables, and store its result in the variable ``done``.
+        the start and end addresses of its parts and the tables. The variable ``done`` gets its
+        result: 1, or 0 if the payload is invalid or an output is full.
         """
         kernel = self.rows[id(combination)]
         arguments: list[Expr] = [v for n in kernel.layouts for v in (self.starts[n], self.ends[n])]

@@ -116,8 +116,9 @@ class PayloadReader(LayoutReader):
         counted: bool,
     ) -> None:
         """Emit the loop over the elements of an array: ``n`` of them if ``counted``, otherwise up
-        to ``end``. If its elements are rows, note where the array begins and only read and check
-        them. Raise Unsupported if kernels cannot read an element.
+        to ``end`` with ``n`` counting them. If the elements are rows, first note where the array
+        begins and ends, and only read and check them; rows are written later. Raise Unsupported if
+        kernels cannot read an element.
         """
         noted = self.places.each.get((fields.part, f.name))
         if noted is None or not isinstance(element, LayoutPlan):
@@ -151,9 +152,10 @@ class PayloadReader(LayoutReader):
     # ------------------------------------------------------------ choices
 
     def read_choice(self, op: read_ops.Choose, fields: Fields, end: Expr) -> None:
-        """Emit code that reads a choice, with its length and null if it has them. Raise Unsupported
-        for a layout whose version another field gives, for a discriminator inside the cases, for
-        choices as cases, or if kernels cannot tell versions apart.
+        """Emit code that reads a choice up to ``end``, or, after its length, if it has one, exactly
+        that many bytes (none if the length means null). Raise Unsupported for a layout whose
+        version another field gives, for a discriminator inside the cases, for choices as cases, or
+        if kernels cannot tell versions apart.
         """
         code, f, type_ = self.code, op.field.field, op.type
         if not isinstance(type_, ChoiceType):
@@ -189,10 +191,11 @@ class PayloadReader(LayoutReader):
     def read_cases(
         self, op: read_ops.Choose, type_: ChoiceType, fields: Fields, end: Expr, to_end: bool
     ) -> None:
-        """Emit code that reads the case that is present, if columns or conditions use it. Another
-        case is skipped and noted in ``unread`` with ``to_end``; otherwise the kernel fails. Unknown
-        discriminators are skipped if the choice keeps them. Raise Unsupported if kernels cannot
-        tell the cases apart.
+        """Emit code that reads the case that is present, if columns or conditions use it. Other
+        cases are skipped to ``end`` and noted in ``unread`` if ``to_end`` (the case ends there),
+        else the kernel fails. A discriminator without a case is also skipped if the choice has
+        ``unknown``, else the kernel fails. Raise Unsupported if kernels cannot tell the cases
+        apart.
         """
         code, f = self.code, op.field.field
         wanted = self.cases.found.get((fields.part, f.name), {})
@@ -220,9 +223,10 @@ class PayloadReader(LayoutReader):
     def list_case_tests(
         self, op: read_ops.Choose, fields: Fields, wanted: set[str]
     ) -> Iterator[tuple[LayoutPlan | None, Expr]]:
-        """Yield each version of the ``wanted`` case layouts with its condition, then None with a
-        condition for the other cases. Raise Unsupported if cases are choices, if only the content
-        tells versions apart, or if kernels cannot express the discriminator or version.
+        """Yield each layout version of the cases named in ``wanted`` with the condition that it is
+        present, then None with such a condition for each group of other cases. The iterator raises
+        Unsupported if cases are choices, if only the content tells versions apart, or if kernels
+        cannot express the discriminator or version.
         """
         if any(op.steps):
             raise Unsupported("a choice whose cases are choices", op.field.field)
@@ -251,9 +255,9 @@ class PayloadReader(LayoutReader):
     def is_case(
         self, given: Term, version: Term | None, numbers: list[int], versions: Set[int | None]
     ) -> Expr:
-        """Return the condition that the discriminator ``given`` is one of ``numbers`` and the
-        version is one of ``versions``. The version is not tested if it is None or ``versions``
-        contains None. Null values do not match.
+        """Return the condition that the discriminator ``given`` is in ``numbers`` and the version
+        is in ``versions``. The version is not tested if ``version`` is None or ``versions``
+        contains None. A null discriminator, or a null version that is tested, does not match.
         """
         tests = [_is_one_of(given.value, set(numbers))]
         told = [v for v in versions if v is not None]
@@ -272,9 +276,9 @@ class PayloadReader(LayoutReader):
             raise Unsupported(error.reason, op.field.field) from None
 
     def read_case(self, plan: LayoutPlan, case: Case, end: Expr) -> None:
-        """Emit code that reads a case up to ``end``, and notes its version and which of the used
-        numbers are present. Raise Unsupported if the layout holds itself or kernels cannot read a
-        field.
+        """Emit code that reads the layout ``plan`` of a case, up to ``end``, and notes in variables
+        which of the case's versions it is and which of the used numbers are present. Raise
+        Unsupported if the layout holds itself or kernels cannot read a field.
         """
         code = self.code
         if plan.name in self.held:
@@ -334,8 +338,9 @@ class PayloadFields(Fields):
         return self.cases.raw(value, self.locate_owner(value.owner)[0], self.variables, column)
 
     def constant_finder(self) -> Known:
-        """Return a function that maps a value to a Literal if the schema fixes it as a constant,
-        otherwise to None.
+        """Return a function that maps a value to a Literal if the schema fixes it: a field that is
+        neither nullable nor nested, with a constant integer, or a known version. It returns None
+        for others.
         """
 
         def find_constant(value: Value) -> Value | None:

@@ -32,7 +32,8 @@ from codecgen.targets.arrow.unsupported_fields import find_choice
 class PayloadRowsKernel:
     """Emits the kernel function that reads one combination of part layouts of a payload and writes
     its rows. The function checks all parts before it writes a row; its rows count, all at once,
-    when it stores the totals.
+    when it stores the totals. A case says what rows the combination gives; the first whose
+    condition holds is used.
     """
 
     def __init__(self, kernels: PayloadKernels, combination: Combination) -> None:
@@ -58,10 +59,10 @@ class PayloadRowsKernel:
         self.name = kernels.module.name(f"rows_{combination.name}")
 
     def emit(self) -> str:
-        """Add the function to the kernel module and return its name. The function returns 1, or 0
-        if the payload is invalid or an output is full; no matching case means no rows. Raise
-        Unsupported if a version has no fields, or kernels cannot express a field, condition or
-        column.
+        """Add the function to the kernel module and return its name. The function writes the rows
+        of the first case whose condition holds and returns 1, also if no case matches, or 0 if the
+        payload is invalid or an output is full. Raise Unsupported if a version has no fields, or
+        kernels cannot express a field, condition or column.
         """
         self.prepare()
         code = self.code
@@ -92,8 +93,9 @@ class PayloadRowsKernel:
         return self.name
 
     def make_reader(self) -> PayloadReader:
-        """Return a PayloadReader that emits into this function and reads at its variable ``p``,
-        noting the fields and places that columns and conditions use.
+        """Return a new PayloadReader that emits into this function and reads at its variable ``p``.
+        It notes the addresses of the fields that columns read again, and the cases of choices that
+        columns and conditions use.
         """
         return PayloadReader(
             self.kernels.plan,
@@ -112,7 +114,7 @@ class PayloadRowsKernel:
     def prepare(self) -> None:
         """Find the fields that columns and conditions use, and emit the initial values of their
         variables. Raise Unsupported if kernels cannot express a column or condition, or if rows are
-        array elements without fields.
+        elements of an array that are no layouts.
         """
         self.used: set[tuple[str, str]] = set()
         for case in self.combination.cases:
@@ -192,8 +194,9 @@ class PayloadRowsKernel:
         case: PayloadCase,
         leaf: Leaf | None = None,
     ) -> Term:
-        """Return ``value`` as a Term: a number for the column ``leaf``, or a condition if ``leaf``
-        is None. Raise Unsupported if kernels cannot express it.
+        """Return ``value`` as a Term: for a column ``leaf`` a number (the raw bits of a ``u64`` or
+        float field if the column has the matching type), for None a condition. Raise Unsupported if
+        kernels cannot express it.
         """
         try:
             if leaf is not None and isinstance(value, nodes.FieldValue):
@@ -246,9 +249,10 @@ class PayloadRowsKernel:
     # ------------------------------------------------------------ rows
 
     def write_rows(self, case: PayloadCase, reader: PayloadReader) -> None:
-        """Emit code that writes the rows of a payload: one, one per array element, or none for an
-        empty case. The kernel returns 0 if an output is full or a skipped case of a choice is
-        present. Raise Unsupported if kernels cannot write a column.
+        """Emit code that writes and commits the rows of a payload in ``case``: one row, or one for
+        each element of its array; no rows for a case declared empty. The kernel returns 0 if an
+        output is full, or if a case of a choice was skipped. Raise Unsupported if kernels cannot
+        write a column.
         """
         code = self.code
         self.check_unread(reader)
@@ -351,8 +355,9 @@ class PayloadRowsKernel:
     # ------------------------------------------------------------ columns that are fields
 
     def make_outputs(self, sources: Sources | None = None) -> ColumnOutputs:
-        """Return the ColumnOutputs of this function. With ``sources``, they also know the members
-        of structs and the elements of lists.
+        """Return ColumnOutputs that emit into this function. With ``sources`` they can also write
+        the members of structs and the elements of lists that it names; without, only top-level
+        columns.
         """
         return ColumnOutputs(
             self.code,
@@ -388,9 +393,9 @@ class PayloadRowsKernel:
         return [(plan, test) for (_, plan), test in zip(there, [*tests[:-1], None], strict=True)]
 
     def prepare_default(self, part: str, f: Field, case: PayloadCase) -> None:
-        """Note the address of bytes that are a tagged field, and emit an initial address for them,
-        since the field may be absent. Do nothing for other fields. Raise Unsupported for a default
-        that is not empty.
+        """If ``f`` is a tagged field of bytes, which may be absent, note it and emit an initial
+        value for the variable of its address, so that an empty default is copied from a valid
+        address. Do nothing for other fields. Raise Unsupported for a default that is not empty.
         """
         for layout, _ in self.list_versions(part, f, case):
             for fp in layout.tagged:
@@ -426,9 +431,9 @@ class PayloadRowsKernel:
                 reader.read_field(find_operation(self.kernels, layout, f), fields, end, {f.name})
 
     def write_unread(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
-        """Emit the value that a column gets if its field was not read: for a tagged field its empty
-        default (null if the default is null), otherwise null or empty. Raise Unsupported for a
-        scalar default that is not zero.
+        """Emit the value that a column gets where its field was not read: if the layout version has
+        it as a tagged field, the default, which is empty or null; otherwise null, or empty in a
+        column that is not nullable. Raise Unsupported for a scalar default that is not zero.
         """
         chosen = self.cases.find_case(part)
         if chosen is None:

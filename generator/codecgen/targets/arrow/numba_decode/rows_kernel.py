@@ -41,7 +41,7 @@ from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
 class RowsKernel:
     """Emits the kernel functions that decode the rows of one case of a view into columns (pass 2).
     Rows count once the state table is stored: all rows of an array at once, rows that are entries
-    one by one.
+    one by one. An index row describes one entry, or the first of a run of entries that are rows.
     """
 
     def __init__(self, kernels: Kernels, index: Index, case: CasePlan) -> None:
@@ -78,8 +78,9 @@ class RowsKernel:
         self.gives = self.gives_to(self.code)
 
     def slot(self, table: Var, name: str) -> Expr:
-        """Return the address expression of the slot ``name`` in a table: the state or its
-        capacities (``room``), otherwise an index row. Raise KeyError if the table has no such slot.
+        """Return the expression for the address of the slot ``name`` in ``table``: at the offset
+        that the state table gives it if ``table`` is ``state`` or ``room``, otherwise at that of
+        the index row. Raise KeyError if that table has no such slot.
         """
         slots = (
             self.kernels.state if table is self.state or table is self.room else self.kernels.slots
@@ -122,8 +123,9 @@ class RowsKernel:
         )
 
     def noted(self, part: str, name: str) -> Var:
-        """Return the variable of a value that pass 1 stored in the index, such as an entry field or
-        ``start of crc``. Repeated calls return the same variable.
+        """Return this function's variable for a value that pass 1 stored in the index, such as an
+        entry field or ``start of crc``; no load is emitted. Repeated calls return the same
+        variable.
         """
         key = (part, name)
         if key not in self.variables.found:
@@ -187,9 +189,10 @@ class RowsKernel:
         code.do("store_64", self.slot(self.state, "NEXT"), self.loaded(self.row, "END"))
 
     def find_ends(self, array: FieldPlan) -> None:
-        """Emit a pass over the array that stores the used fields of its first and last element, if
-        columns are relative to them; otherwise emit nothing. Raise Unsupported if elements may have
-        no bytes, or kernels cannot read them.
+        """Emit a first pass over the array that finds the fields of its first and last element to
+        which column values refer, and stores them in the index row; ``p`` is then reset. Emit
+        nothing if no column refers to them. Raise Unsupported if elements may have no bytes, or
+        kernels cannot read them.
         """
         code, case = self.code, self.case
         ends = self.kernels.asked[case.number].ends
@@ -372,8 +375,9 @@ class RowsKernel:
     # ------------------------------------------------------------ the same in all rows
 
     def same(self) -> None:
-        """Emit the function that fills, for all new rows of one index row, the columns whose value
-        is equal in them: entry fields, and columns without a value (null or empty).
+        """Emit the function that fills the rows written since row ``first`` in all columns whose
+        value is the same in them: values of the entry, and columns without a value (null, or empty
+        if not nullable). Raise Unsupported if kernels cannot express a value.
         """
         self.start()
         code, case = self.code, self.case

@@ -22,8 +22,9 @@ MAX_LOOSE = 40
 
 class ValueReader:
     """Emits kernel code that reads single values at the address ``p``, checks their bounds,
-    advances ``p``, and writes the values to columns. A kernel that fails notes the check and the
-    address, and returns.
+    advances ``p``, and writes the values to columns. The kernel "fails at" a field by noting the
+    field's check and the address, and returning 0. ``target`` is the column to write, None for
+    none.
 
     Attributes:
         loose: Bytes by which ``p`` may be beyond the end of what may be read. A check is due before they exceed MAX_LOOSE.
@@ -88,9 +89,10 @@ class ValueReader:
         end: Expr,
         f: Field,
     ) -> None:
-        """Emit the read of a scalar of the type ``name`` into ``variable`` and the column
-        ``target``. If both are None, only skip it, after the checks of bools and varints. A uuid
-        goes to the column only. Raise Unsupported for types that kernels cannot read.
+        """Emit the read of a scalar of the type ``name``, and the step over it: into ``variable``
+        if it is given, and into the column ``target`` if it is given. Without both, the scalar is
+        only skipped, after the checks of bools and varints. A uuid goes to the column only. Raise
+        Unsupported for types that kernels cannot read.
         """
         size = fixed_size(name)
         if target is not None and name != "uuid":
@@ -173,8 +175,9 @@ class ValueReader:
         ends_window: bool = False,
     ) -> None:
         """Emit the read of bytes or text: the size into ``n`` (-1 for null), the content into the
-        column ``target`` unless it is None. Raise Unsupported if the bytes reach to the end and the
-        fields after them vary in size (``after`` is None), or if null is a possible size.
+        column ``target`` unless it is None. The kernel fails if they reach beyond ``end``. Raise
+        Unsupported if they take all bytes up to ``end`` and the fields after them vary in size
+        (``after`` is None), or if null is a possible size.
 
         Args:
             f: Field that the bytes are, or are elements of.
@@ -241,9 +244,9 @@ class ValueReader:
         self.gives.end_value(target)
 
     def read_content(self, f: Field, type_: BytesType, n: Var, target: Target | None) -> None:
-        """Emit the copy of ``n`` bytes at ``p`` to the column, if ``target`` is not None, and the
-        step over them. If values are checked, the kernel fails for text that is not UTF-8. The
-        address is noted if ``starts`` has the field.
+        """Emit the copy of ``n`` bytes at ``p`` to the column ``target``, if it is not None, and
+        the step over them. Except in mode ``hop``, the kernel fails for text that is not UTF-8. If
+        ``starts`` has a variable for the field, it first gets the address.
         """
         start = self.starts.get((self.part, f.name))
         if start is not None:

@@ -47,8 +47,9 @@ def deferred(entry: LayoutPlan) -> list[FieldPlan]:
 
 
 def column_slots(module: KernelModule, leaves: Sequence[Leaf]) -> dict[int, Slots]:
-    """Add constants for the byte positions of each column's addresses and totals in the tables
-    ``out``, ``state`` and ``room`` to the module. Return them by the index of the column.
+    """Add constants to the module for the byte positions of each column's buffer addresses (in the
+    table ``out``) and of its written total and null count (in ``state``; totals lie in ``room``
+    alike). Return their Slots by the index of the column.
     """
     out = {}
     for leaf in leaves:
@@ -66,7 +67,9 @@ def column_slots(module: KernelModule, leaves: Sequence[Leaf]) -> dict[int, Slot
 
 class Kernels:
     """Generated numba functions that decode the entries of one view (a table over entries such as
-    record batches) into Arrow buffers, with the module that they are emitted to.
+    record batches) into Arrow buffers, with the module that they are emitted to. Pass 1 notes each
+    entry in a row of the index table, pass 2 decodes the rows that it holds. A case says what rows
+    a view takes from one layout.
     """
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
@@ -122,9 +125,9 @@ class Kernels:
         return RowRules(case, RowFields(self.plan, case.entry, ENTRY, variables, case))
 
     def refused(self, fields: Fields, case: CasePlan) -> list[Expr]:
-        """Return the conditions under which the rows of an entry are rejected: requirements of the
-        schema on their array; ``[]`` if entries are rows themselves. Raise Unsupported if kernels
-        cannot express one.
+        """Return the conditions under which the rows of an entry are rejected, from requirements of
+        the schema on their array, without conditions that are always false; ``[]`` if there are
+        none or entries are rows themselves. Raise Unsupported if kernels cannot express one.
         """
         if case.array is None:
             return []

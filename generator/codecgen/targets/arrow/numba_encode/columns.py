@@ -55,7 +55,11 @@ class Variables:
 
 
 class Columns:
-    """Emits kernel code that loads values of Arrow columns into variables."""
+    """Emits kernel code that loads values of Arrow columns into variables: a number into the
+    variable of its column and a kind, such as ``row``, its null flag into that of ``null row``, the
+    start of bytes and lists into ``at`` and their size into the column's value. ``row`` is the
+    index of the value.
+    """
 
     def __init__(self, encoders: Encoders, code: Builder, variables: Variables) -> None:
         self.encoders = encoders

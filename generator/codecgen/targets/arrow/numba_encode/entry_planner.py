@@ -56,7 +56,8 @@ _ALL = (
 
 class EntryPlanner:
     """Emits the kernel function that plans one entry of a case (pass 1 of writing): how many rows
-    it holds, how many bytes they take, and which row or column cannot be written.
+    it holds, how many bytes they take, and which row or column cannot be written. A "stop" is code
+    by which a row ends the entry before it, or is refused if it is the first row.
     """
 
     def __init__(self, encoders: Encoders, program: WriteProgram) -> None:
@@ -77,8 +78,9 @@ class EntryPlanner:
 
     def emit(self) -> None:
         """Emit the function that plans one entry. It returns the number of rows and -1; 0 and the
-        number of the failed check if the first row cannot be written; -1 and a check if the row is
-        not of this case. Raise Unsupported if kernels cannot express a value or check.
+        number of the failed check if the first row cannot be written; -1 and the number of a check
+        if the first row does not meet the case's condition. Raise Unsupported if kernels cannot
+        express a value or check.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         frame.columns.addresses(self.columns)
@@ -120,8 +122,9 @@ class EntryPlanner:
 
     def first_row(self) -> None:
         """Emit, before the loop over rows, what the first row determines: initial column values and
-        extremes, fixed fields of the entry, and the check of the case's condition. Raise
-        Unsupported if kernels cannot express a value or no row can meet the condition.
+        extremes, fields of the entry that no later row changes, and the test of the case's
+        condition (the function returns -1). Raise Unsupported if kernels cannot express a value or
+        no row can meet the condition.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         used = {(value.which, value.column.name) for value in self.used()}
@@ -165,8 +168,9 @@ class EntryPlanner:
 
     def one_row(self) -> None:
         """Emit the loop body for one row: load its columns, check values, rules and sizes, and
-        compare what readers would return. A failed check ends the entry before the row. Raise
-        Unsupported if kernels cannot express a value or check.
+        compare what readers would return. A row that fails a check, or does not meet the condition
+        of a case whose rows are entries, ends the entry before it. Raise Unsupported if kernels
+        cannot express a value or check.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         for now, before in self.back.moving().items():
@@ -225,7 +229,8 @@ class EntryPlanner:
 
     def keep_ends(self) -> None:
         """Emit the assignments that keep the fields of the first and the last element so far that
-        readers or rules use; at the first row, also initialize the values of the row before.
+        readers or rules use. At the first row, also set the values of "the row before" to those of
+        this row.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         last = [(end, name) for end, name in self.ends if end == "last"]
@@ -242,9 +247,9 @@ class EntryPlanner:
     # ------------------------------------------------------------ sizes
 
     def sizes(self) -> None:
-        """Emit the size of the row in bytes, and end the entry before a row that exceeds its room;
-        a first row that exceeds a length field is refused. Raise Unsupported if a length measures
-        only a part of the row.
+        """Emit the size of the row in bytes, and stops for rows that exceed a length field or the
+        room of an entry; only rows after the first end the entry for lack of ``bytes_room``. Add
+        the size to the entry's. Raise Unsupported if a length measures only a part of the row.
         """
         frame, code, taken = self.frame, self.code, self.frame.taken
         others: list[Expr] = []
@@ -276,8 +281,9 @@ class EntryPlanner:
         code.add(frame.size, taken)
 
     def with_length(self, op: Length, ahead: int) -> Expr:
-        """Return the size in bytes of a row's varint length prefix plus the ``ahead`` bytes before
-        the prefix. The content itself is not included.
+        """Return the expression for the size in bytes of a row's varint length prefix, which states
+        the size in the variable ``taken``, plus the ``ahead`` bytes before the prefix. The content
+        itself is not included.
         """
         taken = self.frame.taken
         size = (
@@ -323,8 +329,8 @@ class EntryPlanner:
 
     def close(self) -> None:
         """Emit the end of the function: without rows, return 0 and the failed check; otherwise
-        store the entry's case, rows, sizes, codec and values in the table. Running fields go back
-        to their value before a row that did not fit.
+        store the entry's case, rows, sizes, codec and values in the table. Before that, fields that
+        change with each row go back to their value before a row that failed a check.
         """
         frame, code, table, variables = (
             self.frame,
@@ -357,8 +363,9 @@ class EntryPlanner:
             code.do("store_64", self.entry + slot, value)
 
     def codec(self) -> Expr:
-        """Return the expression for the number of the compression codec of an entry's rows, or 0 if
-        the rows are never compressed.
+        """Return the expression for the number of the compression codec of an entry's rows; 0 if
+        their array declares no codec or rows are entries themselves. Raise Refused if kernels
+        cannot express the value that names the codec.
         """
         for op in self.program.around:
             if isinstance(op, Rows) and op.codec is not None:
@@ -374,9 +381,9 @@ def _column_names(values: Iterable[ColumnValue]) -> set[str]:
 
 def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
     """Emit the function that plans many entries of one layout (pass 1 of writing), and return its
-    name. The first of ``cases``, in order, that accepts a row plans its entry. The function stops
-    when the table is full, when the rows have enough bytes, or before a row that cannot be written;
-    unless the rows are final, a last entry with fields around its rows waits for more.
+    name. The first of ``cases`` that accepts a row plans its entry. The function returns the number
+    of entries, the first row in none, the failed check (-1: none), the bytes of the rows, and the
+    number of compressed entries. A last entry waits unless its rows are final.
     """
     code = Builder()
     parameters = [

@@ -34,7 +34,8 @@ from codecgen.targets.arrow.numba_encode.view import Encoders, stored_values
 
 class EntryWriter:
     """Emits one kernel function of pass 2 of writing: with ``rows``, the function that writes the
-    rows of an entry, otherwise the function that writes the entry around its rows.
+    rows of an entry, otherwise the function that writes the entry around its rows. The code writes
+    at the address ``p`` and advances it; pass 1 has checked all values.
     """
 
     def __init__(self, encoders: Encoders, program: WriteProgram, *, rows: bool) -> None:
@@ -125,9 +126,9 @@ class EntryWriter:
     # ------------------------------------------------------------ fields
 
     def fields(self) -> None:
-        """Emit the writes of all fields in order, then of the lengths whose space was kept, from
-        the last to the first, then of the checksums, inner ones first. Absent fields write nothing.
-        Raise Unsupported if kernels cannot write a field.
+        """Emit the writes of all fields in order, then of the lengths for which only space was
+        left, from the last to the first, then of the checksums, inner ones first. For an absent
+        field, emit nothing. Raise Unsupported if kernels cannot write a field.
         """
         there = [op for op in self.ops if not isinstance(op, Absent)]
         later = [op for op in there if isinstance(op, Checksum) or _is_later(op)]
@@ -191,9 +192,10 @@ class EntryWriter:
             self.code.assign(self.p, effect(put, self.p, value), remark)
 
     def one(self, op: WriteOp) -> None:
-        """Emit the bytes of one write operation; a later length or checksum only keeps space. Raise
-        Unsupported for a varint length in an entry around rows, or if kernels cannot write the
-        type.
+        """Emit the bytes of one write operation. For a length of fixed size or a checksum, whose
+        value is written after the other fields, emit only the step over its space, and for an
+        absent field nothing. Raise Unsupported for a varint length in an entry around rows, or if
+        kernels cannot write the type.
         """
         code, f = self.code, op.field.field
         match op:
@@ -222,9 +224,9 @@ class EntryWriter:
                 self.rows_of(op)
 
     def varying(self, op: Number | Bits, name: str) -> None:
-        """Emit the write of a number or of bits whose value depends on columns. Around rows, and
-        for values computed before, the variable of the field is written; otherwise its value is
-        computed here. Raise Unsupported if kernels cannot express the value.
+        """Emit the write of a number or of bits, of the type ``name``, whose value depends on
+        columns: in an entry around rows, and for values in ``worked_out``, from the field's
+        variable, otherwise computed here. Raise Unsupported if kernels cannot express the value.
         """
         variable = self.frame.variables.get(self.part, op.field.name)
         remark = op.field.name
@@ -289,9 +291,9 @@ class EntryWriter:
         code.add(self.p, n)
 
     def elements(self, op: Elements) -> None:
-        """Emit the write of a list's count, if it is declared, and of its elements. A list without
-        a column, or whose elements have no layout, writes only the count. Raise Unsupported if
-        kernels cannot write a field.
+        """Emit the write of a list's count, if the type has one, and of its elements, in order. A
+        list without a column writes a count of 0; one whose elements are no layout writes only its
+        count. Raise Unsupported if kernels cannot write a field.
         """
         f, leaf, variables = op.field.field, op.column, self.frame.variables
         many: Expr = Num(0) if leaf is None else variables.value(leaf)
@@ -311,9 +313,9 @@ class EntryWriter:
                 self.bytes(inner)
 
     def rows_of(self, op: Rows) -> None:
-        """Emit the write of the count and the length in bytes of an entry's rows, each if declared,
-        and of the rows: a copy of the compressed section if pass 1 made one, otherwise a call of
-        the function that writes rows.
+        """Emit the write of the number of an entry's rows and of their length in bytes, each if the
+        array declares it, and of the rows: a copy of the compressed section if the entry's row of
+        the table has its address, otherwise a call of the function that writes rows.
         """
         code, f = self.code, op.field.field
         if op.type.count is not None:

@@ -13,7 +13,8 @@ from codecgen.targets.arrow.numba_encode.view import Encoders
 
 def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:
     """Return the Encoders of a view and the source of the kernel module that writes it; ``doc`` has
-    the paragraphs of the module's docstring. Raise Unsupported if kernels cannot write the view.
+    the paragraphs of the module's docstring, at least one. Raise Unsupported if kernels cannot
+    write the view.
     """
     encoders = Encoders(plan, view)
     table = ["KERNELS: dict[int, tuple[Any, Any, Any]] = {"]
@@ -37,9 +38,9 @@ def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:
 
 
 def write_compressed_rows(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
-    """Emit the function that writes the uncompressed rows of those entries that have a codec, one
-    after the other, notes their addresses in the table, and returns the address after them. Return
-    the function's name.
+    """Emit the function that writes the rows, not yet compressed, of the entries ``first`` to
+    ``last`` (exclusive) whose codec is not 0, one after the other at ``p``. It notes their
+    addresses in the table and returns the address after them. Return the function's name.
     """
     code = Builder()
     columns, table, first, last, p = parameters = _parameters()
@@ -68,8 +69,9 @@ def write_compressed_rows(encoders: Encoders, entry: LayoutPlan, cases: list[Cas
 
 
 def write_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
-    """Emit the function that writes the entries ``first`` to ``last`` (exclusive) of the table one
-    after the other, and returns the address after them. Return the function's name.
+    """Emit the function that writes the entries ``first`` to ``last`` (exclusive) of the table at
+    ``p``, one after the other, and returns the address after them. An entry without fields around
+    its rows is its rows. Return the function's name.
     """
     code = Builder()
     columns, table, first, last, p = parameters = _parameters()

@@ -33,7 +33,8 @@ class RuleCheck:
 
 class RuleValues(Values):
     """Resolves values in rules to the kernel's variables, for an entry with the rows planned so
-    far.
+    far, the current row included. ``running`` becomes True once a value that changes with each row
+    was resolved.
 
     Attributes:
         extremes: Fields of rows whose largest or smallest number a rule uses.
@@ -98,9 +99,9 @@ class LayoutRules:
         self.ends = self.values.ends
 
     def check_of(self, rule: RulePlan) -> RuleCheck | None:
-        """Return the RuleCheck of a rule: the condition that the rows break it, and whether that
-        changes with each row. Return None if what is written always meets it. Raise Unsupported if
-        kernels cannot express the rule.
+        """Return the RuleCheck of a rule: the condition that the rows of an entry break it, and
+        whether that condition changes with each row. Return None if constants show that it is
+        always met. Raise Unsupported if kernels cannot express the rule.
         """
         try:
             if rule.ascending is not None:
@@ -158,8 +159,9 @@ class LayoutRules:
         return self.frame.variables.get(end, f"item_{name}")
 
     def stop(self, *, running: bool) -> None:
-        """Emit a stop for each rule whose condition changes with each row (``running``), or for
-        each other rule: the row ends the entry before it, or is refused as the first row.
+        """Emit, for each rule whose condition changes with each row (with ``running``) or for each
+        other rule (without), the code that acts where the rule is broken: in the loop over rows,
+        the row ends the entry before it, or is refused if it is the first.
         """
         for check in self.checks:
             if check.running is running:

@@ -20,8 +20,8 @@ from codecgen.targets.arrow.numba_encode.view import Encoders
 
 class PlannerFunction:
     """State of one kernel function of pass 1 of writing while it is emitted: variables, columns,
-    and how it reports rows that cannot be written. ``inside`` says that the loop over the rows is
-    open.
+    and how it reports rows that cannot be written: by the number of a check, which names a column
+    ("blame") and a field. ``inside`` says that the loop over the rows is open.
     """
 
     def __init__(self, encoders: Encoders, program: WriteProgram) -> None:
@@ -114,9 +114,10 @@ class PlannerFunction:
         self.code.give(Several((Num(-1), self.number(check))), self.remark(check))
 
     def stop(self, condition: Expr, leaf: int | None, f: Field | None = None) -> None:
-        """Emit a stop where ``condition`` holds: the column with the index ``leaf`` (None: the row)
-        cannot be written to the field ``f`` (None: a reader would return another value). Emit
-        nothing for a false constant. Raise Unsupported for a true constant with a field.
+        """Emit code by which a row is not taken into the entry where ``condition`` holds: the
+        column with the index ``leaf`` (None: the whole row) does not fit the field ``f``, or, if
+        ``f`` is None, a reader would return another value. Emit nothing for the constant false.
+        Raise Unsupported for the constant true with a field.
         """
         check = Check(column=leaf) if f is None else Check(f.name, f.span, leaf)
         if condition == TRUE and f is not None:

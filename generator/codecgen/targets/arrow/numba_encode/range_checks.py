@@ -27,7 +27,8 @@ from codecgen.targets.arrow.numba_encode.sizes import MAX_BYTES, largest, size_o
 
 class RangeChecks:
     """Emits the values of written fields, and the checks that columns fit the fields and meet their
-    rules. A failed check ends the entry before the row, or refuses its first row.
+    rules. A failed check (a "stop") ends the entry before the row, or refuses the row if it is the
+    first.
     """
 
     def __init__(self, frame: PlannerFunction) -> None:
@@ -145,9 +146,9 @@ class RangeChecks:
             frame.stop(all_of([n > 0, wrong]) if nullable else wrong, leaf.index, f)
 
     def list_fits(self, op: Elements, leaf: Leaf) -> None:
-        """Emit stops for a list with more elements than its count or the limit of the kernels
-        allows, and for elements that do not fit. Emit the sum of its elements' sizes, in bytes,
-        into the column's variable ``size``.
+        """Emit stops for a list with more elements than its count can state or than the kernel
+        argument ``most``, and for elements that do not fit. Emit the sum of its elements' sizes, in
+        bytes, into the column's variable ``size``.
         """
         frame, code, f = self.frame, self.code, op.field.field
         part = frame.variables.leaf_variable

@@ -28,7 +28,8 @@ from codecgen.targets.arrow.numba_encode.view import BYTES_LIKE
 
 class RoundTrip:
     """Emits the checks, in pass 1 of writing, that a reader of the written entry would return the
-    given columns, for the current row and for earlier rows of the entry.
+    given columns, for the current row and for earlier rows of the entry. A row that fails one (a
+    "stop") ends the entry before it, or is refused if it is the first.
     """
 
     def __init__(self, frame: PlannerFunction) -> None:
@@ -58,8 +59,8 @@ class RoundTrip:
 
     def moving(self) -> dict[Var, Var]:
         """Return the variables whose value changes from row to row, each mapped to the variable of
-        its value before the current row: running fields of the entry, and fields of the last
-        element.
+        its value before the current row: fields around the rows that depend on each row, and fields
+        of the last element.
         """
         frame = self.frame
         out = {}
@@ -159,7 +160,8 @@ class RoundTrip:
 
     def compare(self, leaf: Leaf, term: Term, n: Var) -> None:
         """Emit a stop where the value that a reader computes (``term``) differs from the column's
-        value ``n``. For a nullable column, first compare whether both are null.
+        value in the variable ``n``. For a nullable column, first compare whether both are null, and
+        compare values only where they are not.
         """
         frame, back = self.frame, self.found
         if not leaf.column.nullable:

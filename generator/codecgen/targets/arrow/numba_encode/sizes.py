@@ -71,9 +71,10 @@ def largest(name: str) -> int:
 
 
 def sizes_of(op: WriteOp, variables: Variables) -> tuple[int, list[Expr]]:
-    """Return what a write operation of a row takes, as a fixed number of bytes and a list of
-    expressions to add. Absent fields and the rows themselves take none; bits, lengths and checksums
-    take the fixed size of their field, 0 if it varies.
+    """Return the size of what a write operation of a row writes, as a fixed number of bytes and a
+    list of expressions to add. Absent fields and the rows themselves take ``(0, [])``; bits,
+    lengths and checksums take the fixed size of their field, 0 if it varies; a list takes its count
+    and elements.
     """
     match op:
         case Constant(type=name, value=value):
@@ -147,8 +148,8 @@ def room_for_rows(program: WriteProgram) -> int:
 
 
 def max_rows(program: WriteProgram) -> int:
-    """Return the maximum number of rows that the counts of an entry can state, at most 2**31 - 1,
-    which also applies without a count.
+    """Return the maximum number of rows of an entry: the smallest maximum that its counts of rows
+    can state, at most 2**31 - 1; without a count, 2**31 - 1.
     """
     counts = [op for op in program.around if isinstance(op, Count) and op.rows]
     rooms = [(integer_range(op.type) or (0, MAX_BYTES))[1] for op in counts]

@@ -29,7 +29,8 @@ Key = tuple[str, str]
 
 class Encoders:
     """Generated numba functions that write the rows of one view as entries, with the module that
-    they are emitted to, its tables, and the write program of each case.
+    they are emitted to, its tables, and the write program of each case by number. Pass 1 plans
+    entries in the entry table, pass 2 writes them. A case says which layout rows are written to.
 
     ``varying`` collects the columns that readers compute from each row, not from the entry alone.
     """
@@ -116,9 +117,8 @@ def stored_values(program: WriteProgram) -> list[Key]:
 
 
 def position_columns(view: ViewPlan) -> tuple[str, ...]:
-    """Return the names of the columns that a case computes, all of whose values depend on a place,
-    such as the file position of an entry. They are not written. Columns inside structs or lists are
-    not included.
+    """Return the names of the top-level columns that cases compute from a place, such as the file
+    position of an entry, in each case that gives them a value. Such columns are not written.
     """
     out = []
     for leaf in view.leaves:

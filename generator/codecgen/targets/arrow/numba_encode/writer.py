@@ -15,8 +15,9 @@ from codecgen.targets.python_source import Code, assign, call, docstring, mappin
 
 
 def emit(plan: Plan, view: ViewPlan) -> dict[str, str]:
-    """Return the two modules that write a view, its description and its kernels, by path; ``{}`` if
-    no rows of the view declare ``write``. Raise Unsupported if kernels cannot write the view.
+    """Return the two modules that write a view, its description and its kernels, by path such as
+    ``kafka/arrow/records_writer.py``; ``{}`` if no rows of the view declare ``write``. Raise
+    Unsupported if kernels cannot write the view.
     """
     if all(rows.write is None for rows in view.view.rows):
         return {}
@@ -115,8 +116,9 @@ def _description(plan: Plan, view: ViewPlan, encoders: Encoders) -> str:
 
 
 def _case(case: CasePlan, encoders: Encoders, codecs: Code) -> Code:
-    """Return the ``WriteCase`` call of a case: its name, ``codecs``, the maximum bytes around its
-    rows and of its rows, and the maximum number of rows.
+    """Return the ``WriteCase`` call of a case: its name, ``codecs`` (the code of its codecs by
+    number), the maximum number of bytes around its rows, the maximum number of bytes of its rows,
+    and the maximum number of rows.
     """
     program = encoders.programs[case.number]
     return call(

@@ -50,8 +50,8 @@ def _join_conditions(operator: str, conditions: list[Expr], empty: Expr) -> Expr
 
 
 class NumpyArithmetic(Arithmetic):
-    """Turns values of schema expressions into expressions on NumPy vectors; conditions become
-    masks. 64-bit sums wrap by themselves.
+    """Turns values of schema expressions into expressions on NumPy vectors of int64; conditions
+    become masks (vectors of bools). 64-bit sums wrap by themselves, narrower ones by a function.
     """
 
     def opposite(self, condition: Expr) -> Expr:

@@ -30,7 +30,8 @@ class Locals:
 @dataclass(slots=True)
 class NumpyFields:
     """Resolves values of schema expressions to NumPy vectors: variables of a reader if ``case`` is
-    None, otherwise attributes of ``row`` (entry, item, first, last). ``used`` collects the fields.
+    None, otherwise attributes of ``row`` (entry, item, first, last). A Term is a vector with the
+    mask of where it is null. ``used`` collects the fields.
     """
 
     plan: Plan
@@ -79,8 +80,8 @@ class NumpyFields:
 
     def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
         """Return ``"entry"`` or ``"item"`` and the layout that hold the fields of ``owner``.
-        Without a case it is always this layout as the entry; where entries are rows themselves it
-        is always the item.
+        Without a case it is always ``"entry"`` and this object's layout; where entries are rows
+        themselves, always ``"item"``.
         """
         if self.case is None:
             return "entry", self.layout

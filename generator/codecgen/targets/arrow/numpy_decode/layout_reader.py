@@ -50,7 +50,8 @@ def kind_of(name: str, f: Field) -> str:
 class NumpyLayoutReader:
     """Emits the body of a Python function that reads a layout of many structures at once with
     NumPy, field by field. ``walk`` is the function's Walk: positions and ends in the bytes.
-    ``elements`` names the function for elements of an array.
+    ``needed`` names fields whose values later code uses; ``elements`` returns the name of the
+    function for array elements. "Refuse" marks structures as invalid at run time.
     """
 
     def __init__(
@@ -153,9 +154,9 @@ class NumpyLayoutReader:
         return self.places.setdefault(name, Var(name))
 
     def verify(self, checksum: FieldPlan, ahead: bool) -> None:
-        """Emit the comparison of a checksum over the rest of the window (``ahead``), or over the
-        range between the noted positions; without a noted end the range ends at the current
-        position. Raise Unsupported if the checksum is optional.
+        """Emit the comparison of a checksum, which refuses structures where it differs: over the
+        rest of the window with ``ahead``, otherwise from the noted start to the current position; a
+        noted end replaces the end of either range. Raise Unsupported if the checksum is optional.
         """
         if checksum.when is not None:
             raise Unsupported("a checksum that may be left out", checksum.field)
@@ -181,8 +182,9 @@ class NumpyLayoutReader:
         self, fp: FieldPlan, condition: Expr, then: tuple[ReadOp, ...], needed: set[str]
     ) -> None:
         """Emit the read of a field that is present where ``condition`` holds, and its checks there.
-        Structures with a compressed array are refused. Raise Unsupported for an optional array that
-        is needed or counted by another field, or a type that cannot be read.
+        Where the field is a compressed array, the code refuses the structures. Raise Unsupported
+        for an optional array whose elements are needed or whose count is another field, or for a
+        type that cannot be read.
         """
         f = fp.field
         first = then[0]

@@ -42,8 +42,8 @@ class RuleFields(NumpyFields):
 
 
 class CaseRules:
-    """Rules of the layout of entries, as masks for the entries of one case of a view. The fields
-    that they use are added to ``fields.used``.
+    """Rules of the layout of entries, as masks of the entries of one case of a view that meet them.
+    The fields that the rules use are added to ``fields.used``. Header-only cases have no rules.
     """
 
     def __init__(self, case: CasePlan, fields: RuleFields) -> None:

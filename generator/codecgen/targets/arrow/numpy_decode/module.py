@@ -72,7 +72,9 @@ def numpy_module(plan: Plan, view: ViewPlan) -> str:
 
 class Readers(ElementReader):
     """Collects the functions and descriptions of the module that reads one view with NumPy, where
-    there is no compiler.
+    there is no compiler. Functions read many entries or rows at once and return vectors; a case
+    says what rows a view takes from one layout. ``row`` is the parameter of lambdas: its ``entry``,
+    ``item`` and array ends.
     """
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
@@ -109,8 +111,8 @@ class Readers(ElementReader):
         return either(found) if found else None
 
     def rules_of(self, case: CasePlan) -> CaseRules:
-        """Return the CaseRules of a case, and count the fields that the rules use as used. Raise
-        Unsupported if NumPy readers cannot express a rule.
+        """Return the CaseRules of a case, and add the fields that the rules read to the fields that
+        readers must return. Raise Unsupported if NumPy readers cannot express a rule.
         """
         fields = RuleFields(self.plan, case.entry, Locals(), case, self.row)
         rules = CaseRules(case, fields)
@@ -230,10 +232,11 @@ class Readers(ElementReader):
     # ------------------------------------------------------------ readers
 
     def reader(self, layout: LayoutPlan, wanted: set[str], *, part: bool) -> str:
-        """Emit a function that reads a whole layout and returns its ``wanted`` fields and all text
-        fields; return its name. ``part``: the layout is an array element, which may hold no arrays
-        of layouts. A known function is not emitted again. Raise Unsupported if NumPy readers cannot
-        read a field.
+        """Emit a function that reads a layout and returns its ``wanted`` fields and all text
+        fields; return its name. With ``part`` the layout is an array element, which may hold no
+        arrays of layouts. For a layout version and ``part`` that were emitted before, return that
+        function's name, whatever ``wanted`` is. Raise Unsupported if NumPy readers cannot read a
+        field.
         """
         verb = "read_element" if part else "read"
         key = (verb, layout.name, layout.version)
@@ -341,9 +344,10 @@ class Readers(ElementReader):
         )
 
     def choose(self, entry: LayoutPlan, cases: tuple[CasePlan, ...]) -> str:
-        """Emit the function that returns the case number of each entry, from conditions on header
-        fields, and return the function's name. Raise Unsupported if NumPy readers cannot express a
-        condition, or if it reads a field without a fixed offset.
+        """Emit the function that returns, for each entry, the number of the first case whose
+        condition on header fields holds, or -1 if none does, or if its argument ``full_check`` is
+        true and the entry needs a full check; return the function's name. Raise Unsupported if
+        NumPy readers cannot express a condition, or if it reads a field without a fixed offset.
         """
         walk_, full_check = Var("walk"), Var("full_check")
         fields = NumpyFields(self.plan, entry, Locals())
@@ -413,8 +417,9 @@ class Readers(ElementReader):
         return self.describe(f"rows_{case.name}".upper(), Call(Global("Case"), (), tuple(named)))
 
     def rule_arguments(self, case: CasePlan) -> Iterator[tuple[str, Expr]]:
-        """Yield the keyword arguments ``rules``, ``row_rules`` and ``ascending`` of a case, each
-        only if it has such rules, and emit a function for each rule with a condition.
+        """Yield the keyword arguments ``rules`` (about fields), ``row_rules`` (about elements of
+        the array of rows) and ``ascending`` (names of numbers) of the description of a case, each
+        only if it has such rules. Emit a function for each rule with a condition.
         """
         rules = self.rules[case.number]
         for key, conditions in (("rules", rules.of_fields), ("row_rules", rules.of_rows)):
@@ -468,7 +473,8 @@ class Readers(ElementReader):
     def opener(self, case: CasePlan, array: FieldPlan, type_: ArrayType) -> str:
         """Emit a function that reads an entry up to the array of rows and returns a ``Section``
         (place, codec, count, fields); return its name. Raise Unsupported if NumPy readers cannot
-        read a field before the array, or if the layout has another array of rows.
+        read a field before the array, or if the layout has another array of rows; Refused if they
+        cannot express the codec.
         """
         entry, f = case.entry, array.field
         key = ("open", entry.name, entry.version)
