@@ -575,14 +575,15 @@ def _facts(site: Site, page: str, view: View) -> Iterator[Phrase]:
 
 
 def _column(column: Column) -> ColumnRow:
-    """Return the ColumnRow of a column: name, type ("list of" and the members if it has members),
-    "yes" or nothing for nullable, and its description with its unit and, if so, that it is left out
+    """Return the ColumnRow of a column: name, type ("list of" or "struct of" its members, or "list of" its element), "yes" or nothing for nullable, and its description with its unit and, if so, that it is left out
     unless requested.
     """
     type_ = code(column.type)
     if column.members:
         members = [phrase(code(m.name), " (", code(m.type), ")") for m in column.members]
-        type_ = phrase("list of ", join_list(members))
+        type_ = phrase(f"{column.type} of ", join_list(members))
+    elif column.element is not None:
+        type_ = phrase("list of ", code(column.element.type))
     unit = as_phrase(f"In {column.unit}." if column.unit else "")
     asked = as_phrase("Left out unless it is asked for." if column.on_request else "")
     return ColumnRow(

@@ -11,6 +11,7 @@ from codecgen.plan.nodes import ColumnValue
 from codecgen.plan.write_ops import Bits, Length, Number, Rows, columns_of, leaf_of
 from codecgen.plan.write_program import WriteProgram
 from codecgen.schema.lookup import integer_range
+from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import (
     Call,
@@ -364,13 +365,16 @@ class EntryPlanner:
 
     def codec(self) -> Expr:
         """Return the expression for the number of the compression codec of an entry's rows; 0 if
-        their array declares no codec or rows are entries themselves. Raise Refused if kernels
+        their array declares no codec or rows are entries themselves. Raise Unsupported if kernels
         cannot express the value that names the codec.
         """
         for op in self.program.around:
             if isinstance(op, Rows) and op.codec is not None:
                 own = self.frame.values.own
-                return self.frame.values.read(own).number(op.codec)
+                try:
+                    return self.frame.values.read(own).number(op.codec)
+                except Refused as error:
+                    raise Unsupported(error.reason, op.field.field) from None
         return Num(0)
 
 

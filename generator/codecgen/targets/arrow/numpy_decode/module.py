@@ -82,7 +82,7 @@ class Readers(ElementReader):
         self.view = view
         self.names = Names(_TAKEN)
         self.parts: list[Function | tuple[str, Expr]] = []
-        self.done: dict[tuple[str, str, int | None], str] = {}
+        self.done: dict[tuple[str | int | None, ...], str] = {}
         self.row = Var("row")
         try:
             self.sources = {case.number: column_sources(view, case) for case in view.cases}
@@ -234,17 +234,16 @@ class Readers(ElementReader):
     def reader(self, layout: LayoutPlan, wanted: set[str], *, part: bool) -> str:
         """Emit a function that reads a layout and returns its ``wanted`` fields and all text
         fields; return its name. With ``part`` the layout is an array element, which may hold no
-        arrays of layouts. For a layout version and ``part`` that were emitted before, return that
-        function's name, whatever ``wanted`` is. Raise Unsupported if NumPy readers cannot read a
-        field.
+        arrays of layouts. If the function for the same layout version, fields and ``part`` was
+        emitted before, return its name. Raise Unsupported if NumPy readers cannot read a field.
         """
         verb = "read_element" if part else "read"
-        key = (verb, layout.name, layout.version)
+        texts = {p.name for p in layout.fields if getattr(p.field.type, "text", False)}
+        wanted = wanted | texts
+        key = (verb, layout.name, layout.version, *sorted(wanted))
         if key in self.done:
             return self.done[key]
         name = self.done[key] = self.names.new(function_name(verb, layout))
-        texts = {p.name for p in layout.fields if getattr(p.field.type, "text", False)}
-        wanted = wanted | texts
         code, walk_ = Builder(), Var("walk")
         inner = _NoArrays() if part else self
         reader = NumpyLayoutReader(self.plan, layout, code, walk_, inner)
@@ -473,8 +472,7 @@ class Readers(ElementReader):
     def opener(self, case: CasePlan, array: FieldPlan, type_: ArrayType) -> str:
         """Emit a function that reads an entry up to the array of rows and returns a ``Section``
         (place, codec, count, fields); return its name. Raise Unsupported if NumPy readers cannot
-        read a field before the array, or if the layout has another array of rows; Refused if they
-        cannot express the codec.
+        read a field before the array or express the codec, or if the layout has another array of rows.
         """
         entry, f = case.entry, array.field
         key = ("open", entry.name, entry.version)
@@ -508,7 +506,10 @@ class Readers(ElementReader):
         if array.codec is not None:
             codec = Var("codec")
             value = reader.fields.folded(array.codec)
-            found = reader.fields.arithmetic().term(value).value
+            try:
+                found = reader.fields.arithmetic().term(value).value
+            except Refused as error:
+                raise Unsupported(error.reason, f) from None
             known = isinstance(found, Num)  # each entry has its own number all the same
             code.assign(codec, reader.method("zero") + found if known else found)
         if type_.length is not None:
