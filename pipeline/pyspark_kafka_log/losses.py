@@ -67,8 +67,9 @@ class Losses:
 
     @property
     def metrics(self) -> dict[str, int]:
-        """The counters by the names of Spark's metrics: lost bytes, ranges and rows, ranges of
-        uncounted rows, bytes read, and batches skipped.
+        """Return the counters by the names of Spark's metrics, zeros included: ``lostBytes``,
+        ``lostRanges``, ``lostRows`` (at most, in ranges with known offsets), ``uncountedRanges``
+        (those without), ``readBytes`` and ``skippedBatches``.
         """
         return {
             "lostBytes": self.byte_count,

@@ -106,8 +106,10 @@ def _show(
     index: int,
     end: int,
 ) -> None:
-    """Print one parsed layout: as JSON, as YAML below a comment, or as a dump of bytes, paths and
-    values. ``index`` is its number, which is shown with ``--many``.
+    """Print ``one``, the result of parsing one layout of the input ``given``: its values as JSON
+    (``--json``) or as YAML below a comment (``--yaml``), otherwise a dump of bytes, paths and
+    values. After an error, the dump continues to byte ``end``, where the bytes to parse end.
+    ``index`` counts from 0, and the YAML comment and the dump show it with ``--many``.
     """
     values, out = arguments.json or arguments.yaml, sys.stdout
     if values and isinstance(out, io.TextIOWrapper) and not out.isatty():

@@ -406,7 +406,8 @@ class _Explainer:
 
     def users(self, enum: str) -> Iterator[str]:
         """Yield the names of the fields (``layout.field``), bit members (``layout.field.member``)
-        and choices of this directory that use an enum.
+        and choices that use an enum. Only declarations of this directory are searched, and no
+        arrays. Yield nothing if there is no use, or no such enum.
         """
         for layout in self.model.layouts.values():
             for f in layout.fields:

@@ -93,9 +93,9 @@ def _truth_literal(holds: bool) -> nodes.Literal:
 
 
 def _fold_logical(operator: str, left: Value, right: Value) -> Value:
-    """Return ``and`` or ``or`` of two folded sides: true or false if a known side decides it, the
-    other side if the known one does not, and the operation itself if neither is known. Null counts
-    as false.
+    """Return ``and`` or ``or`` of two folded sides. The first known side counts, where null is
+    false: if it decides the result, return a literal of true or false; else return the other side
+    unchanged, known (perhaps null) or not. If neither is known, return the operation itself.
     """
     decisive = operator == "or"
     for side, other in ((left, right), (right, left)):

@@ -69,9 +69,11 @@ def run_command(options: argparse.Namespace) -> int:
 def _convert_log(
     log: LogDirectory, options: argparse.Namespace, advance: Callable[[int], None]
 ) -> pa.Table:
-    """Convert the selected partitions, print to stderr why partitions were not converted, and
-    return the report; without the column ``reason`` if ``--format`` is text. Raise ValueError for
-    an impossible codec, level or version.
+    """Convert the selected partitions and return the report: a row per segment, one per refused
+    partition or snapshot; without ``reason`` if ``--format`` is text. Print to stderr why
+    partitions were refused and which ends of segments were left out. Raise ValueError for an
+    impossible codec, level or version; OutputError, DirectoryError or OSError as
+    ``LogDirectory.convert`` does.
     """
     table = log.convert(
         options.out,

@@ -166,8 +166,9 @@ def _print_offset_ranges(options: argparse.Namespace) -> None:
 
 
 def describe_unknown_arguments(options: argparse.Namespace, left: Sequence[str]) -> str:
-    """Return the error message for the unknown arguments ``left``. If one is a filter of other
-    commands, say that it does not apply to this one and which filters do.
+    """Return the error message for the unknown arguments ``left``. If some are filters of other
+    commands, it is only about the first of these: that it does not apply to this command, and which
+    filters do. Otherwise it lists all of ``left``.
     """
     given = (text.partition("=")[0] for text in left)
     known = {_flag_name(name) for name in _OPTIONS}
@@ -218,8 +219,9 @@ def parse_bytes(text: str) -> bytes:
 
 
 def parse_header(text: str) -> Header:
-    """Return the name in ``NAME``, or name and value in ``NAME=VALUE``, with a value as
-    :func:`parse_key` takes it. Raise ValueError if the value is invalid.
+    """Return the text itself for ``NAME``, which selects any value; the pair of name and value for
+    ``NAME=VALUE``, split at the first ``=``. The value is bytes, or None for ``null:``, as
+    :func:`parse_key` returns it. Raise ValueError if text after ``hex:`` or ``base64:`` is invalid.
     """
     name, equals, value = text.partition("=")
     return (name, parse_key(value)) if equals else name

@@ -86,8 +86,10 @@ def encode_text_lines(batch: pa.RecordBatch, layout: Layout) -> Iterator[memoryv
 
 
 def _cell(field: pa.Field, column: Any, cell: Cell, max_bytes: int) -> Any:
-    """Return a column as cells of lines for people: prefix, then the value, padded to `cell.pad`,
-    or `cell.null`. The cell of an empty or null list is ``""``.
+    """Return a column as cells of lines for people: prefix, then the value or ``cell.null``, padded
+    to ``cell.pad`` (blanks before integers, after others). Of a binary value at most ``max_bytes``
+    are shown. A list is not padded; the cell of an empty or null list is ``""``, without the
+    prefix.
     """
     texts = format_text_column(field, column, max_bytes)
     if pa.types.is_list(field.type):

@@ -275,9 +275,10 @@ def duration(name: str, value: str) -> int:
 
 
 def moment(name: str, value: str) -> tuple[datetime, str | None]:
-    """Return a time in ISO 8601, aware only if the text has an offset, and the name of the time
-    zone written after it (None without one, not checked). Raise OptionError for any other value,
-    and for a zone after a time with an offset.
+    """Return a time in ISO 8601, aware only if the text has an offset or ``Z``, and the name of the
+    time zone written after it, as in ``2026-11-22T10:15:00 Europe/Paris`` (None without one, not
+    checked; no brackets). Raise OptionError for any other value, and for a zone after a time with
+    an offset.
     """
     named = re.fullmatch(r"(.*?[0-9])\s*([A-Za-z]{2}.*)", value.strip(), re.ASCII)
     text, zone = named.groups() if named is not None else (value.strip(), None)

@@ -212,9 +212,11 @@ def is_selected(options: Options, key: tuple[str, int]) -> bool:
 
 
 def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None) -> list[Log]:
-    """Return the logs that the options select, merged with remote segments, without segments that
-    the file options exclude, and without logs that have none left. Named partitions may be missing.
-    Raise OptionError if two directories hold the same partition and ``replicas`` is ``error``.
+    """Return the logs that the options select, all copies of a partition or the newest as
+    ``replicas`` says, merged with remote segments, without segments that the file options exclude,
+    and without logs that have none left. Named partitions may be missing. ``ends`` caches end
+    offsets of remote segments between calls. Raise OptionError if two directories hold the same
+    partition and ``replicas`` is ``error``.
 
     ``ends`` caches the ends of remote segments.
     """

@@ -281,10 +281,10 @@ class LogStream:
     def _find_ends(
         self, logs: Mapping[Key, Log], start: Positions
     ) -> tuple[dict[Key, Position], list[str]]:
-        """Return the positions up to which partitions can be read now, and messages for records
-        lost since ``start``. A missing partition stays at its position, since it may come back; a
-        truncated one goes back to where it was cut. Raise CodecError for damage unless the mode
-        accepts it.
+        """Return the positions up to which partitions, new ones too, can be read now, and messages
+        for records lost or added late since ``start``. A missing partition stays at its position,
+        since it may come back; a truncated one goes back to where it was cut. If the query's end is
+        fixed, none advances beyond it. Raise CodecError for damage unless the mode accepts it.
         """
         now: dict[Key, Position] = {}
         losses: list[str] = []
@@ -431,9 +431,11 @@ Ranges = Mapping[Key, tuple[int, int]]
 def plan_micro_batch(
     logs: Mapping[Key, Log], ranges: Ranges, options: Options, parallelism: int | None = None
 ) -> list[tuple[Split, ...]]:
-    """Return the splits of each task for half-open offset ranges of logs, in the order of topics,
-    partitions and offsets; ``[]`` if all ranges are empty. Equal ranges give equal rows, however
-    late. Raise CodecError for damage in transactions unless the mode accepts it.
+    """Return the splits of each task for half-open offset ranges of ``logs``, in the order of
+    topics, partitions and offsets; ``[]`` if all are empty. ``parallelism`` is the number of tasks
+    that run at once (None: one for each processor), and limits the bytes of a task with splitBytes
+    and minPartitions. Equal ranges give equal rows, however late. Raise CodecError for damage in
+    transactions unless the mode accepts it.
     """
     parts = [
         part

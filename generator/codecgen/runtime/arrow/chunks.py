@@ -29,8 +29,10 @@ class Chunk:
         self.grow(capacity)
 
     def grow(self, capacity: int) -> None:
-        """Allocate new memory for ``capacity`` bytes and 64 bytes of slack, which are zero. The
-        former bytes are lost, and ``size`` is 0, even if ``capacity`` is smaller than before.
+        """Replace the memory by a new one of ``capacity`` bytes, which are not initialized, and 64
+        bytes of slack, which are zero. The former bytes are lost, and ``size`` is 0, even if
+        ``capacity`` is smaller than before. Addresses and views of the former memory are not those
+        of the new one.
         """
         slack = 64
         self.array = np.empty(capacity + slack, np.uint8)

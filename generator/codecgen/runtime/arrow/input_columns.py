@@ -102,8 +102,9 @@ class Columns:
 
     def source(self, batch: pa.RecordBatch) -> Source:
         """Return the rows of a batch from :meth:`select` as a Source: a table of buffer addresses,
-        with constants and defaults for columns that the batch lacks. Raise ValueError if the
-        offsets of a column are not in order.
+        with constants and defaults for columns that the batch lacks. The Source keeps the batch and
+        all buffers alive. Raise ValueError if the offsets of a column are negative, decrease, or
+        exceed its values.
         """
         numbers = np.zeros(1 + _BUFFERS * len(self.leaves), np.int64)
         kept: list[Any] = []

@@ -47,8 +47,10 @@ class Memory:
         return self.array.take(at, mode="clip")
 
     def byte_windows(self, at: Vector, size: int) -> Vector:
-        """Return the ``size`` bytes from each position on, as an array of voids. Positions too near
-        the end of the memory are moved back, so that all bytes are there.
+        """Return the ``size`` bytes from each position (not negative) on, as an array of voids
+        without a copy of the memory. Positions closer to the end than ``size`` are replaced by the
+        last one at which all bytes are there. A ``size`` up to 64 always fits, because short memory
+        is padded.
         """
         window = self._windows.get(size)
         if window is None:

@@ -58,9 +58,10 @@ class OrderCheck(Check):
             )
 
     def _is_misnamed(self, base: int | None) -> bool:
-        """Return whether the first batch of the segment ``base`` belongs to a later segment, so
-        that its name is wrong. Return False if ``base`` is None, no segment follows it, or it has
-        no readable batch. Raise FileNotFoundError if its file is gone.
+        """Return whether the segment named by the base offset ``base`` has a wrong name: its first
+        batch begins at or after the base offset of the segment that follows it. Return False if
+        ``base`` is None, no segment follows, or the segment ``base`` has no readable batch. Raise
+        FileNotFoundError if the file of the segment ``base`` is gone.
 
         That segment has a finding of its own.
         """

@@ -194,8 +194,9 @@ class MissingRecords:
 
     def _read_keys(self, values: bool) -> Iterator[pa.RecordBatch]:
         """Yield the data records with a key of the side that lacks some, in batches that are not
-        empty, with the column ``value`` only if ``values``. Damaged batches and unreadable files
-        are skipped. Raise OSError if a segment disappears while it is read.
+        empty, with the columns offset, key, producer_id and is_transactional, and value if
+        ``values``. Damaged batches and unreadable files are skipped. Raise OSError if a segment
+        disappears while it is read.
         """
         side = Side(self.lacks.partition, lambda _: None)
         columns = ("offset", "key", "producer_id", "is_transactional", *["value"] * values)

@@ -36,9 +36,10 @@ _JOINED = (
 def stat_text(
     table: pa.Table, total: pa.Table | None, width: int | None, *, has_total: bool = True
 ) -> str:
-    """Return a table as text in columns that fit ``width``, without columns that have nothing to
-    show; with ``total``, the first and last offsets and epochs and the batch sizes are joined into
-    one column each, and the total is the last row.
+    """Return a table as text in columns that fit ``width`` (None: unlimited), without columns that
+    have nothing to show. If ``total`` is given, the first and last offsets and epochs and the batch
+    sizes are joined into one column each; ``total`` itself is the last row only if ``has_total``
+    and the table has several rows.
 
     Args:
         table: The table of ``stat``, or of the largest batches or records.

@@ -113,8 +113,10 @@ def _build_flock(kind: int) -> bytes:
 
 
 def write_journal(target: Path, place: Path, moves: Sequence[Move]) -> None:
-    """Commit a job: write its moves as a journal under its final name, and sync its directory and
-    the target. All moved files must be on the disk before. Raise OSError if that fails.
+    """Commit a job: write its moves as the file DECIDED into the job's directory ``place``,
+    complete under its final name at once, and sync ``place`` and ``target``. Nothing is moved yet;
+    make_moves does that. All files to be moved must be on the disk before. Raise OSError if that
+    fails.
     """
     with open_staged_file(place / DECIDED) as file:
         file.write(json.dumps(moves).encode("ascii"))

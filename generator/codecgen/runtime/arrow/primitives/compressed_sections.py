@@ -50,8 +50,9 @@ def put_section(row: int, start: int, end: int) -> None:
 @inner
 def repeat(to: int, offset: int, size: int) -> None:
     """Copy ``size`` bytes from ``offset`` bytes before ``to`` to the address ``to``. Both may
-    overlap: then the bytes between repeat. With an offset of 8 or more, bytes after the copy are
-    overwritten too.
+    overlap: then the bytes between repeat. Nothing is checked. The copy is exact if ``offset`` is
+    below 8; it is rounded up to blocks of 8 bytes if it is below 32, otherwise to blocks of 32, at
+    least one, so that up to 32 bytes after the copy are overwritten.
     """
     if offset >= 32:
         copy(to, to - offset, size)

@@ -179,8 +179,10 @@ class PayloadReader(LayoutReader):
         self.values.loose = self.values.covered = 0
 
     def reaches_known_end(self, op: read_ops.Choose, fields: Fields) -> bool:
-        """Return whether the case of a choice without a length ends where the innermost window
-        ends, or, as the last field of a part, where the part ends.
+        """Return whether the end of a choice without a length is known: it is the last field of the
+        innermost window, or, if that window reaches to the end of the layout or there is none, the
+        last field of the layout. Without a window, return False in a nested layout, because its end
+        is not known. Not for choices with a length.
         """
         inside = self.windows[-1].last if self.windows else None
         if inside is not None:
