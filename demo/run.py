@@ -237,6 +237,7 @@ def check() -> None:
         "mypy": [PYTHON, "-m", "mypy"],
         "imports": [PYTHON.with_name("lint-imports" + PYTHON.suffix)],
         "schemas": [PYTHON, "-m", "codecgen", "check", "schemas"],
+        "format of schemas": [PYTHON, "-m", "codecgen", "fmt", "schemas", "--check"],
         "docs/api is current": [PYTHON, "-m", "tests.api_pages", "--check"],
     }
     failed = [name for name, command in commands.items() if not succeeds(name, command)]

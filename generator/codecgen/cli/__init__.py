@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from codecgen import directories, output
-from codecgen.cli import evolution_commands, explain_commands, schema_commands, value_commands
+from codecgen.cli import (
+    evolution_commands,
+    explain_commands,
+    format_commands,
+    schema_commands,
+    value_commands,
+)
 from codecgen.cli.common import COULD_NOT_RUN, EXIT_CODES, FINDINGS, GOOD, UsageError, say
 from codecgen.runtime import completion
 from codecgen.runtime.version import RELEASE
@@ -109,6 +115,33 @@ def _parser() -> argparse.ArgumentParser:
         "check schemas",
     )
     check.add_argument("directory", metavar="DIR", type=Path, help=_SCHEMA_DIRECTORY)
+
+    rewrite = add(
+        "fmt",
+        format_commands.fmt,
+        "rewrite schema files in the canonical form, comments kept",
+        "fmt schemas",
+        "fmt schemas/reading.yaml --diff",
+        "fmt schemas --check",
+    )
+    rewrite.add_argument(
+        "path",
+        metavar="PATH",
+        type=Path,
+        nargs="?",
+        default=Path("schemas"),
+        help="schema directory, or a file in one (default: schemas)",
+    )
+    rewrite.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing, and exit with 1 if a file would change",
+    )
+    rewrite.add_argument(
+        "--diff",
+        action="store_true",
+        help="write nothing, and print what would change; exit with 1 if anything would",
+    )
 
     generate = add(
         "generate",

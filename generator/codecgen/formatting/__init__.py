@@ -1,0 +1,1 @@
+"""Rewrite schema files in the canonical form of ``codecgen fmt``; comments and meaning stay."""

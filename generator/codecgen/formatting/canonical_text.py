@@ -1,0 +1,359 @@
+"""Write schema files in the canonical form. Decision 23 in docs/decisions says why no YAML library does it."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+import yaml
+
+from codecgen.formatting.comments import (
+    Comment,
+    Entry,
+    Lines,
+    attach,
+    entries_of,
+    find_comments,
+)
+from codecgen.formatting.key_order import NESTED, kind_of, sort_key
+from codecgen.schema import grammar, key_types
+
+WIDTH = 150
+_FOLDED = 120
+_TEXTS = ("doc", "notes")
+
+
+class FormatError(Exception):
+    """A file cannot be brought into the canonical form without a change of its meaning."""
+
+
+def format_text(text: str) -> str:
+    """Return a schema file in the canonical form. Raise FormatError if the result would not mean the
+    same, or lack a comment.
+
+    ``text`` is a file that codecgen reads without a diagnostic.
+    """
+    if re.search(r"^%", text, re.MULTILINE):
+        raise FormatError("lines that begin with % are not written again")
+    nodes = list(yaml.compose_all(text, yaml.SafeLoader))
+    if not nodes:
+        return text
+    starts = [
+        event.start_mark.index
+        for event in yaml.parse(text, yaml.SafeLoader)
+        if isinstance(event, yaml.DocumentStartEvent) and event.start_mark is not None
+    ]
+    comments = find_comments(text, nodes)
+    parts = []
+    for i, node in enumerate(nodes):
+        begin = starts[i] if i else 0
+        end = starts[i + 1] if i + 1 < len(starts) else len(text)
+        mine = [comment for comment in comments if begin <= comment.index < end]
+        parts.append("\n".join(_Document(text, node, mine).lines()) + "\n")
+    out = "\n---\n".join(parts)
+    _check_same(text, out)
+    return out
+
+
+class _Document:
+    """Writes one document."""
+
+    def __init__(self, text: str, node: yaml.Node, comments: Sequence[Comment]) -> None:
+        self.text = text
+        self.node = node
+        entries = list(entries_of(node))
+        self.head = attach(comments, entries)
+        lines = Lines(text)
+        for entry in entries:
+            entry.after_blank = lines.follows_blank(entry.start.index)
+        self.entries = {id(entry.value): entry for entry in entries}
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the document, with the comments above it first."""
+        for i, comment in enumerate(self.head):
+            yield from _comment_lines(comment, 0, is_first=not i)
+        first = next(iter(self.entries.values()), None)
+        if self.head and first is not None and first.after_blank:
+            yield ""
+        yield from self.collection(self.node, _document_kind(self.node), 0)
+
+    def collection(self, node: yaml.Node, kind: key_types.Kind, indent: int) -> Iterator[str]:
+        """Yield the lines of a mapping or a sequence in block style."""
+        is_first = True
+        for entry, inner in self.ordered(node, kind, indent):
+            for comment in entry.above:
+                yield from _comment_lines(comment, indent, is_first=is_first)
+                is_first = False
+            if entry.after_blank and not is_first:
+                yield ""
+            is_first = False
+            yield from self.entry(entry, inner, indent)
+            for comment in entry.below:
+                yield from _comment_lines(comment, indent, is_first=False)
+
+    def ordered(
+        self, node: yaml.Node, kind: key_types.Kind, indent: int
+    ) -> list[tuple[Entry, key_types.Kind]]:
+        """Return the entries of a collection in canonical order, each with the kind of its value."""
+        if isinstance(node, yaml.SequenceNode):
+            item = _item_kind(kind)
+            return [(self.entry_of(None, part), item) for part in node.value]
+        assert isinstance(node, yaml.MappingNode)
+        form = _form_of(kind, node)
+        found = [
+            (self.entry_of(key, value), _value_kind(kind, node, key.value))
+            for key, value in node.value
+        ]
+        if form is None:
+            return found
+
+        def place(pair: tuple[Entry, key_types.Kind]) -> tuple[bool, tuple[int, int]]:
+            entry, inner = pair
+            assert entry.key is not None
+            name = entry.key.value
+            is_last = name in NESTED.get(form, ()) and self.takes_lines(entry, inner, indent)
+            return is_last, sort_key(form, name)
+
+        return sorted(found, key=place)
+
+    def entry_of(self, key: yaml.ScalarNode | None, value: yaml.Node) -> Entry:
+        """Return the entry of a value: that with its comments, or a new one if it stands in braces."""
+        return self.entries.get(id(value)) or Entry(key, value)
+
+    def takes_lines(self, entry: Entry, kind: key_types.Kind, indent: int) -> bool:
+        """Return whether a mapping is written on several lines."""
+        value = entry.value
+        if not isinstance(value, yaml.MappingNode):
+            return False
+        return not value.flow_style or not self.fits(entry, kind, indent)
+
+    def fits(self, entry: Entry, kind: key_types.Kind, indent: int) -> bool:
+        """Return whether an entry in flow style fits on one line."""
+        line = f"{self.lead(entry)} {self.flow(entry.value, kind)}"
+        return indent + len(line) <= WIDTH
+
+    def entry(self, entry: Entry, kind: key_types.Kind, indent: int) -> Iterator[str]:
+        """Yield the lines of an entry without the comments above and below it."""
+        blanks, lead = " " * indent, self.lead(entry)
+        beside = "" if entry.beside is None else f"{entry.beside.gap or '  '}{entry.beside.text}"
+        value = entry.value
+        if isinstance(value, yaml.ScalarNode):
+            first, *others = self.scalar(entry, indent)
+            yield f"{blanks}{lead} {first}".rstrip() + beside
+            yield from others
+            return
+        assert isinstance(value, yaml.CollectionNode)
+        if entry.is_raw:
+            *others, last = f"{blanks}{lead} {self.raw(value)}".split("\n")
+            yield from (line.rstrip() for line in others)
+            yield last + beside
+        elif not value.value or (value.flow_style and self.fits(entry, kind, indent)):
+            yield f"{blanks}{lead} {self.flow(value, kind)}{beside}"
+        elif value.flow_style and _has_scalars_only(value):
+            items = [self.flow(item, kind) for item in value.value]
+            *others, last = _fill(items, f"{blanks}{lead} ", indent + 2)
+            yield from others
+            yield last + beside
+        elif entry.key is None:
+            lines = deque(self.collection(value, kind, indent + 2))
+            while lines[0].lstrip().startswith("#"):
+                yield f"{blanks}{lines.popleft().lstrip()}"
+            yield f"{blanks}- {lines.popleft().lstrip()}{beside}"
+            yield from lines
+        else:
+            yield f"{blanks}{lead}{beside}"
+            yield from self.collection(value, kind, indent + 2)
+
+    def scalar(self, entry: Entry, indent: int) -> list[str]:
+        """Return the lines of a scalar: the first without, the others with indentation."""
+        node = entry.value
+        assert isinstance(node, yaml.ScalarNode)
+        raw = self.raw(node)
+        if node.style in ("|", ">"):
+            return _block_lines(raw, indent)
+        one = raw if "\n" not in raw else _joined(node, raw)
+        name = "" if entry.key is None else entry.key.value
+        is_long = indent + len(name) + 2 + len(one) > WIDTH
+        if is_long and name in _TEXTS and _folds(node.value):
+            blanks = " " * (indent + 2)
+            lines = textwrap.wrap(
+                node.value,
+                _FOLDED,
+                initial_indent=blanks,
+                subsequent_indent=blanks,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            return [">", *lines]
+        first, *others = one.split("\n")
+        return [first, *others]
+
+    def flow(self, node: yaml.Node, kind: key_types.Kind) -> str:
+        """Return a node on one line."""
+        if isinstance(node, yaml.ScalarNode):
+            raw = self.raw(node)
+            return raw if "\n" not in raw else _joined(node, raw)
+        if isinstance(node, yaml.SequenceNode):
+            item = _item_kind(kind)
+            return "[" + ", ".join(self.flow(part, item) for part in node.value) + "]"
+        assert isinstance(node, yaml.MappingNode)
+        form = _form_of(kind, node)
+        pairs = list(node.value)
+        if form is not None:
+            pairs.sort(key=lambda pair: sort_key(form, pair[0].value))
+        inner = [
+            f"{self.raw(key)}: {self.flow(value, _value_kind(kind, node, key.value))}"
+            for key, value in pairs
+        ]
+        return "{" + ", ".join(inner) + "}"
+
+    def lead(self, entry: Entry) -> str:
+        """Return what stands before the value of an entry: the key with its colon, or a dash."""
+        return "-" if entry.key is None else f"{self.raw(entry.key)}:"
+
+    def raw(self, node: yaml.Node) -> str:
+        """Return a node as the file has it."""
+        return self.text[node.start_mark.index : node.end_mark.index]
+
+
+def _comment_lines(comment: Comment, indent: int, *, is_first: bool) -> Iterator[str]:
+    """Yield the lines of a comment, after a blank line if it had one and is not the first."""
+    if comment.after_blank and not is_first:
+        yield ""
+    yield f"{' ' * indent}{comment.text}"
+
+
+def _block_lines(raw: str, indent: int) -> list[str]:
+    """Return the lines of a text after ``|`` or ``>`` with another indentation."""
+    header, *lines = raw.rstrip("\n").split("\n")
+    if re.search(r"[\d+]", header.partition("#")[0]):
+        message = "text with an indentation of its own, or blank lines at its end"
+        raise FormatError(f"{message}, is not written again: {header}")
+    own = next((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), 0)
+    blanks = " " * (indent + 2)
+    return [header.rstrip(), *(f"{blanks}{line[own:]}" if line[own:] else "" for line in lines)]
+
+
+def _joined(node: yaml.ScalarNode, raw: str) -> str:
+    """Return a scalar of several lines on one line. Raise FormatError if it has blank lines or
+    escaped line ends.
+    """
+    lines = [line.strip() for line in raw.split("\n")]
+    if not all(lines) or (node.style == '"' and any(line.endswith("\\") for line in lines)):
+        raise FormatError(f"text with blank lines is not written again: {lines[0]}")
+    return " ".join(lines)
+
+
+def _folds(text: str) -> bool:
+    """Return whether text means the same if it is wrapped after ``>``."""
+    return text.isprintable() and text == " ".join(text.split())
+
+
+def _has_scalars_only(node: yaml.Node) -> bool:
+    """Return whether a node is a sequence without collections in it."""
+    return isinstance(node, yaml.SequenceNode) and all(
+        isinstance(part, yaml.ScalarNode) for part in node.value
+    )
+
+
+def _fill(items: Sequence[str], lead: str, indent: int) -> list[str]:
+    """Return items in brackets on several lines, after ``lead``."""
+    lines, line = [], lead
+    for i, item in enumerate(items):
+        word = ("[" if not i else "") + item + ("]" if i == len(items) - 1 else ",")
+        if i and len(line) + len(word) > _FOLDED:
+            lines.append(line.rstrip())
+            line = " " * indent
+        line += word + " "
+    return [*lines, line.rstrip()]
+
+
+# ------------------------------------------------------------ kinds
+
+
+def _document_kind(node: yaml.Node) -> key_types.Kind:
+    """Return the kind of a document."""
+    keys = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+    found = next((kind for kind in grammar.DOCUMENTS if kind in keys), "manifest")
+    return key_types.Use(found)
+
+
+def _options(kind: key_types.Kind) -> tuple[key_types.Kind, ...]:
+    """Return the alternatives of a kind."""
+    return kind.kinds if isinstance(kind, key_types.Either) else (kind,)
+
+
+def _mapping_kind(kind: key_types.Kind, node: yaml.MappingNode) -> key_types.Kind:
+    """Return the alternative that a mapping is of."""
+    keys = [key.value for key, _ in node.value]
+    by_version = bool(keys) and keys[0][:1].isdecimal()
+    first = key_types.ByVersion if by_version else key_types.Use
+    options = [o.item if isinstance(o, key_types.ListOf) else o for o in _options(kind)]
+    options = [one for option in options for one in _options(option)]
+    maps: list[key_types.Kind] = [
+        o for o in options if isinstance(o, key_types.Use | key_types.MapOf | key_types.ByVersion)
+    ]
+    return next((o for o in maps if isinstance(o, first)), (maps or [key_types.Anything()])[0])
+
+
+def _form_of(kind: key_types.Kind, node: yaml.MappingNode) -> str | None:
+    """Return the form of a mapping; None if the order of its keys has a meaning."""
+    found = _mapping_kind(kind, node)
+    if not isinstance(found, key_types.Use) or found.form == "since":
+        return None
+    return found.form
+
+
+def _value_kind(kind: key_types.Kind, node: yaml.MappingNode, key: str) -> key_types.Kind:
+    """Return the kind of a value in a mapping."""
+    found = _mapping_kind(kind, node)
+    if isinstance(found, key_types.Use):
+        return kind_of(found.form, key)
+    if isinstance(found, key_types.MapOf | key_types.ByVersion):
+        return found.value
+    return key_types.Anything()
+
+
+def _item_kind(kind: key_types.Kind) -> key_types.Kind:
+    """Return the kind of the items of a sequence."""
+    for option in _options(kind):
+        if isinstance(option, key_types.ListOf):
+            return option.item
+    return key_types.Anything()
+
+
+# ------------------------------------------------------------ the law
+
+
+def _check_same(before: str, after: str) -> None:
+    """Raise FormatError unless two texts have the same meaning and the same comments."""
+    old, new = _meaning(before), _meaning(after)
+    if old != new:
+        raise FormatError("the result would not mean the same; please report this file")
+
+
+def _meaning(text: str) -> object:
+    """Return what is equal for texts with the same meaning and comments, in whatever order the keys of
+    a form are.
+    """
+    nodes = list(yaml.compose_all(text, yaml.SafeLoader))
+    comments = sorted(comment.text for comment in find_comments(text, nodes))
+    return [_meaning_of(node, _document_kind(node), "") for node in nodes], comments
+
+
+def _meaning_of(node: yaml.Node, kind: key_types.Kind, key: str) -> object:
+    """Return the meaning of a node under a key."""
+    if isinstance(node, yaml.ScalarNode):
+        if key in _TEXTS and isinstance(kind, key_types.Text):
+            return " ".join(node.value.split())
+        return node.value, node.style is None
+    if isinstance(node, yaml.SequenceNode):
+        return [_meaning_of(item, _item_kind(kind), "") for item in node.value]
+    assert isinstance(node, yaml.MappingNode)
+    pairs = [
+        (name.value, _meaning_of(value, _value_kind(kind, node, name.value), name.value))
+        for name, value in node.value
+    ]
+    return tuple(pairs) if _form_of(kind, node) is None else dict(pairs)
