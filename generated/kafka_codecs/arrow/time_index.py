@@ -23,7 +23,7 @@ TIME_INDEX = View(
     checks=(
         Place("timestamp", "files/time_index.yaml", 22),
         Place("time_index_entry", "files/time_index.yaml", 17),
-        Place("relative_offset", "files/time_index.yaml", 23),
+        Place("relative_offset", "files/time_index.yaml", 27),
     ),
     numpy="kafka_codecs.arrow.time_index_numpy",
 )

@@ -196,12 +196,12 @@ ConsumerGroupMemberMetadataKey = CONSUMER_GROUP_MEMBER_METADATA_KEY.parsed_class
 
 CLASSIC_MEMBER_METADATA_SUPPORTED_PROTOCOLS = Layout(
     "classic_member_metadata_supported_protocols",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=189),
-    Field("metadata", Bytes(Varint(32, signed=False, overlong=True), plus=1), line=190),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=190),
+    Field("metadata", Bytes(Varint(32, signed=False, overlong=True), plus=1), line=191),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=185,
+        line=186,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -215,7 +215,7 @@ CLASSIC_MEMBER_METADATA_V0 = Layout(
     Field(
         "session_timeout_ms",
         Integer(4),
-        line=184,
+        line=185,
         default=lambda _: 0,
         spelled="sessionTimeoutMs",
         unit="ms",
@@ -227,13 +227,13 @@ CLASSIC_MEMBER_METADATA_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=185,
+        line=186,
         spelled="supportedProtocols",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=180,
+        line=181,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -344,10 +344,10 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=200,
+        line=201,
         const=6,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=201, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=202, spelled="groupId"),
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
@@ -358,12 +358,12 @@ ConsumerGroupTargetAssignmentMetadataKey = (
 # The epoch of the target assignment of a consumer group.
 CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     "consumer_group_target_assignment_metadata_value",
-    Field("version", Integer(2), line=217, version=0),
-    Field("assignment_epoch", Integer(4), line=218, spelled="assignmentEpoch"),
+    Field("version", Integer(2), line=218, version=0),
+    Field("assignment_epoch", Integer(4), line=219, spelled="assignmentEpoch"),
     Field(
         "assignment_timestamp",
         Integer(8),
-        line=221,
+        line=222,
         spelled="assignmentTimestamp",
         tag=0,
         unit="ms",
@@ -371,7 +371,7 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=213,
+        line=214,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -397,11 +397,11 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=238,
+        line=239,
         const=7,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=239, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=240, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=240, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=241, spelled="memberId"),
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
@@ -409,16 +409,16 @@ ConsumerGroupTargetAssignmentMemberKey = CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
     "consumer_group_target_assignment_member_value_topic_partitions",
-    Field("topic_id", Uuid(), line=261, spelled="topicId"),
+    Field("topic_id", Uuid(), line=262, spelled="topicId"),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=262,
+        line=263,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=257,
+        line=258,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -431,7 +431,7 @@ ConsumerGroupTargetAssignmentMemberValueTopicPartitions = (
 # What a member of a consumer group is to have when all have given up what is not theirs any more.
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
     "consumer_group_target_assignment_member_value",
-    Field("version", Integer(2), line=256, version=0),
+    Field("version", Integer(2), line=257, version=0),
     Field(
         "topic_partitions",
         Array(
@@ -439,13 +439,13 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=257,
+        line=258,
         spelled="topicPartitions",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=252,
+        line=253,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -471,11 +471,11 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=278,
+        line=279,
         const=8,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=279, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=280, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=280, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=281, spelled="memberId"),
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
@@ -484,23 +484,23 @@ ConsumerGroupCurrentMemberAssignmentKey = CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNME
 # Partitions of a topic that a member has.
 CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0 = Layout(
     "consumer_group_assigned_partitions",
-    Field("topic_id", Uuid(), line=327, spelled="topicId"),
+    Field("topic_id", Uuid(), line=328, spelled="topicId"),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=328,
+        line=329,
     ),
     Field(
         "assignment_epochs",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1, null=0),
-        line=331,
+        line=332,
         spelled="assignmentEpochs",
         tag=0,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=323,
+        line=324,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -515,10 +515,10 @@ ConsumerGroupAssignedPartitions = ConsumerGroupAssignedPartitionsV0
 # What a member of a consumer group has at present, and what it has to give up.
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
     "consumer_group_current_member_assignment_value",
-    Field("version", Integer(2), line=296, version=0),
-    Field("member_epoch", Integer(4), line=297, spelled="memberEpoch"),
-    Field("previous_member_epoch", Integer(4), line=298, spelled="previousMemberEpoch"),
-    Field("state", EnumField(Integer(1), ConsumerMemberState, keep_unknown=True), line=299),
+    Field("version", Integer(2), line=297, version=0),
+    Field("member_epoch", Integer(4), line=298, spelled="memberEpoch"),
+    Field("previous_member_epoch", Integer(4), line=299, spelled="previousMemberEpoch"),
+    Field("state", EnumField(Integer(1), ConsumerMemberState, keep_unknown=True), line=300),
     Field(
         "assigned_partitions",
         Array(
@@ -526,7 +526,7 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=300,
+        line=301,
         spelled="assignedPartitions",
     ),
     Field(
@@ -536,13 +536,13 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=301,
+        line=302,
         spelled="partitionsPendingRevocation",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=292,
+        line=293,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -568,14 +568,14 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=346,
+        line=347,
         const=16,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=347, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=348, spelled="groupId"),
     Field(
         "regular_expression",
         Text(Integer(2), lossy=True),
-        line=348,
+        line=349,
         spelled="regularExpression",
     ),
     source="coordinator/consumer_groups.yaml",
@@ -586,7 +586,7 @@ ConsumerGroupRegularExpressionKey = CONSUMER_GROUP_REGULAR_EXPRESSION_KEY.parsed
 # Which topics a regular expression of a consumer group stands for.
 CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0 = Layout(
     "consumer_group_regular_expression_value",
-    Field("version", Integer(2), line=364, version=0),
+    Field("version", Integer(2), line=365, version=0),
     Field(
         "topics",
         Array(
@@ -594,14 +594,14 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=365,
+        line=366,
     ),
-    Field("image_version", Integer(8), line=366, spelled="version"),
-    Field("timestamp", Integer(8), line=367, unit="ms"),
+    Field("image_version", Integer(8), line=367, spelled="version"),
+    Field("timestamp", Integer(8), line=368, unit="ms"),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=360,
+        line=361,
         spelled="unknownTags",
         hidden=True,
     ),

@@ -553,12 +553,12 @@ StreamsGroupTopologyKey = STREAMS_GROUP_TOPOLOGY_KEY.parsed_class
 
 STREAMS_GROUP_TOPIC_TOPIC_CONFIGS = Layout(
     "streams_group_topic_topic_configs",
-    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=378),
-    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=379),
+    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=383),
+    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=384),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=374,
+        line=379,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -569,9 +569,9 @@ StreamsGroupTopicTopicConfigs = STREAMS_GROUP_TOPIC_TOPIC_CONFIGS.parsed_class
 # A topic that a streams application made.
 STREAMS_GROUP_TOPIC_V0 = Layout(
     "streams_group_topic",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=371),
-    Field("partitions", Integer(4), line=372),
-    Field("replication_factor", Integer(2), line=373, spelled="replicationFactor"),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=376),
+    Field("partitions", Integer(4), line=377),
+    Field("replication_factor", Integer(2), line=378, spelled="replicationFactor"),
     Field(
         "topic_configs",
         Array(
@@ -579,13 +579,13 @@ STREAMS_GROUP_TOPIC_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=374,
+        line=379,
         spelled="topicConfigs",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=367,
+        line=372,
         spelled="unknownTags",
         hidden=True,
     ),

@@ -19,8 +19,8 @@ LEADER_EPOCH_CHECKPOINT = LinesFile(
     EachLine(
         "epochs",
         [
-            LineValue("epoch", Decimal(-2147483648, 2147483647), line=14),
-            LineValue("start_offset", Decimal(-9223372036854775808, 9223372036854775807), line=15),
+            LineValue("epoch", Decimal(-2147483648, 2147483647), line=17),
+            LineValue("start_offset", Decimal(-9223372036854775808, 9223372036854775807), line=18),
         ],
         line=12,
         separator=" ",
@@ -51,9 +51,9 @@ OFFSET_CHECKPOINT = LinesFile(
     EachLine(
         "entries",
         [
-            LineValue("topic", Word(), line=50),
-            LineValue("partition", Decimal(-2147483648, 2147483647), line=51),
-            LineValue("offset", Decimal(-9223372036854775808, 9223372036854775807), line=52),
+            LineValue("topic", Word(), line=53),
+            LineValue("partition", Decimal(-2147483648, 2147483647), line=54),
+            LineValue("offset", Decimal(-9223372036854775808, 9223372036854775807), line=55),
         ],
         line=48,
         separator=" ",

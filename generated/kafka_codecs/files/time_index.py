@@ -17,7 +17,7 @@ TIME_INDEX_ENTRY = Layout(
     Field(
         "relative_offset",
         Integer(4),
-        line=23,
+        line=27,
         valid=Rule("relative_offset >= 0", lambda this: this.relative_offset >= 0),
         spelled="relativeOffset",
     ),

@@ -22,7 +22,7 @@ KRAFT_VERSION_RECORD_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=6,
+        line=5,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -44,7 +44,7 @@ VOTERS_RECORD_ENDPOINT_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=65,
+        line=64,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -64,7 +64,7 @@ KRAFT_VERSION_FEATURE_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=78,
+        line=77,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -95,7 +95,7 @@ VOTERS_RECORD_VOTER_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=51,
+        line=50,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -119,7 +119,7 @@ VOTERS_RECORD_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=25,
+        line=24,
         spelled="unknownTags",
         hidden=True,
     ),

@@ -20,7 +20,7 @@ VOTER_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=31,
+        line=30,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -36,7 +36,7 @@ VOTER_V1 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=31,
+        line=30,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -67,7 +67,7 @@ LEADER_CHANGE_MESSAGE_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=6,
+        line=5,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -95,7 +95,7 @@ LEADER_CHANGE_MESSAGE_V1 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=6,
+        line=5,
         spelled="unknownTags",
         hidden=True,
     ),

@@ -18,7 +18,7 @@ SNAPSHOT_HEADER_RECORD_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=6,
+        line=5,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -38,7 +38,7 @@ SNAPSHOT_FOOTER_RECORD_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=25,
+        line=24,
         spelled="unknownTags",
         hidden=True,
     ),

@@ -16,7 +16,7 @@ CONTROL_RECORD_KEY = Layout(
         valid=Rule("version == 0", lambda this: this.version == 0),
         refuse=Rule("version < 0", lambda this: this.version < 0),
     ),
-    Field("type", EnumField(Integer(2), ControlRecordType, keep_unknown=True), line=8),
+    Field("type", EnumField(Integer(2), ControlRecordType, keep_unknown=True), line=13),
     source="records/control_record.yaml",
     trailing=True,
 )

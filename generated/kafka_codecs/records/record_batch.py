@@ -44,8 +44,8 @@ RECORD_BATCH = Layout(
         spelled="partitionLeaderEpoch",
         absent=-1,
     ),
-    Field("magic", Integer(1), line=9, const=2),
-    Field("crc", Integer(4, signed=False), line=10, checksum="crc32c", covers=("attributes", None)),
+    Field("magic", Integer(1), line=12, const=2),
+    Field("crc", Integer(4, signed=False), line=13, checksum="crc32c", covers=("attributes", None)),
     Field(
         "attributes",
         Bits(
@@ -57,19 +57,19 @@ RECORD_BATCH = Layout(
             Bit("has_delete_horizon", 6),
             Bit("unused", 7, 15, reserved=True),
         ),
-        line=16,
+        line=19,
     ),
     Field(
         "last_offset_delta",
         Integer(4),
-        line=30,
+        line=33,
         default=lambda this: end_of(this.records, -1, "offset_delta"),
         spelled="lastOffsetDelta",
     ),
     Field(
         "base_timestamp",
         Integer(8),
-        line=36,
+        line=39,
         default=lambda _: -1,
         spelled="baseTimestamp",
         absent=-1,
@@ -78,7 +78,7 @@ RECORD_BATCH = Layout(
     Field(
         "max_timestamp",
         Integer(8),
-        line=42,
+        line=45,
         default=lambda this: plus(this.base_timestamp, max_of(this.records, "timestamp_delta")),
         spelled="maxTimestamp",
         absent=-1,
@@ -87,7 +87,7 @@ RECORD_BATCH = Layout(
     Field(
         "producer_id",
         Integer(8),
-        line=48,
+        line=51,
         default=lambda _: -1,
         spelled="producerId",
         absent=-1,
@@ -95,7 +95,7 @@ RECORD_BATCH = Layout(
     Field(
         "producer_epoch",
         Integer(2),
-        line=49,
+        line=52,
         default=lambda _: -1,
         spelled="producerEpoch",
         absent=-1,
@@ -103,12 +103,12 @@ RECORD_BATCH = Layout(
     Field(
         "base_sequence",
         Integer(4),
-        line=50,
+        line=53,
         default=lambda _: -1,
         spelled="baseSequence",
         absent=-1,
     ),
-    Field("record_count", Integer(4), line=51, counts="records", spelled="recordsCount"),
+    Field("record_count", Integer(4), line=54, counts="records", spelled="recordsCount"),
     Field(
         "records",
         Array(
@@ -129,7 +129,7 @@ RECORD_BATCH = Layout(
             closes=True,
             accepts=frozenset(["bytes_after_none"]),
         ),
-        line=57,
+        line=60,
         fills=(
             Fill("offset_delta", "offset", "base_offset"),
             Fill("timestamp_delta", "timestamp", "base_timestamp", otherwise=0),
@@ -143,7 +143,7 @@ RecordBatch = RECORD_BATCH.parsed_class
 def last_offset(record_batch: Container) -> int:
     """Offset of the last record that the batch ever held.
 
-    int64; sums wrap. From records/record_batch.yaml:128.
+    int64; sums wrap. From records/record_batch.yaml:131.
     """
     return wrap(record_batch.base_offset + record_batch.last_offset_delta, 64)
 
@@ -151,7 +151,7 @@ def last_offset(record_batch: Container) -> int:
 def next_offset(record_batch: Container) -> int:
     """Offset that follows the batch.
 
-    int64; sums wrap. From records/record_batch.yaml:129.
+    int64; sums wrap. From records/record_batch.yaml:132.
     """
     return wrap(record_batch.base_offset + record_batch.last_offset_delta + 1, 64)
 
@@ -159,7 +159,7 @@ def next_offset(record_batch: Container) -> int:
 def last_sequence(record_batch: Container) -> int:
     """Sequence number of the last record. Sequence numbers wrap from 2147483647 to 0.
 
-    int32; sums wrap. From records/record_batch.yaml:130.
+    int32; sums wrap. From records/record_batch.yaml:133.
     """
     if record_batch.base_sequence == -1:
         return -1
@@ -173,7 +173,7 @@ def last_sequence(record_batch: Container) -> int:
 def delete_horizon(record_batch: Container) -> int | None:
     """When tombstones and aborted transactions' markers may be removed.
 
-    int64, in ms; sums wrap. From records/record_batch.yaml:138.
+    int64, in ms; sums wrap. From records/record_batch.yaml:141.
     """
     if record_batch.attributes.has_delete_horizon:
         return record_batch.base_timestamp
@@ -183,7 +183,7 @@ def delete_horizon(record_batch: Container) -> int | None:
 def records_offset(record_batch: Container, item: Container) -> int:
     """Offset of a record.
 
-    int64; sums wrap. From records/record_batch.yaml:145.
+    int64; sums wrap. From records/record_batch.yaml:148.
     """
     return wrap(record_batch.base_offset + item.offset_delta, 64)
 
@@ -191,7 +191,7 @@ def records_offset(record_batch: Container, item: Container) -> int:
 def records_timestamp(record_batch: Container, item: Container) -> int:
     """Timestamp of a record: its own, or the time of the append for the whole batch.
 
-    int64, in ms; sums wrap. From records/record_batch.yaml:146.
+    int64, in ms; sums wrap. From records/record_batch.yaml:149.
     """
     if record_batch.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME:
         return record_batch.max_timestamp
@@ -201,7 +201,7 @@ def records_timestamp(record_batch: Container, item: Container) -> int:
 def records_sequence(record_batch: Container, item: Container) -> int:
     """Sequence number of a record.
 
-    int32; sums wrap. From records/record_batch.yaml:153.
+    int32; sums wrap. From records/record_batch.yaml:156.
     """
     if record_batch.base_sequence < 0:
         return -1
@@ -226,7 +226,7 @@ RECORD_BATCH.requires(
         "producer_of_transaction",
         "producer_id",
         "not attributes.is_transactional or producer_id >= 0",
-        line=69,
+        line=72,
         doc="A transactional batch has a producer.",
         holds=lambda this: not this.attributes.is_transactional or this.producer_id >= 0,
     ),
@@ -234,7 +234,7 @@ RECORD_BATCH.requires(
         "epoch_of_producer",
         "producer_epoch",
         "producer_id < 0 or producer_epoch >= 0",
-        line=73,
+        line=76,
         doc="A batch with a producer id has an epoch.",
         holds=lambda this: this.producer_id < 0 or this.producer_epoch >= 0,
     ),
@@ -242,7 +242,7 @@ RECORD_BATCH.requires(
         "sequence_of_producer",
         "base_sequence",
         "producer_id < 0 or attributes.is_control or base_sequence >= 0",
-        line=77,
+        line=80,
         doc="A batch with a producer id has a sequence number, unless it is a control batch.",
         holds=lambda this: (
             this.producer_id < 0
@@ -254,7 +254,7 @@ RECORD_BATCH.requires(
         "last_offset_from_base",
         "last_offset_delta",
         "last_offset_delta >= 0",
-        line=81,
+        line=84,
         doc="The last offset is not below the base offset, also when compaction removed all records.",
         holds=lambda this: this.last_offset_delta >= 0,
     ),
@@ -262,7 +262,7 @@ RECORD_BATCH.requires(
         "offsets_of_count",
         "last_offset_delta",
         "last_offset_delta >= record_count - 1",
-        line=85,
+        line=88,
         doc="Each record has an offset of its own.",
         holds=lambda this: this.last_offset_delta >= wrap(this.record_count - 1, 64),
     ),
@@ -270,7 +270,7 @@ RECORD_BATCH.requires(
         "last_offset_in_range",
         "last_offset_delta",
         "base_offset <= 9223372036854775807 - last_offset_delta",
-        line=89,
+        line=92,
         doc="The last offset is at most the largest 64-bit number.",
         holds=lambda this: this.base_offset <= wrap(9223372036854775807 - this.last_offset_delta, 64),
     ),
@@ -278,7 +278,7 @@ RECORD_BATCH.requires(
         "one_marker",
         "record_count",
         "not attributes.is_control or producer_id < 0 or record_count <= 1",
-        line=93,
+        line=96,
         doc="A control batch of a producer holds one record.",
         holds=lambda this: (
             not this.attributes.is_control
@@ -290,7 +290,7 @@ RECORD_BATCH.requires(
         "offsets_ascend",
         "records",
         "records.offset_delta ascends",
-        line=97,
+        line=100,
         doc="Offsets ascend from record to record.",
         ascending="offset_delta",
         array="records",
@@ -299,7 +299,7 @@ RECORD_BATCH.requires(
         "offsets_from_base",
         "records",
         "first(records).offset_delta >= 0",
-        line=101,
+        line=104,
         doc="No record has an offset below the base offset.",
         holds=lambda this: end_of(this.records, 0, "offset_delta") >= 0,
         array="records",
@@ -308,7 +308,7 @@ RECORD_BATCH.requires(
         "offsets_to_last",
         "records",
         "last(records).offset_delta <= last_offset_delta",
-        line=105,
+        line=108,
         doc="No record has an offset above the last one.",
         holds=lambda this: end_of(this.records, -1, "offset_delta") <= this.last_offset_delta,
         array="records",
@@ -317,7 +317,7 @@ RECORD_BATCH.requires(
         "largest_timestamp",
         "max_timestamp",
         "attributes.timestamp_type == log_append_time or max_timestamp == -1 or max_timestamp == base_timestamp + max(records).timestamp_delta",
-        line=109,
+        line=112,
         doc="The maximum timestamp is the largest one of the records.",
         holds=lambda this: (
             this.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME
@@ -330,7 +330,7 @@ RECORD_BATCH.requires(
         "no_timestamp",
         "max_timestamp",
         "attributes.timestamp_type == log_append_time or max_timestamp != -1 or base_timestamp + max(records).timestamp_delta < 0",
-        line=115,
+        line=118,
         doc="The maximum timestamp is -1 only if no record has a timestamp.",
         holds=lambda this: (
             this.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME

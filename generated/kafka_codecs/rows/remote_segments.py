@@ -14,121 +14,121 @@ from kafka_codecs.remote import remote_log_metadata_record
 
 
 def row_topic(value: Any, item: Any, row: Any) -> Any:
-    """The topic. From views/remote_segments.yaml:26."""
+    """The topic. From views/remote_segments.yaml:28."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "remote_log_segment_id", "topic_id_partition", "name")  # fmt: skip
 
 
 def row_topic_id(value: Any, item: Any, row: Any) -> Any:
-    """Id of the topic. From views/remote_segments.yaml:26."""
+    """Id of the topic. From views/remote_segments.yaml:28."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "remote_log_segment_id", "topic_id_partition", "id").bytes  # fmt: skip
 
 
 def row_partition(value: Any, item: Any, row: Any) -> Any:
-    """The partition. From views/remote_segments.yaml:26."""
+    """The partition. From views/remote_segments.yaml:28."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "remote_log_segment_id", "topic_id_partition", "partition")  # fmt: skip
 
 
 def row_segment_id(value: Any, item: Any, row: Any) -> Any:
-    """Id of the segment. From views/remote_segments.yaml:26."""
+    """Id of the segment. From views/remote_segments.yaml:28."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "remote_log_segment_id", "id").bytes  # fmt: skip
 
 
 def row_state(value: Any, item: Any, row: Any) -> Any:
     """0 the copy began, 1 it is whole, 2 the deletion began, 3 it is gone. From
-    views/remote_segments.yaml:26.
+    views/remote_segments.yaml:28.
     """
     return int(value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "remote_log_segment_state"))  # fmt: skip
 
 
 def row_broker_id(value: Any, item: Any, row: Any) -> Any:
-    """Broker that wrote it. From views/remote_segments.yaml:26."""
+    """Broker that wrote it. From views/remote_segments.yaml:28."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "broker_id")  # fmt: skip
 
 
 def row_event_time(value: Any, item: Any, row: Any) -> Any:
-    """When it happened. From views/remote_segments.yaml:26."""
+    """When it happened. From views/remote_segments.yaml:28."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "event_timestamp_ms")  # fmt: skip
 
 
 def row_start_offset(value: Any, item: Any, row: Any) -> Any:
-    """First offset of the segment. From views/remote_segments.yaml:26."""
+    """First offset of the segment. From views/remote_segments.yaml:28."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "start_offset")  # fmt: skip
 
 
 def row_end_offset(value: Any, item: Any, row: Any) -> Any:
-    """Last offset of the segment. From views/remote_segments.yaml:26."""
+    """Last offset of the segment. From views/remote_segments.yaml:28."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "end_offset")  # fmt: skip
 
 
 def row_max_timestamp(value: Any, item: Any, row: Any) -> Any:
-    """Largest timestamp of the segment. From views/remote_segments.yaml:26."""
+    """Largest timestamp of the segment. From views/remote_segments.yaml:28."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "max_timestamp_ms")  # fmt: skip
 
 
 def row_size(value: Any, item: Any, row: Any) -> Any:
-    """Bytes of the segment. From views/remote_segments.yaml:26."""
+    """Bytes of the segment. From views/remote_segments.yaml:28."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "segment_size_in_bytes")  # fmt: skip
 
 
 def row_leader_epochs(value: Any, item: Any, row: Any) -> Any:
-    """The leader epochs of its records. From views/remote_segments.yaml:26."""
+    """The leader epochs of its records. From views/remote_segments.yaml:28."""
     return tuple([(part.leader_epoch, part.offset) for part in value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "segment_leader_epochs")])  # fmt: skip
 
 
 def row_custom_metadata(value: Any, item: Any, row: Any) -> Any:
-    """What the plugin that stored the segment wants to keep. From views/remote_segments.yaml:26."""
+    """What the plugin that stored the segment wants to keep. From views/remote_segments.yaml:28."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record"), "custom_metadata")  # fmt: skip
 
 
 def has_rows(value: Any, item: Any, row: Any) -> Any:
-    """Whether there are rows. From views/remote_segments.yaml:26."""
+    """Whether there are rows. From views/remote_segments.yaml:28."""
     return case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_record") is not None  # fmt: skip
 
 
 def row_topic_(value: Any, item: Any, row: Any) -> Any:
-    """The topic. From views/remote_segments.yaml:42."""
+    """The topic. From views/remote_segments.yaml:44."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_update_record"), "remote_log_segment_id", "topic_id_partition", "name")  # fmt: skip
 
 
 def row_topic_id_(value: Any, item: Any, row: Any) -> Any:
-    """Id of the topic. From views/remote_segments.yaml:42."""
+    """Id of the topic. From views/remote_segments.yaml:44."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_update_record"), "remote_log_segment_id", "topic_id_partition", "id").bytes  # fmt: skip
 
 
 def row_partition_(value: Any, item: Any, row: Any) -> Any:
-    """The partition. From views/remote_segments.yaml:42."""
+    """The partition. From views/remote_segments.yaml:44."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_update_record"), "remote_log_segment_id", "topic_id_partition", "partition")  # fmt: skip
 
 
 def row_segment_id_(value: Any, item: Any, row: Any) -> Any:
-    """Id of the segment. From views/remote_segments.yaml:42."""
+    """Id of the segment. From views/remote_segments.yaml:44."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_update_record"), "remote_log_segment_id", "id").bytes  # fmt: skip
 
 
 def row_state_(value: Any, item: Any, row: Any) -> Any:
     """0 the copy began, 1 it is whole, 2 the deletion began, 3 it is gone. From
-    views/remote_segments.yaml:42.
+    views/remote_segments.yaml:44.
     """
     return int(value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_update_record"), "remote_log_segment_state"))  # fmt: skip
 
 
 def row_broker_id_(value: Any, item: Any, row: Any) -> Any:
-    """Broker that wrote it. From views/remote_segments.yaml:42."""
+    """Broker that wrote it. From views/remote_segments.yaml:44."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_update_record"), "broker_id")  # fmt: skip
 
 
 def row_event_time_(value: Any, item: Any, row: Any) -> Any:
-    """When it happened. From views/remote_segments.yaml:42."""
+    """When it happened. From views/remote_segments.yaml:44."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_update_record"), "event_timestamp_ms")  # fmt: skip
 
 
 def row_custom_metadata_(value: Any, item: Any, row: Any) -> Any:
-    """What the plugin that stored the segment wants to keep. From views/remote_segments.yaml:42."""
+    """What the plugin that stored the segment wants to keep. From views/remote_segments.yaml:44."""
     return value_at(case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_update_record"), "custom_metadata")  # fmt: skip
 
 
 def has_rows_(value: Any, item: Any, row: Any) -> Any:
-    """Whether there are rows. From views/remote_segments.yaml:42."""
+    """Whether there are rows. From views/remote_segments.yaml:44."""
     return case_of(remote_log_metadata_record.REMOTE_LOG_METADATA_RECORD, value, "body", "remote_log_segment_metadata_update_record") is not None  # fmt: skip
 
 

@@ -14,18 +14,18 @@ from kafka_codecs.coordinator import transaction_state
 
 def row_partitions(key: Any, value: Any, item: Any, row: Any) -> Any:
     """Partitions that the transaction has written to, topic by topic. From
-    views/transactions.yaml:24.
+    views/transactions.yaml:29.
     """
     return None if value.transaction_partitions is None else tuple([(part.topic, tuple(part.partition_ids)) for part in value.transaction_partitions])  # fmt: skip
 
 
 def row_last_update_time(key: Any, value: Any, item: Any, row: Any) -> Any:
-    """When the state changed last. From views/transactions.yaml:24."""
+    """When the state changed last. From views/transactions.yaml:29."""
     return value.transaction_last_update_timestamp_ms
 
 
 def row_start_time(key: Any, value: Any, item: Any, row: Any) -> Any:
-    """When the transaction began, null before the first one. From views/transactions.yaml:24."""
+    """When the transaction began, null before the first one. From views/transactions.yaml:29."""
     if value.transaction_start_timestamp_ms == -1:
         return None
     return value.transaction_start_timestamp_ms
@@ -33,7 +33,7 @@ def row_start_time(key: Any, value: Any, item: Any, row: Any) -> Any:
 
 def row_previous_producer_id(key: Any, value: Any, item: Any, row: Any) -> Any:
     """Id of the producer of the transaction before, null when it is not known. From
-    views/transactions.yaml:24.
+    views/transactions.yaml:29.
     """
     if value.previous_producer_id == -1:
         return None
@@ -42,7 +42,7 @@ def row_previous_producer_id(key: Any, value: Any, item: Any, row: Any) -> Any:
 
 def row_next_producer_id(key: Any, value: Any, item: Any, row: Any) -> Any:
     """Id that the producer was given for its next transaction, null when there is none. From
-    views/transactions.yaml:24.
+    views/transactions.yaml:29.
     """
     if value.next_producer_id == -1:
         return None
