@@ -264,8 +264,8 @@ CATALOG: Mapping[str, CatalogEntry] = {
     ),
     "C063": CatalogEntry(
         "Invalid checksum coverage",
-        "The ranges of a checksum must not overlap. A field under `zero` must lie in the range beside it. A `mask` must fit "
-        "the width of the checksum.",
+        "The ranges of a checksum must not overlap. A field under `zero` must lie in the range beside it. The numbers of a "
+        "`mask` must fit the width of the checksum, and change something.",
         "Correct the ranges, `zero` or `mask`.",
     ),
     "C064": CatalogEntry(

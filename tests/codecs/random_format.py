@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +14,7 @@ import yaml
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from codecgen.runtime.checksums import CRCS
+from codecgen.runtime.checksums import CHECKSUMS
 from tests.paths import ROOT
 
 MAGIC = 3
@@ -21,10 +22,9 @@ LAYOUT, RECORD = "drawn_batch", "drawn_record"
 
 Fields = list[tuple[str, dict[str, Any]]]
 
-_CHECKSUMS = ("crc32", "crc32c")
-"""Those that kernels have."""
-_CRCS = {name: crc.width for name, crc in CRCS.items() if crc.width <= 32}
-"""The width of each that fits the column of a view."""
+_WIDTHS = {name: kind.width for name, kind in CHECKSUMS.items()}
+_READ_BY_KERNELS = sorted(name for name, width in _WIDTHS.items() if width != 24)
+"""The checksums whose numbers kernels load."""
 
 _BITS = {
     "compression": 3,
@@ -53,9 +53,12 @@ class Format:
         entry = records / "log_entry.yaml"
         text = entry.read_text("utf-8")
         entry.write_text(text.rstrip() + f"\n  {MAGIC}: {LAYOUT}\n", "utf-8")
+        crc = yaml.safe_load(self.batch)["fields"]["crc"]
         for view in ("batches", "records"):
             path = schemas / "views" / f"{view}.yaml"
             text = path.read_text("utf-8")
+            if crc["type"] == "u64":
+                text = text.replace("  crc: {type: int64,", "  crc: {type: uint64,")
             rows = re.search(r"  - of: record_batch\n.*?(?=\n  - of: )", text, re.DOTALL)
             assert rows is not None
             copy = rows[0].replace("of: record_batch", f"of: {LAYOUT}")
@@ -112,6 +115,23 @@ def drawn(number: int, *, kernels: bool = True) -> Format:
 
     draw()
     return found[-1]  # the first ones are the simplest
+
+
+def sealed(checksum: str, mask: Mapping[str, int] | None = None) -> Format:
+    """Return a version that differs from today's in its checksum, and in a field after it."""
+    batch, record = _read("record_batch"), _read("record")
+    crc: dict[str, Any] = {"type": f"u{_WIDTHS[checksum]}", "checksum": checksum}
+    crc |= {"covers": {"from": "attributes"}, "doc": "Of what follows."}
+    fields = batch["fields"] | {"crc": crc if mask is None else crc | {"mask": dict(mask)}}
+    fields["magic"]["const"] = MAGIC
+    fields["records"]["array"] = RECORD
+    epoch = {"type": "i32", "none": -1, "doc": "Epoch of the topic."}
+    names = [name for name in fields if name != "topic_epoch"]
+    names.insert(names.index("last_offset_delta"), "topic_epoch")
+    fields = {name: epoch if name == "topic_epoch" else fields[name] for name in names}
+    return Format(
+        _text(batch | {"layout": LAYOUT, "fields": fields}), _text(record | {"layout": RECORD})
+    )
 
 
 @st.composite
@@ -217,8 +237,13 @@ def _record(draw: st.DrawFn, kernels: bool) -> dict[str, Any]:
 
 def _checksum(draw: st.DrawFn, kernels: bool) -> dict[str, Any]:
     """Draw the kind of a checksum, its width, and which of its bits are kept."""
-    name = draw(st.sampled_from(_CHECKSUMS if kernels else sorted(_CRCS)))
-    found = {"type": f"u{_CRCS[name]}", "checksum": name, "doc": "Of it."}
-    if not kernels and draw(st.booleans()):
-        found["mask"] = draw(st.integers(1, (1 << _CRCS[name]) - 1))
+    name = draw(st.sampled_from(_READ_BY_KERNELS if kernels else sorted(_WIDTHS)))
+    width = _WIDTHS[name]
+    found = {"type": f"u{width}", "checksum": name, "doc": "Of it."}
+    mask = draw(st.sampled_from([None, "keep", "change"]))
+    if mask == "keep":
+        found["mask"] = draw(st.integers(1, (1 << width) - 1))
+    if mask == "change":
+        add = draw(st.integers(0, (1 << width) - 1))
+        found["mask"] = {"rotate_right": draw(st.integers(1, width - 1)), "add": add}
     return found

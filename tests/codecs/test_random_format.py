@@ -28,6 +28,7 @@ from tests.codecs.random_format import (
     add_columns,
     add_version,
     drawn,
+    sealed,
 )
 from tests.codecs.tree import Tree
 from tests.paths import ROOT
@@ -36,15 +37,27 @@ SEED = int(os.environ.get("LAWS_SEED", "0"))
 """That of the first version that is drawn. CI takes the same one each time, the soak five others each day."""
 DRAWN = [SEED, *(pytest.param(SEED + i, marks=pytest.mark.soak) for i in range(1, 5))]
 
+SEALED: dict[str, tuple[str, dict[str, int] | None]] = {
+    "crc64_nvme": ("crc64_nvme", None),
+    "xxh64": ("xxh64", None),
+    "xxh3_64": ("xxh3_64", None),
+    "masked": ("crc32c", {"rotate_right": 15, "add": 0xA282EAD8}),
+}
+"""Versions with the checksums that a proposal might choose, and masks for them."""
+SEALED_TREES = ["crc64_nvme", *(pytest.param(name, marks=pytest.mark.soak) for name in list(SEALED)[1:])]  # fmt: skip
+
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Tree:
-    """The codecs with a version that a seed draws, or (None) with a second version of today's layouts."""
+    """The codecs with a version that a seed draws, with one of SEALED, or (None) with a second version of today's layouts."""
     pytest.importorskip("numba")
     tree = Tree(tmp_path_factory.mktemp("tree"))
     schemas = tree.root / "schemas"
     if request.param is None:
         add_version(schemas)
+    elif request.param in SEALED:
+        sealed(*SEALED[request.param]).add_to(schemas)
+        add_columns(schemas)
     else:
         drawn(request.param).add_to(schemas)
         add_columns(schemas)
@@ -53,7 +66,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tree", [*DRAWN, None], indirect=True)
+@pytest.mark.parametrize("tree", [*DRAWN, None, *SEALED_TREES], indirect=True)
 def test_all_commands_read_and_write_it(tree: Tree, tmp_path: Path) -> None:
     use(tree, str(tmp_path))
 
@@ -71,7 +84,7 @@ def test_every_old_file_reads_as_before(tree: Tree) -> None:
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "tree", [*DRAWN, pytest.param(None, marks=pytest.mark.soak)], indirect=True
+    "tree", [*DRAWN, pytest.param(None, marks=pytest.mark.soak), *SEALED_TREES], indirect=True
 )
 def test_both_sources_of_spark_read_and_write_it(
     tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -118,14 +131,22 @@ def texts(schemas: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "seed", [SEED, *(pytest.param(SEED + i, marks=pytest.mark.slow) for i in range(5, 15))]
+    "version",
+    [
+        SEED,
+        *(pytest.param(SEED + i, marks=pytest.mark.slow) for i in range(5, 15)),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in SEALED),
+    ],
 )
-def test_codecs_of_a_drawn_version(seed: int, package: Path) -> None:
+def test_codecs_of_a_version(version: int | str, package: Path) -> None:
     """Batches are parsed as they were built, and edited to those that are built of other values: also of formats that only the
     reference codecs read."""
     schemas = package / "schemas"
     shutil.copytree(ROOT / "schemas", schemas)
-    drawn(seed, kernels=False).add_to(schemas)
+    if isinstance(version, str):
+        sealed(*SEALED[version]).add_to(schemas)
+    else:
+        drawn(version, kernels=False).add_to(schemas)
     model, found = loader.load(texts(schemas))
     assert model is not None and found == [] and run(model) == []
     for name, text in TARGETS["construct"](make_plan(model)).files.items():

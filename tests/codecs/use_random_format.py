@@ -202,7 +202,8 @@ def verifies_records(path: Path, directory: Path) -> None:
     crc = layout.by_name["crc"]
     assert crc.checksum is not None
     at, covered = layout.offset_of("crc"), layout.offset_of(crc.covers[0][0])
-    data[at : at + 4] = crc.checksum(bytes(data[covered:])).to_bytes(4, "big")
+    width = layout.offset_of(layout.fields[layout.fields.index(crc) + 1].name) - at
+    data[at : at + width] = crc.checksum(bytes(data[covered:])).to_bytes(width, "big")
     damaged = directory / "record.log"
     damaged.write_bytes(data)
     [found] = SegmentReader(damaged)
@@ -456,6 +457,7 @@ def spark_reads(mixed: Path, orders: Path, count: int, directory: Path) -> None:
                 assert values == [b"1"] * 20
                 small = committed.option("splitBytes", 300).load(str(orders.parent))
                 assert small.count() == 20
+            shows_crcs(spark.read.format(source), mixed)
             rows = spark.read.format(source).load(str(orders.parent))
             out = directory / source
             for _ in range(2):
@@ -471,6 +473,14 @@ def spark_reads(mixed: Path, orders: Path, count: int, directory: Path) -> None:
                 assert whole.load(str(sample)).count() == SAMPLE_ROWS
     finally:
         spark.stop()
+
+
+def shows_crcs(reader: Any, mixed: Path) -> None:
+    """The view of batches has the checksums as they are stored, also numbers that Spark has no integers for."""
+    batches = reader.option("view", "batches").load(str(mixed.parent))
+    rows = batches.select("position", "crc").orderBy("position").toArrow()
+    wanted = scan_batches(mixed, ["crc"]).read_all().column("crc").to_pylist()
+    assert list(map(int, rows.column("crc").to_pylist())) == wanted
 
 
 def read_before() -> dict[str, str]:

@@ -11,11 +11,13 @@ from itertools import pairwise
 from typing import Any
 
 import crc32c
+import xxhash
 
 from codecgen.runtime.compression import compress
 from tests.laws.chosen import case_of
 from tests.laws.meaning import Meaning, look_at, look_in, words_of
 from tests.laws.world import (
+    CHECK_WIDTHS,
     CHECKS,
     INTEGERS,
     VARINTS,
@@ -91,7 +93,7 @@ def _without_rules(facts: Facts, layout: str, version: int | None, values: Any) 
             bytes(len(parts[j])) if zero else parts[j]
             for j, zero in covered(names, name, spec["covers"])
         )
-        value = check(spec["checksum"], data) & spec.get("mask", -1)
+        value = masked(check(spec["checksum"], data), spec)
         parts[i] = number(spec["type"], value, spec.get("endian", endian))
     return b"".join(parts)
 
@@ -147,9 +149,12 @@ def tag_default(facts: Facts, spec: Tree) -> Any:
 
 
 def check(name: str, data: bytes) -> int:
-    """A checksum: one bit of the message after the other."""
+    """A checksum: one bit of the message after the other, or as a package of somebody else computes it."""
     if name in ("crc32", "crc32c"):
         return zlib.crc32(data) if name == "crc32" else crc32c.crc32c(data)
+    if name in ("xxh64", "xxh3_64"):
+        digest = xxhash.xxh64(data) if name == "xxh64" else xxhash.xxh3_64(data)
+        return int.from_bytes(digest.digest(), "big")
     width, poly, init, turned, last = CHECKS[name]
     value = init
     for byte in data:
@@ -157,6 +162,16 @@ def check(name: str, data: bytes) -> int:
             top = value >> width - 1 ^ byte >> i & 1
             value = (value << 1 & (1 << width) - 1) ^ (poly if top else 0)
     return (int(f"{value:0{width}b}"[::-1], 2) if turned else value) ^ last
+
+
+def masked(value: int, spec: Tree) -> int:
+    """What is stored for a checksum: a turn to the right moves the lowest bits to the top."""
+    mask, width = spec.get("mask", -1), CHECK_WIDTHS[spec["checksum"]]
+    if isinstance(mask, int):
+        return value & mask
+    for _ in range(mask.get("rotate_right", 0)):
+        value = value // 2 + (value % 2 << width - 1)
+    return (value + mask.get("add", 0)) % (1 << width)
 
 
 def _inner_first(sums: list[int], fields: list[tuple[str, Tree]], names: list[str]) -> list[int]:

@@ -9,7 +9,10 @@ from tests.laws.conditions import Seen
 from tests.laws.keys import Kit, Made
 from tests.laws.names import Names
 from tests.laws.seen import ALL_INTEGERS, SCALARS, framed, solid
-from tests.laws.world import CHECKS, INTEGERS, VARINTS, Tree, reach
+from tests.laws.world import CHECK_WIDTHS, INTEGERS, VARINTS, Hexed, Tree, reach
+
+READ_BY_KERNELS = tuple(name for name, width in CHECK_WIDTHS.items() if width != 24)
+"""The checksums whose numbers kernels load."""
 
 SHORT = (
     "u8",
@@ -220,8 +223,9 @@ class Maker(ChosenFields):
         """A checksum, before or after the run that it covers."""
         d = self.d
         name = self.fresh()
-        name_of = d.pick(("crc32c", "crc32") if self.plain and d.number(0, 7) else tuple(CHECKS))
-        spec: Tree = {"type": f"u{CHECKS[name_of][0]}", "checksum": name_of}
+        name_of = d.pick(READ_BY_KERNELS if self.plain and d.number(0, 7) else tuple(CHECK_WIDTHS))
+        width = CHECK_WIDTHS[name_of]
+        spec: Tree = {"type": f"u{width}", "checksum": name_of}
         self.runs += 1
         first = d.chance(2) and not self.plain
         if not first:
@@ -239,8 +243,14 @@ class Maker(ChosenFields):
             spec["covers"]["to"] = inside[-1]
         if d.chance(8 if self.plain else 2):
             self.covered(name, spec, inside, first)
-        if d.chance(16 if self.plain else 6):
+        if d.chance(4):
             spec["mask"] = d.pick((0x7F, 0x7FFF, 1, 0xF0F0))
+            if d.chance(2):
+                changes = {
+                    "rotate_right": d.number(1, width - 1),
+                    "add": Hexed(d.number(1, (1 << width) - 1)),
+                }
+                spec["mask"] = dict(d.some(list(changes.items()), 1))
         self.see(name, spec)
 
     def covered(self, name: str, spec: Tree, inside: list[str], first: bool) -> None:

@@ -45,7 +45,12 @@ CHECKS: Mapping[str, tuple[int, int, int, bool, int]] = {
     "crc64_redis": (64, 0xAD93D23594C935A9, 0, True, 0),
     "crc64_xz": (64, 0x42F0E1EBA9EA3693, _64, True, _64),
 }
-"""Checksums: width, polynomial, what it begins with, whether bits are turned round, what it ends with."""
+"""CRCs: width, polynomial, what it begins with, whether bits are turned round, what it ends with."""
+CHECK_WIDTHS: Mapping[str, int] = {name: crc[0] for name, crc in CHECKS.items()} | {
+    "xxh3_64": 64,
+    "xxh64": 64,
+}
+"""The bits of each checksum."""
 LENGTHS = (*INTEGERS, *VARINTS, "compact")
 
 

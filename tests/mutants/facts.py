@@ -269,6 +269,8 @@ class LayoutFacts:
                 yield from self.editor.remove(where, EXPRESSIONS[entry.name], entry)
         if entry.name in ("measures", "covers"):
             yield from self.run(where, entry, field)
+        elif entry.name == "mask":
+            yield from self.mask(where, entry)
         elif entry.name == "versions":
             yield from versions(self.editor, place, entry)
         elif entry.name == "none" and isinstance(entry.value, MappingNode):
@@ -309,6 +311,16 @@ class LayoutFacts:
                 yield self.editor.change(f"{place}.{entry.name}", "sentinel", entry.value, new)
             for new in words.TYPES.get(value, ()):
                 yield self.editor.change(f"{place}.{entry.name}", "type", entry.value, new)
+
+    def mask(self, place: str, entry: Entry) -> Iterator[Mutant]:
+        """Another number, or none at all."""
+        for number in [entry, *entries(entry.value)]:
+            value = word(number.value)
+            if value is not None:
+                new = str(int(value, 0) ^ 1)
+                where = place if number is entry else f"{place}.{number.name}"
+                yield self.editor.change(where, "algorithm", number.value, new)
+        yield from self.editor.remove(place, "algorithm", entry)
 
     def added(self, place: str, field: Entry) -> Iterator[Mutant]:
         """Null where it is not allowed."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from codecgen.runtime.checksums import CHECKSUMS as _CHECKSUMS
+
 TYPES: Mapping[str, Sequence[str]] = {
     "i8": ("u8", "i16"),
     "i16": ("u16", "i32"),
@@ -39,7 +41,11 @@ COLUMN_TYPES: Mapping[str, Sequence[str]] = {
     "binary": ("string",),
     "string": ("binary",),
 }
-CHECKSUMS: Mapping[str, Sequence[str]] = {"crc32": ("crc32c",), "crc32c": ("crc32",)}
+_WIDTHS = {name: kind.width for name, kind in _CHECKSUMS.items()}
+CHECKSUMS: Mapping[str, Sequence[str]] = {
+    name: [other for other in _WIDTHS if other != name and _WIDTHS[other] == width][:2]
+    for name, width in _WIDTHS.items()
+} | {"crc32": ["crc32c"], "crc32c": ["crc32"]}
 NULLS = {"varint": "-1", "i16": "-1", "i32": "-1", "compact": "0"}
 """What null could be, where it is not allowed."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic, unique
-from codecgen.runtime.checksums import CRCS
+from codecgen.runtime.checksums import CHECKSUMS, Mask
 from codecgen.schema.lookup import (
     all_versions,
     covered_parts,
@@ -81,12 +81,14 @@ def _check_roles(f: Field) -> Iterator[Diagnostic]:
     for key in given[:1]:
         if key in ("measures", "counts", "checksum"):
             yield from _check_integer(f, key)
-    if f.checksum is not None and isinstance(f.type, ScalarType):
-        crc = CRCS[f.checksum]
-        if f.type.name != f"u{crc.width}":
-            name = f.type.name
-            message = f"{f.checksum} is an unsigned number of {crc.size} bytes, which {name} is not"
-            help = f"write `type: u{crc.width}`"
+    if f.checksum is not None:
+        width = CHECKSUMS[f.checksum].width
+        names = [t.name for t in f.all_types() if isinstance(t, ScalarType)]
+        for name in [name for name in names if name != f"u{width}"][:1]:
+            message = (
+                f"{f.checksum} is an unsigned number of {width // 8} bytes, which {name} is not"
+            )
+            help = f"write `type: u{width}`"
             yield Diagnostic("C017", message, place(f, "type"), help=help)
 
 
@@ -350,15 +352,27 @@ def check_zeroed_fields(
 
 
 def check_mask(f: Field) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the mask of a checksum is from 1 to the largest number of its
-    width. Yield nothing for fields without checksum or mask.
+    """Yield a diagnostic for each number of a mask that does not fit the width of the checksum, and one
+    if the mask changes nothing.
     """
-    crc = None if f.checksum is None else CRCS[f.checksum]
-    if crc is None or f.mask is None or 0 < f.mask < 1 << crc.width:
+    if f.checksum is None or f.mask is None:
         return
-    message = f'the mask of "{f.name}" is {f.mask:#x}, but {f.checksum} has {crc.width} bits'
-    help = f"write a number from 1 to {(1 << crc.width) - 1:#x}"
-    yield Diagnostic("C063", message, place(f, "mask"), help=help)
+    width, mask = CHECKSUMS[f.checksum].width, f.mask
+    numbers = (
+        ("mask", mask.keep, 1, (1 << width) - 1),
+        ("mask.rotate_right", mask.rotate_right, 0, width - 1),
+        ("mask.add", mask.add, 0, (1 << width) - 1),
+    )
+    for key, number, least, most in numbers:
+        if number is not None and not least <= number <= most:
+            what = "the mask" if key == "mask" else f'"{key.removeprefix("mask.")}"'
+            message = f'{what} of "{f.name}" is {number:#x}, but {f.checksum} has {width} bits'
+            help = f"write a number from {least} to {most:#x}"
+            yield Diagnostic("C063", message, place(f, key), help=help)
+    if mask == Mask():
+        message = f'the mask of "{f.name}" changes nothing'
+        help = "give it `rotate_right` or `add`, or leave it out"
+        yield Diagnostic("C063", message, place(f, "mask"), help=help)
 
 
 def check_overlap(f: Field, layout: Layout) -> Iterator[Diagnostic]:

@@ -329,9 +329,10 @@ def _write_lines(op: write_ops.WriteOp, layout: LayoutPlan, depth: int) -> Itera
         case write_ops.Count(_, type_, rows, column):
             of = "of the rows" if rows else f"of {_column_words(column, 'nothing')}"
             yield _format_operation(depth, "count", name, f"{type_} {of}")
-        case write_ops.Checksum(_, algorithm, field_range):
+        case write_ops.Checksum(field, field_range):
+            words = checksum_words(field.field)
             yield _format_operation(
-                depth, "checksum", name, algorithm, f"of {range_words(field_range, layout)}, later"
+                depth, "checksum", name, words, f"of {range_words(field_range, layout)}, later"
             )
         case write_ops.Rows(_, type_, codec):
             how = "" if codec is None else f"compress by {format_value(codec)}"

@@ -59,8 +59,13 @@ def covered_words(checksum: FieldPlan, plan: LayoutPlan) -> str:
 
 
 def checksum_words(f: Field) -> str:
-    """Return the algorithm and the mask of a checksum: ``crc32 & 0x7fffffff``."""
-    return f"{f.checksum}" if f.mask is None else f"{f.checksum} & {f.mask:#x}"
+    """Return the algorithm and the mask of a checksum: ``crc32 & 0x7fffffff``, or ``crc32c >>> 15 + 0xa282ead8``."""
+    words = f"{f.checksum}"
+    if f.mask is not None:
+        words += f" >>> {f.mask.rotate_right}" if f.mask.rotate_right else ""
+        words += f" + {f.mask.add:#x}" if f.mask.add else ""
+        words += "" if f.mask.keep is None else f" & {f.mask.keep:#x}"
+    return words
 
 
 def tag_words(fp: FieldPlan) -> str:

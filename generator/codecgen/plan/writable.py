@@ -64,10 +64,6 @@ def require_no_end_condition(array: ArrayType, f: Field) -> None:
         raise WriteError("an array whose elements say which one is the last", f)
 
 
-KERNEL_CHECKSUMS = ("crc32", "crc32c")
-"""The checksums that kernels compute."""
-
-
 TAGGED = "a tagged field of rows that are written"
 
 
@@ -94,7 +90,3 @@ def require_writable(f: Field) -> None:
         raise WriteError("a checksum of several ranges, which kernels do not write", f)
     if f.zero:
         raise WriteError("a checksum for which fields count as zero bytes", f)
-    if f.mask is not None:
-        raise WriteError("a checksum of which only some bits are kept", f)
-    if f.checksum is not None and f.checksum not in KERNEL_CHECKSUMS:
-        raise WriteError(f"a checksum that kernels lack, {f.checksum}", f)

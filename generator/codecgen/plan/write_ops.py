@@ -127,7 +127,6 @@ class Checksum:
     """Write the checksum of the fields of ``field_range`` into the place that is kept."""
 
     field: FieldPlan
-    algorithm: str
     field_range: FieldRange
 
 

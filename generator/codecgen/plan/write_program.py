@@ -232,7 +232,7 @@ class _Programmer:
         if f.checksum is not None:
             if fp.size is None:
                 raise WriteError("a checksum of no fixed size", f)
-            return Checksum(fp, f.checksum, fp.covers[0])
+            return Checksum(fp, fp.covers[0])
         if f.counts is not None:
             return self.make_count(part, fp, f.counts)
         settled = self.make_constant_op(fp, layout)

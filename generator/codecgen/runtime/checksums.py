@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 
 from codecgen.runtime.errors import UnsupportedCodec
 
@@ -27,15 +28,39 @@ class Crc:
     xorout: int
     check: int
 
-    @property
-    def size(self) -> int:
-        """Return the size of the checksum in bytes."""
-        return self.width // 8
+
+@dataclass(frozen=True, slots=True)
+class XxHash:
+    """A hash of the xxHash family with the seed 0. ``function`` is its name in the package xxhash, ``check`` its value
+    for the digits ``123456789``.
+    """
+
+    title: str
+    function: str
+    width: int
+    check: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """How a checksum is changed before it is stored: ``rotate_right`` by some bits, ``add`` a number modulo 2 to the power of its
+    width, ``keep`` some bits (all, if it is None).
+    """
+
+    keep: int | None = None
+    rotate_right: int = 0
+    add: int = 0
+
+    def apply(self, value: int, width: int) -> int:
+        """Return what is stored for the checksum ``value`` of ``width`` bits."""
+        value = value >> self.rotate_right | value << width - self.rotate_right
+        value = value + self.add & (1 << width) - 1
+        return value if self.keep is None else value & self.keep
 
 
 _ALL_32, _ALL_64 = (1 << 32) - 1, (1 << 64) - 1
 
-CRCS: Mapping[str, Crc] = {
+CHECKSUMS: Mapping[str, Crc | XxHash] = {
     "crc16_arc": Crc("CRC-16/ARC", 16, 0x8005, 0, True, True, 0, 0xBB3D),
     "crc16_ibm_3740": Crc("CRC-16/IBM-3740", 16, 0x1021, 0xFFFF, False, False, 0, 0x29B1),
     "crc16_ibm_sdlc": Crc("CRC-16/IBM-SDLC", 16, 0x1021, 0xFFFF, True, True, 0xFFFF, 0x906E),
@@ -59,29 +84,32 @@ CRCS: Mapping[str, Crc] = {
     "crc64_xz": Crc(
         "CRC-64/XZ", 64, 0x42F0E1EBA9EA3693, _ALL_64, True, True, _ALL_64, 0x995DC9BBDF1939FA
     ),
+    "xxh3_64": XxHash("XXH3 with 64 bits", "xxh3_64_intdigest", 64, 0x72DCB18B67A17DFF),
+    "xxh64": XxHash("XXH64", "xxh64_intdigest", 64, 0x8CB841DB40E6AE83),
 }
-"""The checks that layouts can name."""
-
-CHECKSUMS: tuple[str, ...] = tuple(CRCS)
+"""The checksums that layouts can name."""
 
 
-def masked(function: Callable[[Buffer], int], mask: int | None) -> Callable[[Buffer], int]:
-    """Return a function that computes a checksum and keeps the bits of ``mask`` (all, if it is None)."""
-    return function if mask is None else lambda data: function(data) & mask
+def checksum(name: str, mask: Mask | None = None) -> Callable[[Buffer], int]:
+    """Return the function that computes the checksum ``name`` over bytes, as an unsigned number, and
+    changes it as ``mask`` says. Raise UnsupportedCodec if the name is unknown, or if it is
+    ``crc32c`` and the package crc32c is not installed.
 
-
-def checksum(name: str) -> Callable[[Buffer], int]:
-    """Return the function that computes the checksum ``name`` (such as ``crc32c``) over bytes, as
-    an unsigned int. Raise UnsupportedCodec if the name is unknown, or for ``crc32c`` if its package
-    is not installed.
+    The package xxhash is loaded at the first call of the function. The call raises UnsupportedCodec
+    if the package is not installed.
     """
+    if name not in CHECKSUMS:
+        raise UnsupportedCodec(f"unknown checksum {name!r} (known: {', '.join(CHECKSUMS)})")
+    kind = CHECKSUMS[name]
+    compute: Callable[[Buffer], int]
     if name == "crc32":
-        return zlib.crc32
-    if name == "crc32c":
-        return _load_crc32c()
-    if name in CRCS:
-        return function_of(CRCS[name])
-    raise UnsupportedCodec(f"unknown checksum {name!r} (known: {', '.join(CHECKSUMS)})")
+        compute = zlib.crc32
+    elif name == "crc32c":
+        compute = _load_crc32c()
+    else:
+        compute = function_of(kind) if isinstance(kind, Crc) else _load_later(name, kind)
+    width = kind.width
+    return compute if mask is None else lambda data: mask.apply(compute(data), width)
 
 
 @cache
@@ -90,7 +118,7 @@ def function_of(crc: Crc) -> Callable[[Buffer], int]:
     time, in plain Python.
     """
     mask, top = (1 << crc.width) - 1, crc.width - 8
-    table = tuple(_entry(crc, byte) for byte in range(256))
+    table = first_table(crc)
     first = _reflected(crc.init, crc.width) if crc.refin else crc.init
 
     def compute(data: Buffer) -> int:
@@ -107,6 +135,11 @@ def function_of(crc: Crc) -> Callable[[Buffer], int]:
         return value ^ crc.xorout
 
     return compute
+
+
+def first_table(crc: Crc) -> tuple[int, ...]:
+    """Return the CRC register after each byte from 0 to 255, from a register of 0."""
+    return tuple(_entry(crc, byte) for byte in range(256))
 
 
 def _entry(crc: Crc, byte: int) -> int:
@@ -128,6 +161,26 @@ def _entry(crc: Crc, byte: int) -> int:
 def _reflected(value: int, width: int) -> int:
     """Return a number of ``width`` bits with the order of its bits reversed."""
     return int(f"{value:0{width}b}"[::-1], 2)
+
+
+def _load_later(name: str, kind: XxHash) -> Callable[[Buffer], int]:
+    """Return a function that computes a hash with the package xxhash. Its call raises
+    UnsupportedCodec if the package is not installed.
+    """
+    found: list[Callable[[Buffer], int]] = []
+
+    def compute(data: Buffer) -> int:
+        """Return the hash of ``data``. Raise UnsupportedCodec if the package is not installed."""
+        if not found:
+            try:
+                found.append(getattr(import_module("xxhash"), kind.function))
+            except ImportError as cause:
+                raise UnsupportedCodec(
+                    f"checksum {name!r} needs the package xxhash: pip install xxhash"
+                ) from cause
+        return found[0](data)
+
+    return compute
 
 
 def _load_crc32c() -> Callable[[Buffer], int]:

@@ -3,6 +3,7 @@
 from codecgen.runtime.arrays import Array, Until
 from codecgen.runtime.bits import Bit, Bits
 from codecgen.runtime.byte_strings import Bytes, Text
+from codecgen.runtime.checksums import Mask
 from codecgen.runtime.chosen import Chosen
 from codecgen.runtime.compressed_section import Compressed
 from codecgen.runtime.enums import Enumeration
@@ -67,6 +68,7 @@ __all__ = [
     "Lazy",
     "LineValue",
     "LinesFile",
+    "Mask",
     "Nullable",
     "Padding",
     "PropertiesFile",

@@ -10,8 +10,8 @@ import construct
 
 from codecgen.runtime.arrays import E, prefix_path
 from codecgen.runtime.byte_strings import Bytes
+from codecgen.runtime.checksums import Mask
 from codecgen.runtime.checksums import checksum as checksum_function
-from codecgen.runtime.checksums import masked
 from codecgen.runtime.errors import BuildError
 from codecgen.runtime.located_bytes import Condition, Source
 from codecgen.runtime.parsed import Derived
@@ -87,7 +87,7 @@ class Field:
         own_bytes: Bytes up to and with the field itself that ``measures`` counts too.
         counts: The array whose number of elements the field holds.
         checksum: The function over the field ranges ``covers``; fields of ``zero`` count as zero bytes, and
-            ``mask`` limits the bits.
+            ``mask`` changes the result.
         valid, refuse: Rules about the fields so far.
         spelled: The name in the format's own documents.
         hidden: Documents for people leave the field out.
@@ -115,7 +115,7 @@ class Field:
         checksum: str | None = None,
         covers: tuple[str, str | None] | list[tuple[str, str | None]] | None = None,
         zero: Iterable[str] = (),
-        mask: int | None = None,
+        mask: Mask | None = None,
         valid: Rule | None = None,
         refuse: Rule | None = None,
         spelled: str | None = None,
@@ -144,7 +144,7 @@ class Field:
         self.is_version = version is not None
         self.measures = measures
         self.counts = counts
-        self.checksum = None if checksum is None else masked(checksum_function(checksum), mask)
+        self.checksum = None if checksum is None else checksum_function(checksum, mask)
         self.covers = tuple(covers) if isinstance(covers, list) else () if not covers else (covers,)
         self.zero = frozenset(zero)
         self.valid = valid

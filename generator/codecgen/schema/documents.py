@@ -352,7 +352,7 @@ class ModelBuilder:
             counts=cast(str | None, r["counts"]),
             checksum=cast(str | None, r["checksum"]),
             covers=forms.covered(r),
-            mask=cast(int | None, r["mask"]),
+            mask=forms.mask(r["mask"]),
             valid=cast(Expression | None, r["valid"]),
             refuse=cast(Expression | None, r["refuse"]),
             accepts=accepts | frozenset(forms.words(r["accepts"])),

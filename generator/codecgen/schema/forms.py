@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
+from codecgen.runtime.checksums import Mask
 from codecgen.runtime.sensitive import Sensitive
 from codecgen.schema import yaml_tree
 from codecgen.schema.expression import Data, Expression, data_text
@@ -235,6 +236,16 @@ def sensitive(value: object) -> Sensitive | None:
     if isinstance(value, Record):
         return Sensitive(str(value["named_by"]), words(value["endings"]))
     return Sensitive() if value else None
+
+
+def mask(value: object) -> Mask | None:
+    """Return how a checksum is changed before it is stored, or None if it is stored as it is."""
+    if isinstance(value, Record):
+        return Mask(
+            rotate_right=cast(int | None, value["rotate_right"]) or 0,
+            add=cast(int | None, value["add"]) or 0,
+        )
+    return None if value is None else Mask(keep=cast(int, value))
 
 
 def compression(r: Record) -> Compression:

@@ -376,8 +376,11 @@ FORMS: Mapping[str, Form] = {
             "only": _ONLY,
             "measures": Key(_FIELD_RANGE, "The field is the length in bytes of a range of fields."),
             "counts": Key(Name(), "The field is the number of elements of an array."),
-            "checksum": Key(OneOf(CHECKSUMS), "The field is a checksum."),
-            "mask": Key(Integer(), "The bits of the checksum that are kept; the others are 0."),
+            "checksum": Key(OneOf(tuple(CHECKSUMS), "a checksum"), "The field is a checksum."),
+            "mask": Key(
+                Either((Integer(), Use("mask"))),
+                "The bits of the checksum that are kept, the others are 0; or how it is changed before it is stored.",
+            ),
             "covers": Key(
                 Either((OneOf(("rest",)), Use("covered_range"), ListOf(Use("covered_range")))),
                 "The range of fields that the checksum is taken over, or several, one after the other.",
@@ -589,6 +592,16 @@ FORMS: Mapping[str, Form] = {
                 ListOf(Text()),
                 "How the names of secrets end, in lower case; the case of a name does not matter.",
                 True,
+            ),
+        },
+    ),
+    "mask": Form(
+        "How a checksum is changed before it is stored.",
+        {
+            "rotate_right": Key(Integer(), "By how many bits it is rotated to the right."),
+            "add": Key(
+                Integer(),
+                "The number that is then added, modulo 2 to the power of the bits of the checksum.",
             ),
         },
     ),

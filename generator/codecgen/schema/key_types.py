@@ -46,9 +46,10 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of a few words."""
+    """One of a few words. ``title`` says what they are: ``a checksum``."""
 
     words: tuple[str, ...]
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,9 @@ def kind_words(kind: Kind) -> str:
     match kind:
         case OneOf(("rest",)):
             return "a range of fields"
-        case OneOf(words):
+        case OneOf(words, title):
+            if title:
+                return title
             return "one of " + ", ".join(words) if len(words) <= 6 else "a type"
         case Integer():
             return "a number"

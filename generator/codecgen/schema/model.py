@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from codecgen.runtime.checksums import Mask
 from codecgen.runtime.sensitive import Sensitive
 from codecgen.schema.expression import Expression
 from codecgen.schema.texts import Text
@@ -66,7 +67,7 @@ class Field:
     counts: str | None = None
     checksum: str | None = None
     covers: tuple[FieldRange, ...] = ()
-    mask: int | None = None
+    mask: Mask | None = None
     valid: Expression | None = None
     refuse: Expression | None = None
     accepts: frozenset[str] = frozenset()

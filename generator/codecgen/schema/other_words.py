@@ -112,6 +112,11 @@ _EARLIER: Mapping[str, tuple[str, str]] = {
 _CHOICES: Mapping[str, str] = {
     **dict.fromkeys(("le", "<", "little-endian", "little_endian", "littleendian"), "little"),
     **dict.fromkeys(("be", ">", "big-endian", "big_endian", "bigendian", "network"), "big"),
+    **dict.fromkeys(("crc32_iso_hdlc", "crc32_ieee", "zlib"), "crc32"),
+    **dict.fromkeys(("castagnoli", "crc32_castagnoli", "crc32_iscsi"), "crc32c"),
+    "crc64_rocksoft": "crc64_nvme",
+    **dict.fromkeys(("xxhash", "xxhash64", "xxh64_64", "xx64"), "xxh64"),
+    **dict.fromkeys(("xxh3", "xxhash3", "xxh3_64bits"), "xxh3_64"),
 }
 _RANGES = (
     (re.compile(r"(\d{1,5})\s*(?:\.\.|:|,|to|–)\s*(\d{1,5})\Z"), r"\1-\2"),
@@ -192,7 +197,11 @@ def word_help(text: str, known: Collection[str]) -> str:
     if tuple(known) == ("rest",):
         whole = f"or {{from: {text}}} to the end of the layout"
         return f"write {{from: {text}, to: {text}}}, {whole}" if NAME.match(text) else ""
-    ours = _CHOICES.get(text.lower(), text.lower())
+    bare = {word.replace("_", ""): word for word in known}
+    longer = [word for word in known if word.startswith(f"{text.lower()}_")]
+    if len(longer) > 1:
+        return f"write one of {', '.join(longer)}"
+    ours = _CHOICES.get(text.lower()) or bare.get(re.sub(r"[-_/ ]", "", text.lower()), "")
     return type_help(text, known) or (f"write {ours}" if ours in known else "")
 
 

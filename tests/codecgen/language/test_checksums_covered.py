@@ -154,7 +154,6 @@ def test_a_length_that_begins_before_itself(codecs: Any) -> None:
         ("rest", "[{from: k, to: k}, {from: n, to: n}]", "a checksum of several ranges"),
         ("rest", "{from: n, zero: [sum]}", "a checksum for which fields count as zero bytes"),
         ("{from: k}", "{from: n, to: n}", "a length that counts bytes before it"),
-        ("rest", "{from: n, to: n}, mask: 1", "a checksum of which only some bits are kept"),
     ],
 )
 def test_kernels_refuse_it(measures: str, covers: str, reason: str) -> None:

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.runtime.checksums import CHECKSUMS, CRCS, Crc, checksum, function_of
+from codecgen.runtime.checksums import CHECKSUMS, Crc, Mask, checksum, function_of
 from codecgen.runtime.errors import UnsupportedCodec
 
 # The check values of the CRC catalogues: the checksum of the nine digits.
-CHECK = {name: crc.check for name, crc in CRCS.items()}
+CHECK = {name: kind.check for name, kind in CHECKSUMS.items()}
+CRCS = {name: kind for name, kind in CHECKSUMS.items() if isinstance(kind, Crc)}
 OURS = [name for name in CHECKSUMS if name not in ("crc32", "crc32c")]
 
 
@@ -72,7 +73,7 @@ def _long_division(crc: Crc, data: bytes) -> int:
     return (turned(value, crc.width) if crc.refout else value) ^ crc.xorout
 
 
-@pytest.mark.parametrize("name", CHECKSUMS)
+@pytest.mark.parametrize("name", CRCS)
 @given(data=st.binary(max_size=40))
 def test_same_as_long_division(name: str, data: bytes) -> None:
     assert checksum(name)(data) == _long_division(CRCS[name], data)
@@ -106,6 +107,46 @@ def test_unknown_name() -> None:
         UnsupportedCodec, match=r"unknown checksum 'crc16' \(known: crc16_arc, .*, crc32c, "
     ):
         checksum("crc16")
+
+
+def test_check_values_from_elsewhere() -> None:
+    """Those of the NVM Express specification, of the CRC catalogues, and of the tool xxhsum."""
+    values = {"crc64_nvme": 0xAE8B14860A799888, "crc64_xz": 0x995DC9BBDF1939FA}
+    values |= {"xxh64": 0x8CB841DB40E6AE83, "xxh3_64": 0x72DCB18B67A17DFF}
+    assert {name: CHECK[name] for name in values} == values
+    # NVM Command Set specification, figures of the guard tags of 4 KiB blocks.
+    crc64_nvme = checksum("crc64_nvme")
+    assert crc64_nvme(bytes(4096)) == 0x6482D367EB22B64E
+    assert crc64_nvme(b"\xff" * 4096) == 0xC0DDBA7302ECA3AC
+    assert crc64_nvme(bytes(i & 0xFF for i in range(4096))) == 0x3E729F5F6750449C
+    assert crc64_nvme(bytes(255 - (i & 0xFF) for i in range(4096))) == 0x9A2DF64B8E9E517E
+
+
+def _masked_as_leveldb(crc: int) -> int:
+    """Mask of util/crc32c.h: ``((crc >> 15) | (crc << 17)) + kMaskDelta`` in 32 bits."""
+    return ((crc >> 15 | crc << 17) & 0xFFFFFFFF) + 0xA282EAD8 & 0xFFFFFFFF
+
+
+@given(st.binary(max_size=40))
+def test_masks(data: bytes) -> None:
+    crc = checksum("crc32c")(data)
+    mask = Mask(rotate_right=15, add=0xA282EAD8)
+    assert checksum("crc32c", mask)(data) == _masked_as_leveldb(crc)
+    assert checksum("crc32c", Mask(keep=0x7F))(data) == crc & 0x7F
+    assert checksum("crc32c", Mask(add=1))(data) == (crc + 1) % (1 << 32)
+    whole = checksum("crc64_nvme")(data)
+    turned = whole >> 1 | (whole & 1) << 63
+    assert checksum("crc64_nvme", Mask(rotate_right=1))(data) == turned
+
+
+@pytest.mark.parametrize("name", ["xxh64", "xxh3_64"])
+def test_xxhash_is_needed_when_it_is_used(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xxhash", None)
+    compute = checksum(name)
+    with pytest.raises(UnsupportedCodec, match=f"checksum '{name}' needs .*: pip install xxhash"):
+        compute(b"123456789")
+    monkeypatch.undo()
+    assert compute(b"123456789") == CHECK[name]  # installed in the meantime
 
 
 def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:

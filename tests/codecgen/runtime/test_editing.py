@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.runtime.checksums import CRCS
+from codecgen.runtime.checksums import CHECKSUMS
 from codecgen.runtime.construct import (
     Array,
     Bit,
@@ -43,7 +43,7 @@ ITEM = Layout("item", Field("value", Bytes(Varint())))
 def layouts(draw: Any) -> Layout:
     """Draw a layout with a length, a checksum, a count and a codec in any order, and elements at its end."""
     wide = st.sampled_from([1, 2, 3, 4, 8])
-    kind = draw(st.sampled_from(sorted(CRCS)))
+    kind = draw(st.sampled_from(sorted(CHECKSUMS)))
     names = draw(st.permutations(["crc", "codec", "count", "number", "text"]))
     made = {
         "codec": Field(
@@ -61,7 +61,7 @@ def layouts(draw: Any) -> Layout:
     after = names[names.index("crc") + 1 :] or ["items"]
     made["crc"] = Field(
         "crc",
-        Integer(CRCS[kind].size, signed=False),
+        Integer(CHECKSUMS[kind].width // 8, signed=False),
         checksum=kind,
         covers=draw(st.sampled_from([(after[0], None), [("length", "length"), (after[-1], None)]])),
     )

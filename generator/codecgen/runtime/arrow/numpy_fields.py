@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from codecgen.runtime.arrow.numpy_memory import Bytes, Fields, List, Memory, NoFields, Vector
-from codecgen.runtime.checksums import checksum
+from codecgen.runtime.checksums import Mask, checksum
 
 ROUNDS = 1000
 """Elements of one array inside a structure from which on the structure is left to the reference codecs: a walk goes
@@ -203,15 +203,16 @@ class Walk:
             size = np.where(wrong, 0, size)
         return size
 
-    def checksum(self, name: str, stored: Vector, start: Vector, end: Vector) -> None:
-        """Mark structures as bad whose checksum ``name`` over the bytes ``start`` to ``end``
-        (excluded) differs from the lowest 32 bits of ``stored``. Raise UnsupportedCodec if the
-        checksum is unknown or its package is missing.
+    def checksum(
+        self, name: str, stored: Vector, start: Vector, end: Vector, mask: Mask | None = None
+    ) -> None:
+        """Mark structures as bad whose checksum of the bytes ``start`` to ``end`` (excluded), changed by
+        ``mask``, differs from ``stored``. Raise UnsupportedCodec for an unknown checksum, or if its
+        package is not installed.
         """
-        found = np.fromiter(
-            map(checksum(name), self.memory.iterate_ranges(start, end)), np.int64, len(start)
-        )
-        self.bad |= found != stored & 0xFFFFFFFF
+        ranges = self.memory.iterate_ranges(start, end)
+        found = np.fromiter(map(checksum(name, mask), ranges), np.uint64, len(start))
+        self.bad |= found.view(np.int64) != stored
 
     # ------------------------------------------------------------ bytes
 

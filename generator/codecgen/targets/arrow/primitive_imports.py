@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from codecgen.runtime.checksums import CHECKSUMS, Crc
 from codecgen.targets.python_source import WIDTH
 
 _PACKAGE = "codecgen.runtime.arrow.primitives"
 _FIXED = ("8", "16", "32", "64")
 _LOADED = ("i8", "i16", "i32", "i64", "u8", "u16", "u32")
+_OWN = ("crc32", "crc32c")
 _VARINTS = ("uvarint", "uvarlong", "varint", "varlong")
 
 MODULES: Mapping[str, tuple[str, ...]] = {
     "bitmaps": ("clear_bit", "fill_false", "is_null", "load_bit"),
-    "checksums": ("crc32", "crc32c"),
+    "checksums": ("crc32", "crc32c", "masked"),
     "compiling": ("JIT", "inner", "jit"),
     "memory": (
         "copy",
@@ -26,6 +28,9 @@ MODULES: Mapping[str, tuple[str, ...]] = {
         *(f"store_{bits}" for bits in _FIXED),
         *(f"wrap_{bits}" for bits in _FIXED),
     ),
+    "table_checksums": tuple(
+        name for name, kind in CHECKSUMS.items() if isinstance(kind, Crc) and name not in _OWN
+    ),
     "utf8": ("is_utf8", "is_utf8_within"),
     "varints": ("uvarint", "varint", "varlong"),
     "writing": (
@@ -34,6 +39,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
         *(f"size_{name}" for name in _VARINTS),
         *(f"store_{bits}_be" for bits in _FIXED[1:]),
     ),
+    "xxhash": ("xxh3_64", "xxh64"),
 }
 """The names of each module."""
 

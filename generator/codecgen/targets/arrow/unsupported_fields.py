@@ -81,8 +81,6 @@ def _unsupported_feature(fp: FieldPlan) -> str:
         return "a checksum of several ranges"
     if f.zero:
         return "a checksum for which fields count as zero bytes"
-    if f.mask is not None:
-        return "a checksum of which only some bits are kept"
     return ""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import DerivedValue, Value, ends_read, fields_read
+from codecgen.runtime.checksums import Mask
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Declared, Derived, Enum, Layout
 from codecgen.schema.nested_choices import list_cases
@@ -238,7 +239,7 @@ class Module:
             checksum=None if f.checksum is None else string(f.checksum),
             covers=_covered_ranges(fp, plan),
             zero=listing([string(name) for name in f.zero]) if f.zero else None,
-            mask=None if f.mask is None else f"{f.mask:#x}",
+            mask=None if f.mask is None else self.mask_call(f.mask),
             valid=self.rule_call(f.valid, fp.valid),
             refuse=self.rule_call(f.refuse, fp.refuse),
             spelled=self.other_spelling(f.name, f.spelled),
@@ -267,6 +268,15 @@ class Module:
         """Return the name that the format's own documents use as a literal, or None if it is ``name``."""
         other = self.plan.spelling(name, spelled)
         return None if other == name else string(other)
+
+    def mask_call(self, mask: Mask) -> Code:
+        """Return the call that makes the mask of a checksum."""
+        return call(
+            self.scope.use("Mask"),
+            keep=None if mask.keep is None else f"{mask.keep:#x}",
+            rotate_right=str(mask.rotate_right) if mask.rotate_right else None,
+            add=f"{mask.add:#x}" if mask.add else None,
+        )
 
     def rule_call(self, code: Expression | None, value: Value | None) -> Code | None:
         """Return the call that makes a rule of a field, or None if there is no rule."""

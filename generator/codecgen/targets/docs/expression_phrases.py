@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from codecgen.plan import LayoutPlan
-from codecgen.runtime.checksums import CRCS
 from codecgen.schema.expression import (
     Binary,
     EndOf,
@@ -26,7 +25,6 @@ _IS = {
     ">=": "is at least",
 }
 _ENDS = {"max": "largest", "min": "smallest"}
-CHECKSUMS = {name: crc.title for name, crc in CRCS.items()}
 
 
 # ---------------------------------------------------------------- expressions

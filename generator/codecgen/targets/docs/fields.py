@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.type_text import constant_words, format_byte_count, scalar_name, size_words
+from codecgen.runtime.checksums import CHECKSUMS, Mask
 from codecgen.runtime.sensitive import Sensitive
 from codecgen.schema.model import Derived, Field, Layout
 from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, Compression, ScalarType
-from codecgen.targets.docs.expression_phrases import CHECKSUMS, cases, condition, range_words, value
+from codecgen.targets.docs.expression_phrases import cases, condition, range_words, value
 from codecgen.targets.docs.notation import allowed_values
 from codecgen.targets.docs.site import Group, Site, groups, type_phrase
 from codecgen.targets.docs.svg import Picture, bit_picture
@@ -245,12 +247,23 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
         if fp.field.zero:
             names = join_list(map(field_name, fp.field.zero))
             covered = phrase(covered, ", with zeros for ", names)
-        name = CHECKSUMS.get(fp.field.checksum, fp.field.checksum)
-        bits = "" if fp.field.mask is None else phrase(" & ", code(f"{fp.field.mask:#x}"))
-        out.append(phrase(name, " of ", covered, bits))
+        title = CHECKSUMS[fp.field.checksum].title
+        out.append(phrase(title, " of ", covered, *_mask_words(fp.field.mask)))
     if isinstance(fp.field.type, ArrayType) and fp.field.type.counted_by is not None:
         out.append(phrase(field_name(fp.field.type.counted_by), " of them"))
     return out
+
+
+def _mask_words(mask: Mask | None) -> Iterator[str | Phrase]:
+    """Yield the words about the change of a checksum before it is stored."""
+    if mask is None:
+        return
+    if mask.rotate_right:
+        yield f", rotated right by {mask.rotate_right} bits"
+    if mask.add:
+        yield phrase(", plus ", code(f"{mask.add:#x}"))
+    if mask.keep is not None:
+        yield phrase(" & ", code(f"{mask.keep:#x}"))
 
 
 def _array(array: ArrayType) -> list[str | Phrase]:

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.size_bounds import size_bounds
+from codecgen.runtime.checksums import Mask
 from codecgen.schema import model, texts
 from codecgen.schema import types as field_types
 from codecgen.schema.lookup import element_layout
@@ -259,13 +260,13 @@ def _range(p: LayoutPlan, field_range: field_types.FieldRange | None) -> view.Ra
 
 
 def _checksum(p: LayoutPlan, fp: FieldPlan) -> view.Checksum | None:
-    """Return the view.Checksum of a field: algorithm, covered ranges, fields that count as zeros,
-    and mask. Return None if the field is no checksum.
-    """
-    if fp.field.checksum is None:
+    """Return the checksum of a field with its ranges, or None if it has none."""
+    f = fp.field
+    if f.checksum is None:
         return None
     ranges = tuple(part for c in fp.covers if (part := _range(p, c)) is not None)
-    return view.Checksum(fp.field.checksum, ranges, fp.field.zero, fp.field.mask)
+    mask = f.mask or Mask()
+    return view.Checksum(f.checksum, ranges, f.zero, mask.keep, mask.rotate_right, mask.add)
 
 
 def _derived(plan: Plan, d: model.Derived) -> view.Derived:

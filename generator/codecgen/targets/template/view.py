@@ -44,6 +44,10 @@ class Checksum:
     ]
     zero: Annotated[tuple[str, ...], "The fields of them that count as zero bytes."]
     mask: Annotated[int | None, "The bits of it that are kept, if not all are."]
+    rotate_right: Annotated[
+        int, "The bits by which it is rotated to the right before it is stored."
+    ]
+    add: Annotated[int, "The number that is then added, modulo 2 to the power of its bits."]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,28 +13,12 @@ from codecgen.runtime.arrow.primitives.compiling import JIT, inner, intrinsic, i
 from codecgen.runtime.arrow.primitives.memory import (
     load_i64_le,
     load_u8,
-    load_u32_le,
     wrap_64,
 )
+from codecgen.runtime.arrow.primitives.table_checksums import compile_crc, make_tables
+from codecgen.runtime.checksums import CHECKSUMS, Crc, Mask, function_of
 
-
-def _table(polynomial: int) -> Any:
-    """Return the eight tables, of 256 entries each and joined into one array, of a reflected CRC
-    that processes eight bytes at a time. ``polynomial`` has its bits reversed.
-    """
-    first = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (polynomial if byte & 1 else 0)
-        first.append(byte)
-    tables = [first]
-    for _ in range(7):
-        tables.append([first[entry & 0xFF] ^ entry >> 8 for entry in tables[-1]])
-    return np.array(tables, np.int64).reshape(-1)
-
-
-_CRC32 = _table(0xEDB88320)
-_CRC32C = _table(0x82F63B78)
+_CRCS = {name: kind for name, kind in CHECKSUMS.items() if isinstance(kind, Crc)}
 
 
 def _moved(distance: int) -> int:
@@ -63,6 +47,10 @@ _AHEAD = 4096
 
 if JIT:
     from codecgen.runtime.arrow.primitives.memory import _fetch
+
+    _CRC32 = make_tables(_CRCS["crc32"])
+    _crc32_by_tables = compile_crc(_CRCS["crc32"])
+    _crc32c_by_tables = compile_crc(_CRCS["crc32c"])
 
     def _surely(feature: str) -> bool:
         """Return True if code is compiled for this processor and the processor has ``feature``."""
@@ -226,26 +214,16 @@ if JIT:
         return types.int64(*[types.int64] * 10), code
 
     @inner
-    def _sliced(start: int, size: int, table: Any) -> int:
-        """Return a reflected CRC, computed with tables eight bytes at a time."""
-        crc = 0xFFFFFFFF
-        whole = size & ~7
-        for i in range(0, whole, 8):
-            low = crc ^ load_u32_le(start + i)
-            high = load_u32_le(start + i + 4)
-            crc = (
-                table[1792 + (low & 255)]
-                ^ table[1536 + (low >> 8 & 255)]
-                ^ table[1280 + (low >> 16 & 255)]
-                ^ table[1024 + (low >> 24)]
-                ^ table[768 + (high & 255)]
-                ^ table[512 + (high >> 8 & 255)]
-                ^ table[256 + (high >> 16 & 255)]
-                ^ table[high >> 24]
-            )
-        for i in range(whole, size):
-            crc = table[(crc ^ load_u8(start + i)) & 255] ^ crc >> 8
-        return crc ^ 0xFFFFFFFF
+    def masked(value: int, width: int, rotate: int, add: int, keep: int) -> int:
+        """Return what is stored for a checksum of ``width`` bits: rotated to the right, with a number
+        added, and with the bits of ``keep``.
+        """
+        all_bits = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - width)
+        number = np.uint64(value) & all_bits
+        if rotate:
+            number = number >> np.uint64(rotate) | number << np.uint64(width - rotate)
+        number = (number & all_bits) + np.uint64(add)
+        return int(np.int64(number & all_bits & np.uint64(keep)))
 
     @inner
     def _crc32c_lanes(crc: int, start: int) -> int:
@@ -265,7 +243,7 @@ if JIT:
     def crc32c(start: int, size: int) -> int:
         """Return the CRC-32C of ``size`` bytes."""
         if _PERHAPS_NO_CRC32C and not _has_crc32c():  # the compiler is spared what is surely not
-            return _sliced(start, size, _CRC32C)
+            return int(_crc32c_by_tables(start, size))
         crc = wrap_64(0xFFFFFFFF)  # as any number: the lanes are compiled once
         end = start + size
         if _has_multiply():
@@ -284,7 +262,7 @@ if JIT:
     def crc32(start: int, size: int) -> int:
         """Return the CRC-32 of ``size`` bytes."""
         if size < 32 or not _has_multiply():
-            return _sliced(start, size, _CRC32)
+            return int(_crc32_by_tables(start, size))
         # Zeros in front change nothing once the initial value is in the first bytes: so there is no odd end.
         end = start + size
         first = size & 15
@@ -314,13 +292,16 @@ if JIT:
 
 else:
 
+    def masked(value: int, width: int, rotate: int, add: int, keep: int) -> int:
+        """Return what is stored for a checksum of ``width`` bits: rotated to the right, with a number
+        added, and with the bits of ``keep``.
+        """
+        mask = Mask(keep, rotate, add)
+        return int(wrap_64(mask.apply(value & (1 << width) - 1, width)))
+
     def crc32c(start: int, size: int) -> int:
         """Return the CRC-32C of ``size`` bytes."""
-        crc = 0xFFFFFFFF
-        table = _CRC32C[:256].tolist()
-        for byte in ctypes.string_at(start, size):
-            crc = table[(crc ^ byte) & 255] ^ crc >> 8
-        return int(crc ^ 0xFFFFFFFF)
+        return function_of(_CRCS["crc32c"])(ctypes.string_at(start, size))
 
     def crc32(start: int, size: int) -> int:
         """Return the CRC-32 of ``size`` bytes."""

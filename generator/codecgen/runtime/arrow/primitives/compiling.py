@@ -65,11 +65,12 @@ def inlined(function: F) -> F:
 
 
 def _digest() -> str | None:
-    """Return 16 hexadecimal digits of a SHA-256 over names and bytes of the source files of this
-    package. Return None if it has no source files, only bytecode.
+    """Return a digest of the source of all primitives and of the parameters of checksums, None if only
+    their bytecode is installed.
     """
     digest = hashlib.sha256()
-    texts = [file for file in files(__package__).iterdir() if file.name.endswith(".py")]
+    found = [*files(__package__).iterdir(), files("codecgen.runtime") / "checksums.py"]
+    texts = [file for file in found if file.name.endswith(".py") and file.is_file()]
     for file in sorted(texts, key=lambda file: file.name):
         digest.update(f"{file.name}\n".encode())
         digest.update(file.read_bytes())

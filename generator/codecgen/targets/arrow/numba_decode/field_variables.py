@@ -22,6 +22,9 @@ ENTRY, ITEM = "entry", "item"
 RAW = {"u64": "uint64", "f32": "float", "f64": "double"}
 """Numbers that kernels copy and do not work with, and the columns that hold them."""
 
+_RAW_INTEGERS = {"u64": "i64", "f32": "u32", "f64": "i64"}
+"""The integers that their bits are loaded as."""
+
 
 def part_of(part: str, name: str) -> str:
     """Return the part name for the layout or the array elements in the field ``name`` of ``part``."""
@@ -65,6 +68,11 @@ def load(name: str, place: Expr, f: Field) -> Expr:
     """Return the expression that loads a number of fixed size from the address ``place``. Raise Unsupported if no primitive does."""
     order = "_le" if f.endian == "little" and SCALARS[name].width > 1 else ""
     return call(loading(name, order, f), place)
+
+
+def load_raw(name: str, place: Expr, f: Field) -> Expr:
+    """Return the expression that loads the bits of a number of the type ``name``, a key of RAW."""
+    return load(_RAW_INTEGERS[name], place, f)
 
 
 @dataclass(slots=True)

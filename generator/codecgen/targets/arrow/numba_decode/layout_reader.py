@@ -11,7 +11,6 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.read_ops import ReadOp, fields_needed
 from codecgen.plan.read_program import read_program
 from codecgen.plan.tag_defaults import default_bytes, default_data, default_number
-from codecgen.plan.writable import KERNEL_CHECKSUMS
 from codecgen.runtime.tags import HIGHEST, MAX_COUNT
 from codecgen.schema.model import Field
 from codecgen.schema.scalars import fixed_size
@@ -25,6 +24,7 @@ from codecgen.schema.types import (
 )
 from codecgen.targets.arrow.arithmetic import Refused, negated_condition
 from codecgen.targets.arrow.checks import Unsupported
+from codecgen.targets.arrow.checksums import computed_checksum
 from codecgen.targets.arrow.code_tree import Expr, Num, Var, all_of, any_of, call
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
@@ -439,16 +439,9 @@ class LayoutReader:
     def compare_checksum(
         self, c: FieldPlan, part: str, start: Expr, size: Expr, only: tuple[Expr, ...] = ()
     ) -> None:
-        """Emit code by which the kernel fails if the checksum of ``size`` bytes at ``start``
-        differs from the field, compared only where all conditions ``only`` hold. Raise Unsupported
-        if kernels lack the algorithm.
-        """
-        if c.field.checksum not in KERNEL_CHECKSUMS:
-            raise Unsupported(f"a checksum that kernels lack, {c.field.checksum}", c.field)
-        stored: Expr = self.variables.get(part, c.name)
-        if isinstance(c.field.type, ScalarType) and c.field.type.name != "u32":
-            stored = stored & 0xFFFFFFFF
-        computed = call(str(c.field.checksum), start, size)
+        """Emit the comparison of a checksum over ``size`` bytes at ``start``, under the conditions ``only``."""
+        computed = computed_checksum(c.field, start, size)
+        stored = self.variables.get(part, c.name)
         self.values.fail_if(all_of([*only, computed.ne(stored)]), c.field)
 
     def check_fixed_sizes(self, ops: tuple[ReadOp, ...], layout: LayoutPlan, end: Expr) -> None:

@@ -24,7 +24,15 @@ from codecgen.targets.arrow.code_tree import variables as variables_of
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.array_opener import base_type
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs
-from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, ITEM, Fields, Variables, load
+from codecgen.targets.arrow.numba_decode.field_variables import (
+    ENTRY,
+    ITEM,
+    Fields,
+    Variables,
+    is_raw,
+    load,
+    load_raw,
+)
 from codecgen.targets.arrow.numba_decode.index_kernel import Index
 from codecgen.targets.arrow.numba_decode.layout_reader import LayoutReader
 from codecgen.targets.arrow.numba_decode.layout_rules import (
@@ -293,7 +301,10 @@ class RowsKernel:
                 blamed = entry.fields[0].field if fp is None else fp.field
                 raise Unsupported("in a view of heads, but at no fixed place", blamed)
             place = self.p + fp.offset if fp.offset else self.p
-            value = load(base_type(fp.field), place, fp.field)
+            if is_raw(fp.field):
+                value = load_raw(getattr(fp.field.type, "name", ""), place, fp.field)
+            else:
+                value = load(base_type(fp.field), place, fp.field)
             self.code.assign(self.variables.get(ITEM, name), value)
 
     def commit(self, rows: Expr) -> None:

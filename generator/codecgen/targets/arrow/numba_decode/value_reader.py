@@ -11,9 +11,14 @@ from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Prefix, Var, any_of, call, effect
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
-from codecgen.targets.arrow.numba_decode.field_variables import Variables, load, null_of
+from codecgen.targets.arrow.numba_decode.field_variables import (
+    RAW,
+    Variables,
+    load,
+    load_raw,
+    null_of,
+)
 
-_RAW = {"u64": "i64", "f32": "u32", "f64": "i64"}
 _VARINTS = {"varint": "varint", "varlong": "varlong", "uvarint": "uvarint", "compact": "uvarint"}
 
 MAX_LOOSE = 40
@@ -97,7 +102,7 @@ class ValueReader:
         size = fixed_size(name)
         if target is not None and name != "uuid":
             variable = self.variables.get(part, f.name)
-        if name in _RAW and variable is not None:
+        if name in RAW and variable is not None:
             self.read_raw(name, variable, end, f)
         elif variable is not None and name != "uuid":
             self.read_number(name, variable, end, f)
@@ -124,8 +129,7 @@ class ValueReader:
         size = SCALARS[name].width
         if not self.covered:
             self.check_size(size, end, f)
-        order = "_le" if f.endian == "little" else ""
-        self.code.assign(variable, call(f"load_{_RAW[name]}{order}", self.p))
+        self.code.assign(variable, load_raw(name, self.p, f))
         self.code.add(self.p, size)
 
     def read_number(self, name: str, variable: Var, end: Expr, f: Field) -> None:

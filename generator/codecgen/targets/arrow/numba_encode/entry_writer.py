@@ -26,6 +26,7 @@ from codecgen.schema.scalars import fixed_size
 from codecgen.schema.types import BytesType, FieldRange
 from codecgen.targets.arrow.arithmetic import Term
 from codecgen.targets.arrow.checks import Unsupported, primitive
+from codecgen.targets.arrow.checksums import computed_checksum
 from codecgen.targets.arrow.code_tree import Call, Expr, Function, Num, Pick, Var, call, effect
 from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
 from codecgen.targets.arrow.numba_encode.sizes import count_of, null_of
@@ -149,7 +150,7 @@ class EntryWriter:
         checks = {op.field.name: op for op in there if isinstance(op, Checksum)}
         for check in (checks[fp.name] for fp in self.layout.checksums() if fp.name in checks):
             start, end = self.bounds(check.field_range)
-            value = effect(check.algorithm, start, end - start)
+            value = computed_checksum(check.field.field, start, end - start, written=True)
             self.patch(check, check.field.size or 0, value)
 
     def address(self, what: str, name: str) -> Var:

@@ -15,6 +15,9 @@ from codecgen.targets.arrow.numba_decode.field_variables import Fields as Kernel
 from codecgen.targets.arrow.numba_decode.field_variables import Variables, is_number
 from codecgen.targets.arrow.numpy_decode.arithmetic import NumpyArithmetic, opposite
 
+RAW_INTEGER = "u64"
+"""The type of integers whose bits columns of uint64 and checksums take. Nothing computes with them."""
+
 
 @dataclass(slots=True)
 class Locals:
@@ -108,6 +111,17 @@ class NumpyFields:
             case BytesType():
                 return Term(found, Attribute(found, "null") if value.type.nullable else None)
         raise Refused("bytes or a list")
+
+    def raw(self, value: Value, column: str) -> Term | None:
+        """Return the term of a field whose bits a column of type ``column`` stores, None for other values."""
+        if not isinstance(value, nodes.FieldValue) or value.holders or column != "uint64":
+            return None
+        f = value.field
+        part, layout = self.locate_owner(value.owner)
+        if layout.field(f.name) is None or getattr(f.type, "name", "") != RAW_INTEGER:
+            return None
+        self.used.add((part, f.name))
+        return Term(self.of_row(part, f.name), self.absence(value, layout))
 
     def absence(self, value: nodes.FieldValue, layout: LayoutPlan) -> Expr | None:
         """Return the mask of rows in which an optional field is absent; None if it has no ``when``

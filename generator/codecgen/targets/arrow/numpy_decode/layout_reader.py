@@ -25,11 +25,12 @@ from codecgen.targets.arrow.code_tree import (
     Num,
     Text,
     Var,
+    call,
 )
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.field_variables import check_number, is_number, null_of
 from codecgen.targets.arrow.numpy_decode.arithmetic import both
-from codecgen.targets.arrow.numpy_decode.field_variables import Locals, NumpyFields
+from codecgen.targets.arrow.numpy_decode.field_variables import RAW_INTEGER, Locals, NumpyFields
 
 _VARINTS = ("varint", "varlong", "uvarint", "compact")
 _WIDTHS = (1, 2, 4, 8)
@@ -163,9 +164,13 @@ class NumpyLayoutReader:
         start, end = (self.p, self.end) if ahead else (self.mark(checksum, False), self.p)
         if f"end_of_{checksum.name}" in self.places:
             end = self.mark(checksum, True)
-        stored = self.local.get(checksum.name)
+        stored, mask = self.local.get(checksum.name), checksum.field.mask
         algorithm = Text(str(checksum.field.checksum))
-        self.code.do_call(self.method("checksum", algorithm, stored, start, end))
+        arguments: list[Expr] = [algorithm, stored, start, end]
+        if mask is not None:
+            keep = NONE if mask.keep is None else Num(mask.keep)
+            arguments.append(call("Mask", keep, mask.rotate_right, mask.add))
+        self.code.do_call(self.method("checksum", *arguments))
 
     def absent(self, f: Field, needed: set[str]) -> None:
         """Emit the value of a field that this version lacks, if it is in ``needed``: null for
@@ -222,7 +227,7 @@ class NumpyLayoutReader:
         if not isinstance(op, read_ops.Number):
             return False
         f, name = op.field.field, op.type
-        number = is_number(f) or isinstance(f.type, BitsType)
+        number = is_number(f) or name == RAW_INTEGER or isinstance(f.type, BitsType)
         return fixed_size(name) is not None and not (f.name in needed and number)
 
     def read(self, op: ReadOp, walk: Var, needed: set[str]) -> Expr:
@@ -236,6 +241,8 @@ class NumpyLayoutReader:
                     return self.method("boolean", on=walk)
                 if self.skipped(op, needed):
                     return self.method("skip", Num(SCALARS[name].width), on=walk)
+                if name == RAW_INTEGER:
+                    return self.method("fixed", Text(kind_of(name, field.field)), on=walk)
                 return self.number(name, walk, field.field)
             case read_ops.Bytes(field, type_, after):
                 return self.bytes(field.field, type_, after, walk)

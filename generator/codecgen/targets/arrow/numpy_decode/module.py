@@ -45,7 +45,7 @@ from codecgen.targets.arrow.numba_decode.field_variables import null_of
 from codecgen.targets.arrow.numba_decode.framing import Framing, framing_of
 from codecgen.targets.arrow.numba_decode.layout_rules import refuse_rules
 from codecgen.targets.arrow.numpy_decode.arithmetic import either, opposite
-from codecgen.targets.arrow.numpy_decode.field_variables import Locals, NumpyFields
+from codecgen.targets.arrow.numpy_decode.field_variables import RAW_INTEGER, Locals, NumpyFields
 from codecgen.targets.arrow.numpy_decode.layout_reader import (
     ElementReader,
     NumpyLayoutReader,
@@ -59,6 +59,7 @@ _IMPORTS = (
     (f"{_BASE}_cases", ("Case", "Layout", "LengthPrefix", "Section")),
     (f"{_BASE}_fields", ("Walk", "choose", "wrap_16", "wrap_32", "wrap_8")),
     (f"{_BASE}_memory", ("Fields", "Nullable", "Vector")),
+    ("codecgen.runtime.checksums", ("Mask",)),
 )
 _TAKEN = ("np", "CASES", "LAYOUTS", *(name for _, names in _IMPORTS for name in names))
 
@@ -87,7 +88,7 @@ class Readers(ElementReader):
         try:
             self.sources = {case.number: column_sources(view, case) for case in view.cases}
             for case in view.cases:
-                require_simple_columns(view, case, ("float", "double", "uint64"))
+                require_simple_columns(view, case, ("float", "double"))
         except SourceError as error:
             raise Unsupported(error.reason, error.field) from None
         self.fields = {
@@ -136,7 +137,9 @@ class Readers(ElementReader):
                 fields.used.add(("item", name))
                 out.append((leaf.column.name, Attribute(Attribute(self.row, "item"), name)))
             elif leaf.index in numbers:
-                term = self.term(fields, case, numbers[leaf.index])
+                number = numbers[leaf.index]
+                raw = fields.raw(number, leaf.column.type)
+                term = self.term(fields, case, number) if raw is None else raw
                 value = term.value
                 if term.null is not None and leaf.column.nullable:
                     value = call("Nullable", value, term.null)
@@ -377,7 +380,8 @@ class Readers(ElementReader):
         if fp is None or fp.offset is None or fp.when is not None:
             blamed_field = entry.fields[0].field if fp is None else fp.field
             raise Unsupported("a condition on what lies at no fixed place", blamed_field)
-        kind = Text(kind_of(base_type(fp.field), fp.field))
+        raw = fp.field.type == ScalarType(RAW_INTEGER)
+        kind = Text(kind_of(RAW_INTEGER if raw else base_type(fp.field), fp.field))
         return Call(Attribute(walk_, "at"), (kind, Num(fp.offset)))
 
     # ------------------------------------------------------------ cases

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import random
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,15 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.runtime.arrow.primitives import checksums, compiling, utf8, varints
+from codecgen.runtime.arrow.primitives import (
+    checksums,
+    compiling,
+    table_checksums,
+    utf8,
+    varints,
+)
 from codecgen.runtime.arrow.primitives.memory import SLACK
+from codecgen.runtime.checksums import CHECKSUMS, Crc, Mask, checksum
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.primitives import Varint
@@ -52,10 +59,12 @@ def crc_32(p: int, size: int) -> int:
     return checksums.crc32(p, size)
 
 
-@compiling.jit
-def by_tables(p: int, size: int, table: Any) -> int:
-    return checksums._sliced(p, size, table)
-
+PRIMITIVES: Mapping[str, Callable[[int, int], int]] = {
+    name: getattr(importlib.import_module(f"{checksums.__package__}.{module}"), name)
+    for module in ("checksums", "table_checksums", "xxhash")
+    for name in primitive_imports.MODULES[module]
+    if name in CHECKSUMS
+}
 
 VARINTS = [
     (varint, Varint(32)),
@@ -82,14 +91,69 @@ def test_checksums_of_all_lengths() -> None:
         assert crc_32(address, n) == zlib.crc32(part)
 
 
+def compiled(function: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    """The function as kernels call it. It is compiled again in each process."""
+    return compiling.numba.njit(lambda p, size: function(p, size)) if compiling.JIT else function
+
+
+def signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+MANY_LENGTHS = [*range(2001), 2047, 2048, 2049, 4096, 16384, 99_999]
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("name", CHECKSUMS)
+def test_kernels_compute_every_checksum(name: str) -> None:
+    """Any length, at any address, with bytes after it that are not its own."""
+    function, wanted = compiled(PRIMITIVES[name]), checksum(name)
+    r = random.Random(name)
+    data = r.randbytes(100_100)
+    array = memory(data)
+    lengths = MANY_LENGTHS if name.startswith("xxh") else [*range(100), *MANY_LENGTHS[-6:]]
+    for n in lengths:
+        start = r.randrange(64)
+        found = function(array.ctypes.data + start, n)
+        assert found == signed(wanted(data[start : start + n])), (start, n)
+
+
 @pytest.mark.skipif(not compiling.JIT, reason="there is no compiler")
-def test_checksums_by_tables() -> None:
+@pytest.mark.parametrize("name", ["crc32", "crc32c"])
+def test_checksums_by_tables(name: str) -> None:
+    """As where the processor has no instructions for them."""
+    kind = CHECKSUMS[name]
+    assert isinstance(kind, Crc)
+    by_tables, wanted = compiled(table_checksums.compile_crc(kind)), checksum(name)
     data = random.Random(2).randbytes(300)
     array = memory(data)
     for n in range(300):
-        start = array.ctypes.data
-        assert by_tables(start, n, checksums._CRC32C) == crc32c(data[:n])
-        assert by_tables(start, n, checksums._CRC32) == zlib.crc32(data[:n])
+        assert by_tables(array.ctypes.data, n) == wanted(data[:n])
+
+
+def test_no_other_names_are_checksums_by_tables() -> None:
+    for name in ("xxh64", "crc65", "crc"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(table_checksums, name)
+
+
+def test_masks_of_kernels() -> None:
+    masked = compiled_mask()
+    r = random.Random(5)
+    for _ in range(2000):
+        width = r.choice((16, 24, 32, 64))
+        value = r.getrandbits(width)
+        add, keep = r.choice((0, 1, r.getrandbits(width))), r.choice((None, r.getrandbits(width)))
+        mask = Mask(keep, r.choice((0, 1, width - 1, r.randrange(width))), add)
+        kept = -1 if keep is None else signed(keep)
+        found = masked(signed(value), width, mask.rotate_right, signed(add), kept)
+        assert found == signed(mask.apply(value, width)), (value, width, mask)
+
+
+def compiled_mask() -> Callable[[int, int, int, int, int], int]:
+    if not compiling.JIT:
+        return checksums.masked
+    return compiling.numba.njit(lambda v, w, r, a, k: checksums.masked(v, w, r, a, k))
 
 
 @pytest.mark.parametrize(("function", "codec"), VARINTS)
@@ -135,5 +199,5 @@ def test_utf8_is_that_of_python(data: bytes) -> None:
 def test_the_generator_knows_where_primitives_are() -> None:
     package = "codecgen.runtime.arrow.primitives"
     for module, names in primitive_imports.MODULES.items():
-        found = vars(importlib.import_module(f"{package}.{module}"))
-        assert [name for name in names if name not in found] == []
+        found = importlib.import_module(f"{package}.{module}")
+        assert [name for name in names if not hasattr(found, name)] == []
