@@ -125,12 +125,16 @@ def _opens_at(layout: LayoutPlan, m: FieldPlan) -> str:
 
 
 def _is_verified_ahead(layout: LayoutPlan, c: FieldPlan, part: FieldRange) -> bool:
-    """Return whether the checksum ``c`` comes before all that it covers, which is one range up to
-    the end of the layout without zeroed fields, so that readers verify it before they read on.
+    """Return whether the checksum ``c`` covers everything from ``part`` to the end, so that readers verify it
+    before they read on. False if a length says where the end is, but only later.
     """
-    last = layout.in_order[-1].name
+    fields = layout.in_order
+    last, first = fields[-1].name, _index_of(layout, part.first)
     to_end = part.last in (None, last) and len(c.covers) == 1 and not part.zero
-    return to_end and layout.in_order.index(c) < _index_of(layout, part.first)
+    lengths = [m for m in fields if m.measures is not None and m.measures.last in (None, last)]
+    opened = [_index_of(layout, _opens_at(layout, m)) for m in lengths]
+    known = not opened or min(opened) <= first
+    return to_end and known and fields.index(c) < first
 
 
 def _known_at(layout: LayoutPlan, c: FieldPlan) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import io
 import ssl
 import struct
@@ -10,19 +11,24 @@ import tarfile
 import uuid
 import zlib
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import crc32c
 import fastavro
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.plan import make_plan
+from codecgen.runtime.arrow.decoder import load_kernels, load_numpy_reader
+from codecgen.runtime.arrow.encoder import Encoder
 from codecgen.runtime.errors import ChecksumError, ParseError, TrailingError, ValueRefused
 from codecgen.schema import loader
 from tests.codecgen.schemas import checked, codecs_of
 from tests.paths import ROOT
+from tests.support.other_layouts import decoded, emitted
 
 FOREIGN = ROOT / "tests" / "data" / "foreign"
 
@@ -335,3 +341,114 @@ def test_rocketmq() -> None:
     for size in (0, 7, len(data) - 1, len(data) + 1, -1):
         with pytest.raises(ParseError):
             module.LOG_ENTRY.parse(struct.pack(">i", size) + data[4:])
+
+
+# ---------------------------------------------------------------- LevelDB and RocksDB
+
+WAL = bytes.fromhex(
+    "02f648711a0001010000000000000001000000010773746174696f6e044f736c6f"
+    "0c171ba41200010200000000000000010000000004676f6e65"
+    "f07ed0d7180001030000000000000003000000010161013101016200000161"
+)
+"""What plyvel 1.5.1 (LevelDB 1.22) and rocksdict 0.3.29 (RocksDB) both wrote to the log of a new database: a put of
+``station``, a delete of ``gone``, and a batch that puts ``a`` and ``b`` and deletes ``a``."""
+RECYCLED_WAL = bytes.fromhex(
+    "a7c0a9311a000504000000010000000000000001000000010773746174696f6e044f736c6f"
+)
+"""What rocksdict 0.3.29 wrote for the same first put, with ``set_recycle_log_file_num(2)``."""
+LONG_WAL = zlib.decompress(
+    bytes.fromhex(
+        "78daedd0b14a82611406e0effc7ee8e2520849de40434b77d120e42dfc414820ff8fe8d094b762914b575353ab17e0e014b8a9d8"
+        "e025883dcff21e388733bcc5effdf83a45a4837d466b322da7cf75951f26a3ba7dd5fbb84c511c1da43cacaba7f5ebd74f3745e3"
+        "6fb1cf8832ee221e7753d9ba499df9ac681e3fcea3ba1aaedff30b00000000000000000000000000000000000000000000000000"
+        "0000000000009c9665ff73b199351401000000000000000000000000000000000000000000000000000000000000c0bff6763bf8"
+        "5e5d6445000000009c8f2d3c824d49"
+    )
+)
+"""The file of plyvel 1.5.1 after WAL and a put of ``long``, 70,000 times ``x``; compressed here."""
+BLOCK = 32768
+
+
+def log_entries(data: bytes) -> list[bytes]:
+    """The records of a log, block by block."""
+    found = []
+    for at in range(0, len(data), BLOCK):
+        block, pos = data[at : at + BLOCK], 0
+        while len(block) - pos >= 7:
+            head = 11 if block[pos + 6] > 4 else 7
+            end = pos + head + int.from_bytes(block[pos + 4 : pos + 6], "little")
+            found.append(block[pos:end])
+            pos = end
+        assert not any(block[pos:])
+    return found
+
+
+def test_leveldb() -> None:
+    module = codecs("leveldb")
+    entries = log_entries(WAL)
+    parsed = [module.LOG_ENTRY.parse(entry) for entry in entries]
+    assert b"".join(map(module.LOG_RECORD.build, parsed)) == WAL
+    assert {p.type.label for p in parsed} == {"whole"}
+    batches = [module.WRITE_BATCH.parse(p.data) for p in parsed]
+    assert [(b.sequence, b.count) for b in batches] == [(1, 1), (2, 1), (3, 3)]
+    operations = [(o.operation.label, o.key, o.value) for b in batches for o in b.operations]
+    assert operations == [
+        ("put", b"station", b"Oslo"),
+        ("delete", b"gone", None),
+        ("put", b"a", b"1"),
+        ("put", b"b", b""),
+        ("delete", b"a", None),
+    ]
+    ours = module.WRITE_BATCH.build(
+        {"sequence": 2, "operations": [{"operation": "delete", "key": b"gone"}]}
+    )
+    assert module.LOG_RECORD.build({"type": "whole", "data": ours}) == entries[1]
+    recycled = module.LOG_ENTRY.parse(RECYCLED_WAL)
+    assert (recycled.log_number, recycled.data) == (4, parsed[0].data)
+    assert module.RECYCLABLE_RECORD.build(recycled) == RECYCLED_WAL
+
+
+def test_leveldb_entry_in_parts() -> None:
+    module = codecs("leveldb")
+    assert LONG_WAL.startswith(WAL)
+    parts = [module.LOG_ENTRY.parse(entry) for entry in log_entries(LONG_WAL)[3:]]
+    assert [p.type.label for p in parts] == ["start", "middle", "end"]
+    [operation] = module.WRITE_BATCH.parse(b"".join(p.data for p in parts)).operations
+    assert (operation.key, operation.value) == (b"long", b"x" * 70_000)
+
+
+@pytest.mark.parametrize("entry", [*log_entries(WAL), RECYCLED_WAL], ids=str)
+def test_leveldb_damage(entry: bytes) -> None:
+    for at in (0, 3, *range(7, len(entry))):
+        with pytest.raises(ChecksumError):
+            codecs("leveldb").LOG_ENTRY.parse(entry[:at] + bytes([entry[at] ^ 8]) + entry[at + 1 :])
+    with pytest.raises(ParseError):
+        codecs("leveldb").LOG_ENTRY.parse(entry[:-1])
+
+
+@pytest.mark.parametrize("engine", ["numpy", pytest.param("kernels", marks=pytest.mark.slow)])
+def test_leveldb_as_a_table(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers of columns verify the masked checksums of other people's bytes, and leave damage to the reference codecs."""
+    files = loader.read_files(FOREIGN / "leveldb")
+    package = f"leveldb_of_{engine}"
+    files["codecgen.yaml"] = files["codecgen.yaml"].replace("leveldb_codecs", package)
+    for path, text in emitted(files).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    view = importlib.import_module(f"{package}.arrow.records").RECORDS
+    reader = (load_numpy_reader if engine == "numpy" else load_kernels)(view)
+    parsed = [codecs("leveldb").LOG_ENTRY.parse(entry) for entry in log_entries(WAL)]
+    rows, rejected = decoded(view, reader, WAL + RECYCLED_WAL, None)
+    wanted = [{"type": 1, "data": p.data, "log_number": None} for p in parsed]
+    assert rows == [*wanted, {"type": 5, "data": parsed[0].data, "log_number": 4}]
+    assert rejected == []
+    damaged = bytearray(WAL + RECYCLED_WAL)
+    damaged[0] ^= 1
+    others, rejected = decoded(view, reader, bytes(damaged), None)
+    assert (others, len(rejected)) == (rows[1:], 1)
+    if engine == "kernels":
+        module = importlib.import_module(f"{package}.arrow.records_writer")
+        table = pa.table({"type": pa.array([1] * 3, pa.int16()), "data": [p.data for p in parsed]})
+        written = Encoder(module.RECORDS_WRITER, 1).encode(table.to_batches())
+        assert b"".join(written) == WAL
