@@ -147,23 +147,27 @@ def _of_place(column: Column, place: Unread, segment: Segment) -> Any:
     return codec_label(value) if column.source == "codec" else value
 
 
+UNSIGNED_64 = pa.uint64(), pa.decimal128(20, 0)
+"""Numbers of 64 bits without a sign, and the type that Spark has for them."""
+
 _SIGNED = {
     pa.binary(16): pa.binary(),
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
     pa.uint32(): pa.int64(),
+    UNSIGNED_64[0]: UNSIGNED_64[1],
 }
 
 
 def view_schema(view: TopicView, unit: Unit) -> pa.Schema:
-    """Return the Arrow schema of a view in types that Spark has, all nullable: bytes for uuids, and signed numbers."""
+    """Return the Arrow schema of a view in types that Spark has, all nullable: bytes for uuids, signed numbers, decimals for ``uint64``."""
     return pa.schema([pa.field(f.name, _spark_type(f.type, unit)) for f in view.schema])
 
 
 def _spark_type(kind: pa.DataType, unit: Unit) -> pa.DataType:
     """Return the Arrow type that Spark uses for a type of a view, also inside lists and structs:
-    timestamps get ``unit`` and UTC, unsigned integers up to 32 bits the next larger signed type, 16
-    fixed bytes become binary. Return other types unchanged.
+    timestamps get ``unit`` and UTC, unsigned integers up to 32 bits the next larger signed type,
+    those of 64 bits a decimal, 16 fixed bytes become binary. Return other types unchanged.
     """
     if pa.types.is_list(kind):
         return pa.list_(pa.field("element", _spark_type(kind.value_type, unit)))

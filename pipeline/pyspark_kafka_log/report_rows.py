@@ -19,6 +19,7 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.segment.times import MS_MAX
+from pyspark_kafka_log.columns import UNSIGNED_64
 
 BATCH_COLUMNS = (
     "topic",
@@ -240,13 +241,14 @@ def read_report(
 _PLAIN = {
     **dict.fromkeys((pa.int8(), pa.int16(), pa.uint8(), pa.uint16()), pa.int32()),
     pa.uint32(): pa.int64(),
+    UNSIGNED_64[0]: UNSIGNED_64[1],
 }
 
 
 def _spark_type(kind: pa.DataType) -> pa.DataType:
     """Return the Arrow type that Spark uses for a column of a report: timestamps in microseconds
     and UTC, the value type of dictionaries, int32 for integers of 8 and 16 bits, int64 for unsigned
-    32 bits. Return other types unchanged.
+    32 bits, a decimal for unsigned 64 bits. Return other types unchanged.
     """
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC")

@@ -22,7 +22,12 @@ from kafka_log.logs import discovery
 from kafka_log.read.internal_topics import VIEWS
 from pyspark_kafka_log.options import KNOWN, OptionError, default_columns, parse
 from pyspark_kafka_log.options.reports import REPORTS
-from pyspark_kafka_log.report_rows import BATCH_COLUMNS, report_schema
+from pyspark_kafka_log.report_rows import (
+    BATCH_COLUMNS,
+    _cast_array,
+    _spark_type,
+    report_schema,
+)
 from pyspark_kafka_log.reports import ReportReader
 from pyspark_kafka_log.stream.options import parse_stream
 from tests.paths import SAMPLES
@@ -286,3 +291,10 @@ def test_names_are_of_one_thing() -> None:
     assert {name for view in REPORTS for name in report_schema(view).names} > {"topic", "partition"}
     with pytest.raises(OptionError, match=r"one of acls, .*batches, .*findings, .*transactions"):
         parse({"path": "x", "view": "batch"})
+
+
+def test_numbers_of_64_bits_without_a_sign() -> None:
+    """Spark has no integers for them: they are decimals with all their digits."""
+    assert _spark_type(pa.uint64()) == pa.decimal128(20, 0)
+    found = _cast_array(pa.array([0, (1 << 64) - 1, None], pa.uint64()), _spark_type(pa.uint64()))
+    assert found.to_pylist() == [0, (1 << 64) - 1, None]
