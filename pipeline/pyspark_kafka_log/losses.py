@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafka_log.segment.model import Lost
-from kafka_log.text.values import count_noun
+from kafka_log.segment.nouns import count_noun
 
 NAMED = 10
 """Maximum number of lost ranges of a task that the warning describes."""

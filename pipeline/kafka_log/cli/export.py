@@ -29,6 +29,7 @@ from kafka_log.logs.partitions import Partition
 from kafka_log.read.internal_topics import VIEWS
 from kafka_log.read.parquet import Compression
 from kafka_log.read.selection import Selection
+from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.places import is_url, local_path, place_of
 
 FORMATS = ("parquet", "arrow", "jsonl", "csv")
@@ -143,7 +144,7 @@ def _export_files(options: argparse.Namespace) -> int:
     """
     from codecgen.runtime.errors import CodecError
     from kafka_log.inspect.export import ExportError, export
-    from kafka_log.text.values import count_noun, escape_unprintable
+    from kafka_log.text.values import escape_unprintable
     from kafka_log.write.staged_output import refuse_inside
 
     if options.format in TABLES:

@@ -1,4 +1,4 @@
-"""Times, UUIDs, counts and text in the form in which a terminal prints them."""
+"""Times, UUIDs and text in the form in which a terminal prints them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,3 @@ def escape_unprintable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def count_noun(count: int, one: str, many: str | None = None, *, spec: str = "") -> str:
-    """Return a count and its noun, such as ``1 batch`` or ``2 batches``. The plural is ``many``, by default
-    ``one`` + ``s``. ``spec`` formats the number: ``","`` groups its digits by thousands.
-    """
-    return f"{count:{spec}} {one if count == 1 else many or one + 's'}"

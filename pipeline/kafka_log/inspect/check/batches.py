@@ -12,8 +12,8 @@ from kafka_log.inspect.check.segment_scan import RULES, RefusedBatch, ScannedSeg
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Lost
+from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, have_field, version_of
-from kafka_log.text.values import count_noun
 
 MAX_BATCHES = 100
 """Maximum of findings for the batches of one lost range or one segment."""

@@ -27,7 +27,7 @@ from kafka_log.logs.names import (
     parse_partition_name,
 )
 from kafka_log.logs.partitions import Partition, Segment
-from kafka_log.text.values import count_noun
+from kafka_log.segment.nouns import count_noun
 
 _BEYOND_END = {
     LOG_START: ("log_start_beyond_end", "The log start offset"),

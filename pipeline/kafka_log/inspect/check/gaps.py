@@ -25,9 +25,9 @@ from kafka_log.logs.partitions import Segment
 from kafka_log.read.internal_topics import COORDINATOR_TOPICS
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
+from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.versions import have_field
-from kafka_log.text.values import count_noun
 
 MAX_GAPS = 16
 """Maximum of gaps of a partition that are examined one by one."""

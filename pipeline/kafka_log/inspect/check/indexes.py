@@ -16,12 +16,12 @@ from kafka_log.inspect.check.catalog import Severity
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.missing_batches import Cut, find_cuts
 from kafka_log.inspect.check.segment_scan import ScannedSegment, is_zeros
+from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.placement import find_ascending
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.versions import have_field
-from kafka_log.text.values import count_noun
 
 OFFSETS = structured(OFFSET_INDEX_ENTRY)
 TIMES = structured(TIME_INDEX_ENTRY)

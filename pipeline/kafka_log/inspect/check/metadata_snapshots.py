@@ -17,9 +17,9 @@ from kafka_log.inspect.check.segment_scan import ScannedSegment, ScanOptions, sc
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost, Policy
+from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
-from kafka_log.text.values import count_noun
 
 NAME = re.compile(r"\d{20}-\d{10}\.checkpoint\Z")
 

@@ -29,8 +29,9 @@ from kafka_log.logs.names import (
     parse_partition_name,
     prevents_broker_start,
 )
+from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.ranges import MAX_OFFSET
-from kafka_log.text.values import count_noun, format_uuid
+from kafka_log.text.values import format_uuid
 
 _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)\Z")
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")

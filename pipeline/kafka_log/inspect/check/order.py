@@ -12,9 +12,9 @@ from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.segment.model import Policy
+from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.reader import SegmentReader
-from kafka_log.text.values import count_noun
 
 MAX_BATCHES = 100
 """Maximum of findings for single batches of one segment."""

@@ -12,7 +12,7 @@ from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.logs.broker_files import TooLargeError, read_meta_properties, read_small_file
 from kafka_log.logs.names import CLUSTER_METADATA, META
-from kafka_log.text.values import count_noun
+from kafka_log.segment.nouns import count_noun
 
 NAME = "quorum-state"
 MAX_BYTES = 1 << 20

@@ -21,7 +21,7 @@ from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.inspect.producers.table import SEQUENCES, sequence_distance
 from kafka_log.logs.names import LOG_START
 from kafka_log.read.internal_topics import COORDINATOR_TOPICS
-from kafka_log.text.values import count_noun
+from kafka_log.segment.nouns import count_noun
 
 MAX_FINDINGS = 100
 """Maximum of findings for a partition."""

@@ -10,8 +10,8 @@ from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.names import CLEAN_SHUTDOWN, CLEANER, CLUSTER_METADATA
 from kafka_log.segment.model import Lost
+from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.positioned_reads import DELETED
-from kafka_log.text.values import count_noun
 
 
 class TailCheck(Check):

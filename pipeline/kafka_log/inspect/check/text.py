@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.inspect.check.catalog import SEVERITIES
-from kafka_log.text.values import count_noun
+from kafka_log.segment.nouns import count_noun
 
 _INDENT = "  "
 

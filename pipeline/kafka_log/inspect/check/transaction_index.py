@@ -23,10 +23,10 @@ from kafka_log.logs.partitions import Segment
 from kafka_log.logs.transactions import get_open_transactions
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
+from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.regular_files import open_regular
-from kafka_log.text.values import count_noun
 
 _ENTRY = TRANSACTION_INDEX_ENTRY.min_size
 """Size of an entry in bytes."""

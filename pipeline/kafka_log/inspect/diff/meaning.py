@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_log.inspect.diff.comparison import Comparison
 from kafka_log.inspect.diff.side import Side
-from kafka_log.text.values import count_noun
+from kafka_log.segment.nouns import count_noun
 
 Row = Mapping[str, Any]
 Explanation = tuple[str, str]

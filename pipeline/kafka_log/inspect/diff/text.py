@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.inspect.diff.table import PROBLEMS, VERDICTS
-from kafka_log.text.values import count_noun
+from kafka_log.segment.nouns import count_noun
 
 _INDENT = "  "
 

@@ -12,8 +12,8 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.sensitive import REDACTED
 from kafka_log.read.internal_topics import INTERNAL_TOPICS, InternalTopic, internal_topic
 from kafka_log.segment.control import read_control
+from kafka_log.segment.nouns import count_noun
 from kafka_log.text.json_values import convert_bytes, format_json
-from kafka_log.text.values import count_noun
 
 AUTO, NONE = "auto", "none"
 _LENGTHS = (1, 2, 4, 8)

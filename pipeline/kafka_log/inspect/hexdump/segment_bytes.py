@@ -20,11 +20,12 @@ from kafka_log.logs.partitions import NotFoundError
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.positioned_reads import size_of
 from kafka_log.segment.reader import SegmentReader, damage
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.resynchronization import find_entry
-from kafka_log.text.values import count_noun, format_time
+from kafka_log.text.values import format_time
 
 DEFAULT_RECORDS = 10
 """Default number of records, or entries of other files, that are shown."""
