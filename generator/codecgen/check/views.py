@@ -37,7 +37,7 @@ _KINDS = {
     "uuid": ("uuid",),
     "float": ("float",),
     "double": ("float",),
-    "bool": ("bool",),
+    "bool": ("bool", "int"),
 }
 
 
@@ -201,7 +201,7 @@ def check_value_type(
 ) -> Iterator[Diagnostic]:
     """Yield the diagnostics of an expression that does not resolve, and one if its value is not of
     one of ``kinds``, or can be null although ``nullable`` is False. A null literal passes if
-    ``nullable``, a number that can only be 0 or 1 as a boolean. ``what`` names the expression in messages.
+    ``nullable``. ``what`` names the expression in messages.
     """
     value = resolver.resolve()
     yield from resolver.found
@@ -211,8 +211,7 @@ def check_value_type(
     found = value.type
     if found.kind == "null" and nullable:
         return
-    is_flag = found.kind == "int" and kinds == ("bool",) and set(range_of(value)) <= {0, 1}
-    if found.kind not in kinds and not is_flag:
+    if found.kind not in kinds:
         wanted = " or ".join(str(Type(kind)) for kind in kinds if kind != "enum")
         yield Diagnostic("C032", f"{what} is {wanted}, not {found}", span)
     elif found.nullable and not nullable:
