@@ -68,7 +68,7 @@ class Scan:
         if not 1 <= self.batch_bytes <= MAX_BYTES:
             raise ValueError(f"batch_bytes is {self.batch_bytes}: it must be in 1..{MAX_BYTES}")
         if self.engine not in ENGINES:
-            raise ValueError(f"no engine is called {self.engine!r}; known: {', '.join(ENGINES)}")
+            raise ValueError(f"there is no engine {self.engine!r}; known: {', '.join(ENGINES)}")
         if self.policy is Policy.STRICT and self.on_damage != "raise":
             raise ValueError(
                 "the policy strict stops at the first problem: on_damage must be raise"

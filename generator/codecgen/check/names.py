@@ -70,6 +70,7 @@ RUNTIME = frozenset(
         "lazy",
         "line_value",
         "lines_file",
+        "mask",
         "nullable",
         "padding",
         "properties_file",

@@ -176,7 +176,7 @@ def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -
         ({"maxTriggerDelay": "soon"}, "maxTriggerDelay: a duration such as 15m is expected"),
         (
             {"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"},
-            "minOffsetsPerTrigger: it is more than maxOffsetsPerTrigger",
+            "minOffsetsPerTrigger: it is larger than maxOffsetsPerTrigger",
         ),
         (
             {"path": ""},

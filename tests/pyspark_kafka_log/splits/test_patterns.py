@@ -117,5 +117,5 @@ def test_a_path_with_braces_in_both_lanes(session: SparkSession, logs: Path) -> 
 
 @pytest.mark.parametrize("path", ["/data/{a", "/data/[a", "/data/*\\"])
 def test_patterns_that_cannot_be(path: str) -> None:
-    with pytest.raises(OptionError, match=r"option path: .*(has no|nothing follows)"):
+    with pytest.raises(OptionError, match=r"option path: .*(without its|nothing follows)"):
         expand_path(path)

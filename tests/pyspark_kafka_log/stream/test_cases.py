@@ -353,7 +353,7 @@ def test_options_that_streams_refuse(directory: Path) -> None:
     for options, message in (
         ({"replicas": "keep"}, "a stream reads one replica"),
         ({"endingTimestamp": "1"}, "a stream does not end"),
-        ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, "more than maxOffsets"),
+        ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, "larger than maxOffsets"),
         ({"startingOffsetsByTimestampStrategy": "soon"}, "one of error, latest"),
     ):
         with pytest.raises(OptionError, match=message):

@@ -45,7 +45,7 @@ def test_what_comes_late_is_told(directory: Path, base: int, count: int, told: s
     assert polled(of, start) == (start, [])
     path = write(directory, "t", 0, base, some(base, count))
     told = told.replace("280", str(len(some(0, 4)))).replace("700", str(len(some(0, 10))))
-    said = f"partition t-0 was read beyond the segment, and after that .*{re.escape(told)}: what is"
+    said = f"partition t-0 was read beyond the segment, and after that .*{re.escape(told)}: this stream did not read"
     with pytest.raises(DataLossError, match=said):
         polled(of, start)
     assert path.exists()
