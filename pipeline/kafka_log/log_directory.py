@@ -498,7 +498,7 @@ class LogDirectory:
         ``salvage``; NotFoundError without ``__consumer_offsets``; UnreadableError for an unreadable
         directory unless ``on_damage`` is given; ValueError for invalid arguments.
 
-        The columns are :data:`kafka_log.inspect.groups.table.COMMITS`, with ``states`` :data:`kafka_log.inspect.groups.table.GROUPS`.
+        The columns are :data:`kafka_log.inspect.groups.table.COMMITS`.
         Commits in transactions count if the transaction was committed. The ``topics`` and ``partitions`` of this object select the
         partitions that were committed, not the partitions of ``__consumer_offsets``.
 
