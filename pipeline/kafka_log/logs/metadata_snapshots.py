@@ -9,6 +9,7 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError, TruncatedError, ValueRefused, Where
 from kafka_log.segment.model import Batch
+from kafka_log.segment.positioned_reads import unreadable
 from kafka_log.segment.reader import SegmentReader, damage
 
 _NAME = re.compile(r"(?P<offset>\d{20})-(?P<epoch>\d{10})\.checkpoint\Z")
@@ -51,7 +52,7 @@ def list_snapshots(directory: Path) -> list[MetadataSnapshot]:
 def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:
     """Return, not raise, a CodecError if a metadata snapshot is damaged or incomplete: a damaged or
     missing batch, an offset that does not follow, no snapshot header at its start or footer at its
-    end, or an unreadable file. Return None if it is complete. Contents of records are not checked.
+    end, or an unreadable or missing file. Return None if it is complete. Contents of records are not checked.
     """
     place = Where(position=0, file=os.fspath(snapshot.path))
     first = last = None
@@ -79,6 +80,8 @@ def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:
             return TruncatedError("it does not end with the footer of a snapshot", place)
     except CodecError as error:
         return error
+    except FileNotFoundError as error:
+        return unreadable(error, 0, snapshot.path)
     return None
 
 
