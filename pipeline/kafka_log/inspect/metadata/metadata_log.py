@@ -210,12 +210,8 @@ def _snapshots(partition: Partition, end: int | None) -> list[MetadataSnapshot]:
     given = [s for s in (parse_snapshot_path(segment.path) for segment in partition.segments) if s]
     if given:
         return given
-    directory = listed_directory(partition.directory)
-    try:
-        found = list_snapshots(directory)
-    except OSError as error:
-        raise unreadable(error, None, directory) from error
-    there = {path.name for path in directory.glob("*.log")}
+    found = list_snapshots(partition.directory)
+    there = {path.name for path in listed_directory(partition.directory).glob("*.log")}
     if end is not None and there != {segment.path.name for segment in partition.segments}:
         return [snapshot for snapshot in found if snapshot.end_offset <= end]
     return found
