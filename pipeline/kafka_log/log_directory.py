@@ -163,8 +163,8 @@ class LogDirectory:
     def ls(self, *, segments: bool = False) -> pa.Table:
         """List partitions: one row per partition and segment state
         (:data:`kafka_log.report.listing.PARTITIONS`), also for unreadable ones; with ``segments``
-        one row per segment. Raise OSError if ``segments`` and a file is gone; DirectoryError if a
-        path holds no log; NotFoundError if a selected topic or partition does not exist.
+        one row per segment. Raise DirectoryError if a path holds no log; NotFoundError if a selected
+        topic or partition does not exist.
 
         Args:
             segments: Return one row per segment instead (:data:`kafka_log.report.listing.SEGMENTS`).

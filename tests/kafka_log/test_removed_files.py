@@ -21,6 +21,7 @@ KEPT = ("segments.small-0", "idempotent-0", METADATA, "__consumer_offsets-0", "_
 Report = Callable[[str], None]
 
 TOLERANT: dict[str, Callable[[LogDirectory, Path, Report], Any]] = {
+    "ls": lambda log, out, tell: log.ls(segments=True),
     "stat": lambda log, out, tell: log.stat(deep=True, on_problem=tell),
     "largest": lambda log, out, tell: log.largest(on_problem=tell),
     "check": lambda log, out, tell: log.check(),
