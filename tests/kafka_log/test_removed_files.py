@@ -11,7 +11,13 @@ import pytest
 
 from codecgen.runtime.errors import CodecError
 from kafka_log import LogDirectory
+from kafka_log.logs.metadata_snapshots import (
+    MetadataSnapshot,
+    find_snapshot_damage,
+    list_snapshots,
+)
 from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.write import checkpoints
 from tests.paths import SAMPLES
 
 BROKER = SAMPLES / "kafka-4.x"
@@ -93,6 +99,24 @@ def test_it_is_raised_as_damage_where_damage_is_raised(
     except CodecError:
         return
     assert name == "coordinator", "it says so, and counts 50 partitions"
+
+
+def test_salvage_names_a_snapshot_that_is_gone(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker deletes it between its check and the copy."""
+    gone = root / METADATA / list_snapshots(root / METADATA)[0].path.name
+
+    def check_and_remove(snapshot: MetadataSnapshot) -> CodecError | None:
+        why = find_snapshot_damage(snapshot)
+        gone.unlink(missing_ok=True)
+        return why
+
+    monkeypatch.setattr(checkpoints, "find_snapshot_damage", check_and_remove)
+    rows = LogDirectory(root).salvage(tmp_path / "out").to_pylist()
+    found = {row["file"]: row["what"] for row in rows if row["topic"] == CLUSTER_METADATA}
+    assert found[gone.name] == "lost" and "copied" in found.values()
+    assert not (tmp_path / "out" / METADATA / gone.name).exists()
 
 
 @pytest.mark.parametrize("name", ["salvage", "cut", "convert", "reindex"])
