@@ -27,7 +27,7 @@ class Side:
 def diff(layout: str, before: Side, after: Side) -> str:
     """Return the changes of a layout or text, and of the layouts that it holds, as indented lines
     below a heading, or ``nothing changed``. A name that neither state declares gives ``nothing
-    changed`` too. For a version that a layout lacks, its oldest version is compared.
+    changed`` too. A version that a held layout lacks is a line, and no fields are compared.
     """
     head = f"{layout}: {before.title} -> {after.title}"
     texts = before.model.texts.get(layout), after.model.texts.get(layout)
@@ -69,7 +69,8 @@ class _Diff:
     def layout(self, name: str, version: int | None, other: int | None) -> Iterator[str]:
         """Yield the changes of a layout (added, removed, or fields and enums), then those of the
         layouts that it holds, each layout once. ``version`` and ``other`` are the versions to
-        compare; None for both compares all versions.
+        compare; None for both compares all versions. Yield a line for a version that does not
+        exist, and compare no fields then.
         """
         self.seen.add(name)
         old, new = self.before.model.layouts.get(name), self.after.model.layouts.get(name)
@@ -80,12 +81,13 @@ class _Diff:
         if version is None and other is None:
             yield from self.releases(old, new)
         else:
-            plans = [
-                self.plan_of(self.plans[0], name, version),
-                self.plan_of(self.plans[1], name, other),
-            ]
-            if plans[0] is not None and plans[1] is not None:
-                yield from self.fields(plans[0], plans[1])
+            one = self.plan_of(self.plans[0], name, version)
+            two = self.plan_of(self.plans[1], name, other)
+            for asked, found in {version: one, other: two}.items():
+                if found is None:
+                    yield f"version {asked} does not exist"
+            if one is not None and two is not None:
+                yield from self.fields(one, two)
         yield from self.enums(old, new)
         for ref in (*self.before.model.references(old), *self.after.model.references(new)):
             if ref.layout not in self.seen:
@@ -95,9 +97,10 @@ class _Diff:
                     yield line if line.startswith(("enum ", "in ")) else f"in {ref.layout}: {line}"
 
     def plan_of(self, plan: Plan, name: str, version: int | None) -> LayoutPlan | None:
-        """Return the plan of a layout in a version, or in its oldest version if it lacks that one."""
-        plans = plan.versions[name]
-        return next((p for p in plans if p.version == version), plans[0] if plans else None)
+        """Return the plan of a layout in a version; the only plan of a layout without versions. Return
+        None if the layout lacks the version.
+        """
+        return next((p for p in plan.versions[name] if p.version in (version, None)), None)
 
     def releases(self, old: Layout, new: Layout) -> Iterator[str]:
         """Yield the lines for each version of ``old``: its changes, each behind ``version N: ``

@@ -163,8 +163,8 @@ class LogDirectory:
     def ls(self, *, segments: bool = False) -> pa.Table:
         """List partitions: one row per partition and segment state
         (:data:`kafka_log.report.listing.PARTITIONS`), also for unreadable ones; with ``segments``
-        one row per segment. Raise OSError if ``segments`` and a file is gone; DirectoryError if a
-        path holds no log; NotFoundError if a selected topic or partition does not exist.
+        one row per segment. Raise DirectoryError if a path holds no log; NotFoundError if a selected
+        topic or partition does not exist.
 
         Args:
             segments: Return one row per segment instead (:data:`kafka_log.report.listing.SEGMENTS`).
@@ -450,8 +450,7 @@ class LogDirectory:
     ) -> pa.Table:
         """List idempotent and transactional producers: one row per partition, producer id and
         producer epoch, also of those that only a producer snapshot has. Damage and unreadable files
-        are skipped and reported to ``on_damage``; if it is None, raise CodecError. Raise OSError if
-        a partition directory disappears.
+        are skipped and reported to ``on_damage``; if it is None, raise CodecError.
 
         :data:`kafka_log.inspect.producers.table.PRODUCERS` lists the columns. Sequence numbers, offsets and timestamps are the first and
         last ones of existing batches. ``gaps`` counts sequence numbers missing between batches, ``duplicates`` batches whose first
@@ -467,7 +466,6 @@ class LogDirectory:
 
         Raises:
             CodecError: If a batch is damaged or a file cannot be read, and ``on_damage`` is None.
-            OSError: If a partition directory disappears.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data", topics="orders").producers(producers=[4001])

@@ -287,14 +287,14 @@ class _Example:
         """
         declared = self.plan.model.enums[enum]
         known = dict(enum_values(declared, only))
-        spelled = {v.spelled for v in declared.values}
-        if value in [*known, *spelled, *known.values()]:  # a value may be a mapping
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if is_number and (declared.keep_unknown or value in known.values()):
             return
-        if declared.keep_unknown and isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, str) and value in (*known, *(v.spelled for v in declared.values)):
             return
         spans = {v.name: v.span for v in declared.values}
         message = f'"{value}" is not a value of the enum "{enum}" that may stand here'
-        self.report("C012", message, path, hint(str(value), spans))
+        self.report("C012", message, path, hint(value if isinstance(value, str) else "", spans))
 
     def bits(self, value: object, members: tuple[BitMember, ...], path: str) -> None:
         """Report a value that is not a mapping, a key that is no member, a member of one bit

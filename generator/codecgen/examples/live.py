@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -24,8 +25,16 @@ from codecgen.targets.construct.homes import module_path, symbol
 class Codecs:
     """The generated modules of target construct, by YAML file."""
 
-    def __init__(self, modules: Mapping[tuple[str, ...], ModuleType]) -> None:
+    def __init__(self, modules: Mapping[tuple[str, ...], ModuleType], finder: SourceFinder) -> None:
         self._modules = modules
+        self._finder = finder
+
+    def importable(self) -> AbstractContextManager[None]:
+        """Return a context manager inside which the generated modules can be imported by name, as
+        layouts import their fast parsers when they first parse. A layout that first parses outside
+        of it never uses a fast parser.
+        """
+        return self._finder.installed()
 
     def layout(self, plan: LayoutPlan) -> Any:
         """Return the codec of a layout in one version."""
@@ -48,11 +57,25 @@ class Codecs:
         return self._modules[module_path(file)]
 
 
-class _SourceFinder(MetaPathFinder, Loader):
-    """Finds and executes modules from source text in memory."""
+class SourceFinder(MetaPathFinder, Loader):
+    """Finds and executes modules from source text in memory. ``loaded`` has those that were imported."""
 
     def __init__(self, sources: Mapping[str, tuple[str, bool]]) -> None:
         self.sources = sources
+        self.loaded: dict[str, ModuleType] = {}
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Let modules be imported inside the ``with`` block. Afterwards none is in ``sys.modules``."""
+        sys.modules.update(self.loaded)
+        sys.meta_path.insert(0, self)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(self)
+            for name in self.sources:
+                if (module := sys.modules.pop(name, None)) is not None:
+                    self.loaded[name] = module
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -97,19 +120,13 @@ def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
         if path.endswith(".py"):
             name = path.removesuffix(".py").replace("/", ".")
             sources[name.removesuffix(".__init__")] = (text, name.endswith(".__init__"))
-    finder = _SourceFinder(sources)
-    sys.meta_path.insert(0, finder)
-    try:
-        homes = {module_path(file) for file in plan.modules()}
+    finder = SourceFinder(sources)
+    homes = {module_path(file) for file in plan.modules()}
+    with finder.installed():
         modules = {
             home: importlib.import_module(".".join((package, *home))) for home in sorted(homes)
         }
-    finally:
-        sys.meta_path.remove(finder)
-        packages = {name.partition(".")[0] for name in sources}
-        for name in [name for name in list(sys.modules) if name.partition(".")[0] in packages]:
-            del sys.modules[name]
-    return Codecs(modules), ()
+    return Codecs(modules, finder), ()
 
 
 def _seen_from_here(d: Diagnostic, place: str) -> Diagnostic:

@@ -126,7 +126,9 @@ def _run_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -
     if data is None:
         data = codec.build(_Meant(plan).layout(plans[0], example.value))
     trace: list[tuple[str, int, int, bool]] = []
-    parsed = codec.parse(data, trace=trace)
+    with codecs.importable():
+        parsed = codec.parse(data, trace=trace)
+        _require_same_parse(layout, data, codec.parse(data), parsed)
     found = plans[0]
     if len(plans) > 1:
         found = next(p for p in plans if p.version == parsed[layout.version_is])
@@ -138,6 +140,18 @@ def _run_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -
             "compressors write different bytes on different machines: give the bytes (hex)"
         )
     return Tried(example, found, data, parsed, tuple(trace))
+
+
+def _require_same_parse(layout: Layout, data: bytes, fast: Any, slow: Any) -> None:
+    """Raise AssertionError, which no schema can cause, if the fast parser of a layout reads other
+    values than the field-by-field parser. A parse with a trace is field by field.
+    """
+    if repr(fast) != repr(slow):  # a NaN is not equal to itself
+        reason = (
+            f"internal error of codecgen: the fast parser of {layout.name} reads {fast!r} from"
+            f" {data.hex()}, the field-by-field parser {slow!r}"
+        )
+        raise AssertionError(reason)
 
 
 def _require_equal(built: bytes, data: bytes) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from codecgen.plan.generated_names import spell
 from codecgen.schema.declarations import Declarations, used_of
-from codecgen.schema.lookup import choice_of
+from codecgen.schema.lookup import choice_of, enum_uses
 from codecgen.schema.model import Field, Layout, Manifest, Model
 from codecgen.schema.types import (
     ArrayType,
@@ -88,7 +88,8 @@ def as_of(model: Model, release: str | None) -> Model:
             keys = {key for key, _ in cases}
             named = tuple((key, ref) for key, ref in choice.named if key in keys)
             choices[name] = replace(choice, cases=cases, named=named)
-    in_use = _enums_in_use(kept) | {c.given for c in choices.values() if c.given}
+    in_use = {enum for layout in kept.values() for _, enum, _ in enum_uses(layout)}
+    in_use |= {c.given for c in choices.values() if c.given}
     return replace(
         model,
         layouts=every,
@@ -311,17 +312,3 @@ def _without_missing_columns(layout: Layout, layouts: Mapping[str, Layout]) -> L
 def _held_references(layout: Layout) -> list[Reference]:
     """Return the references to layouts in the fields of a layout."""
     return [ref for f in layout.fields for ref in held_layouts(f.type)]
-
-
-def _enums_in_use(layouts: dict[str, Layout]) -> set[str]:
-    """Return the names of the enums of scalar fields and bit members in the layouts. Only the last
-    type of a field with several types counts; enums of array elements and choices do not.
-    """
-    out = set()
-    for layout in layouts.values():
-        for f in layout.fields:
-            if isinstance(f.type, ScalarType) and f.type.enum:
-                out.add(f.type.enum)
-            elif isinstance(f.type, BitsType):
-                out |= {m.enum for m in f.type.members if m.enum}
-    return out

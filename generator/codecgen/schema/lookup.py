@@ -202,8 +202,7 @@ def enum_uses(
     layout: Layout,
 ) -> Iterator[tuple[Field | BitMember, str, tuple[str, ...] | None]]:
     """Yield (field or bit member, enum, names under ``only`` or None for all) for each scalar field
-    and bit member with an enum. Enums that a field has in other versions than its last type are not
-    yielded.
+    and bit member with an enum. Types of a field in several versions have the same enum.
     """
     for f in layout.fields:
         if isinstance(f.type, ScalarType) and f.type.enum is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError, TruncatedError, ValueRefused, Where
 from kafka_log.segment.model import Batch
+from kafka_log.segment.positioned_reads import listed_directory, unreadable
 from kafka_log.segment.reader import SegmentReader, damage
 
 _NAME = re.compile(r"(?P<offset>\d{20})-(?P<epoch>\d{10})\.checkpoint\Z")
@@ -42,16 +43,24 @@ def parse_snapshot_path(path: Path) -> MetadataSnapshot | None:
 
 
 def list_snapshots(directory: Path) -> list[MetadataSnapshot]:
-    """Return the metadata snapshots in a directory, the newest first. Raise OSError if it cannot be listed."""
-    found = (parse_snapshot_path(path) for path in directory.iterdir() if path.is_file())
-    there = [snapshot for snapshot in found if snapshot is not None]
+    """Return the metadata snapshots in a directory, the newest first. If a broker has renamed the
+    directory to delete it, list it by its new name. Raise UnreadableError, an OSError, if it cannot
+    be listed.
+    """
+    directory = listed_directory(directory)
+    try:
+        paths = [path for path in directory.iterdir() if path.is_file()]
+    except OSError as error:
+        raise unreadable(error, None, directory) from error
+    there = [snapshot for snapshot in map(parse_snapshot_path, paths) if snapshot is not None]
     return sorted(there, key=lambda s: (s.end_offset, s.epoch), reverse=True)
 
 
 def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:
     """Return, not raise, a CodecError if a metadata snapshot is damaged or incomplete: a damaged or
     missing batch, an offset that does not follow, no snapshot header at its start or footer at its
-    end, or an unreadable file. Return None if it is complete. Contents of records are not checked.
+    end, or an unreadable or missing file. Return None if it is complete. Contents of records are
+    not checked.
     """
     place = Where(position=0, file=os.fspath(snapshot.path))
     first = last = None
@@ -79,6 +88,8 @@ def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:
             return TruncatedError("it does not end with the footer of a snapshot", place)
     except CodecError as error:
         return error
+    except FileNotFoundError as error:
+        return unreadable(error, 0, snapshot.path)
     return None
 
 

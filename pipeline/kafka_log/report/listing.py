@@ -45,8 +45,8 @@ SEGMENTS = pa.schema(
         pa.field(
             "modified",
             pa.timestamp("ms", "UTC"),
-            False,
-            {"doc": "Time of the last write to the file."},
+            True,
+            {"doc": "Time of the last write to the file; null if it is gone."},
         ),
         pa.field(
             "state",
@@ -80,8 +80,8 @@ def partition_table(partitions: Sequence[Partition]) -> pa.Table:
 
 
 def segment_table(partitions: Sequence[Partition]) -> pa.Table:
-    """Return one row per segment, in the columns of :data:`SEGMENTS`. Raise OSError if a segment is
-    gone.
+    """Return one row per segment, in the columns of :data:`SEGMENTS`, also for segments that are gone
+    since they were listed.
     """
     rows = [
         {
@@ -99,5 +99,11 @@ def segment_table(partitions: Sequence[Partition]) -> pa.Table:
     return pa.Table.from_pylist(rows, SEGMENTS)
 
 
-def _modified_ms(path: Path) -> int:
-    return path.stat().st_mtime_ns // 1_000_000
+def _modified_ms(path: Path) -> int | None:
+    """Return the time of the last write to a file, None if it is gone. Raise OSError if the system
+    cannot tell.
+    """
+    try:
+        return path.stat().st_mtime_ns // 1_000_000
+    except FileNotFoundError:
+        return None

@@ -67,14 +67,26 @@ def open_segment(path: Path, *, is_listed: bool = False, size: int | None = None
                 with suppress(OSError):
                     return open_regular(renamed)
         raise unreadable(error, 0, path) from error
-    if follows and size is not None and size_of(file) != size:
-        with suppress(OSError):
-            listed = open_regular(path.with_name(path.name + DELETED))
-            if size_of(listed) == size:
-                file.close()
-                return listed
-            listed.close()
+    if not follows or size is None or _has_size(file, size, path):
+        return file
+    with suppress(OSError):
+        listed = open_regular(path.with_name(path.name + DELETED))
+        if _has_size(listed, size, path):
+            file.close()
+            return listed
+        listed.close()
     return file
+
+
+def _has_size(file: FileIO, size: int, path: Path) -> bool:
+    """Return whether an open file has ``size`` bytes. If the system cannot tell, close it and raise
+    UnreadableError with ``path``.
+    """
+    try:
+        return size_of(file) == size
+    except OSError as error:
+        file.close()
+        raise unreadable(error, 0, path) from error
 
 
 def _names_of_deleted(path: Path) -> Iterator[Path]:

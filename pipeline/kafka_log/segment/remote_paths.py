@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import total_ordering
 from typing import Any, BinaryIO, NamedTuple, Self, cast
 
@@ -320,7 +320,8 @@ def _info(entry: Mapping[str, Any]) -> Info:
 
 def _nanoseconds(entry: Mapping[str, Any]) -> int:
     """Return the modification time of an entry of fsspec in nanoseconds since 1970, whatever key
-    and form it has. Return 0 if there is none, or its text is no ISO time.
+    and form it has. A time without a zone is UTC, as stores give it. Return 0 if there is none,
+    or its text is no ISO time.
     """
     for name in _MILLISECONDS:
         if entry.get(name) is not None:
@@ -331,5 +332,6 @@ def _nanoseconds(entry: Mapping[str, Any]) -> int:
             time = datetime.fromisoformat(time)
         except ValueError:
             time = 0
-    seconds = time.timestamp() if isinstance(time, datetime) else float(time)
-    return int(seconds * 1e9)
+    if isinstance(time, datetime):
+        time = time.replace(tzinfo=time.tzinfo or UTC).timestamp()
+    return int(float(time) * 1e9)

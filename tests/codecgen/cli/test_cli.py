@@ -362,6 +362,38 @@ def test_explain_and_diff(schemas: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert "C004" in capsys.readouterr().err
 
 
+IN_BAND = """
+layout: packet
+versions: 0-5
+fields:
+  inner: part
+---
+layout: part
+versions: 0-2
+fields:
+  version: {type: u8, is: version}
+  late: {type: u8, versions: 2}
+"""
+
+
+def test_a_version_that_a_held_layout_lacks(
+    schemas: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A layout that holds its own version has not those of the layout around it."""
+    path = schemas / "packet.yaml"
+    path.write_text(IN_BAND.replace("inner: part", "inner: {layout: part}"), encoding="utf-8")
+
+    def lines(before: str, after: str) -> list[str]:
+        assert main(["diff", "packet", before, after, "--schemas", str(schemas)]) == 0
+        said = capsys.readouterr().out.splitlines()
+        return [line for line in said if line.startswith("  in part: ")]
+
+    assert lines("0", "2") == ["  in part: + late: uint8, at byte 1 is added"]
+    assert lines("0", "5") == ["  in part: version 5 does not exist"]
+    assert lines("4", "5") == [f"  in part: version {n} does not exist" for n in (4, 5)]
+    assert lines("5", "5") == ["  in part: version 5 does not exist"]
+
+
 def test_what_the_system_refuses_is_one_line(
     schemas: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,15 @@ from kafka_log.cli import main
 from kafka_log.logs.transactions import read_transactions
 from kafka_log.read.plan import Split
 from kafka_log.segment import positioned_reads
-from kafka_log.segment.positioned_reads import SECTOR, UnreadableError, read_what_there_is
+from kafka_log.segment.positioned_reads import (
+    SECTOR,
+    UnreadableError,
+    open_segment,
+    read_what_there_is,
+    size_of,
+)
 from kafka_log.segment.reader import damage
+from kafka_log.segment.regular_files import open_regular
 from tests.paths import ROOT
 from tests.shares import examples
 from tests.support.batches import batch
@@ -248,6 +256,34 @@ def test_a_file_that_is_deleted_before_it_is_read(copy: Path, engine: Any) -> No
     (row,) = [row for part in rows for row in part.to_pylist()]
     assert row["offset"] is None
     assert row["problem"].startswith(f"bytes 0..{last.size} are lost: No such file")
+
+
+@pytest.mark.parametrize("refused", [0, 1])
+def test_no_file_stays_open_if_its_size_is_unknown(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, refused: int
+) -> None:
+    """The segment, or the file that a cleaner put aside, cannot tell its size."""
+    path = copy / f"{0:020d}.log"
+    shutil.copy(path, path.with_name(path.name + ".deleted"))
+    opened: list[FileIO] = []
+
+    def open_and_note(path: Path) -> FileIO:
+        opened.append(open_regular(path))
+        return opened[-1]
+
+    def tell_size(file: FileIO) -> int:
+        if len(opened) > refused and file is opened[refused]:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return size_of(file)
+
+    monkeypatch.setattr(positioned_reads, "open_regular", open_and_note)
+    monkeypatch.setattr(positioned_reads, "size_of", tell_size)
+    if refused:
+        open_segment(path, size=1).close()
+    else:
+        with pytest.raises(UnreadableError, match=path.name):
+            open_segment(path, size=1)
+    assert len(opened) == refused + 1 and all(file.closed for file in opened)
 
 
 def test_a_file_that_was_never_there() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from time import tzset
 from typing import Any
 
 import pytest
@@ -233,6 +235,32 @@ def test_milliseconds_of_hdfs() -> None:
     for name in ("modificationTime", "modification_time"):
         entry = {"name": "/x", "size": 1, "type": "file", name: 1_700_000_000_123}
         assert _info(entry).st_mtime_ns == 1_700_000_000_123 * 10**6
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+@pytest.mark.parametrize(
+    "time",
+    [
+        datetime(2026, 7, 1, 12),
+        datetime(2026, 7, 1, 12, tzinfo=UTC),
+        datetime(2026, 7, 1, 14, tzinfo=timezone(timedelta(hours=2))),
+        "2026-07-01T12:00:00",
+        "2026-07-01T12:00:00Z",
+        "2026-07-01T14:00:00+02:00",
+        1_782_907_200,
+    ],
+)
+def test_times_without_a_zone_are_utc(
+    monkeypatch: pytest.MonkeyPatch, time: object, zone: str
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    tzset()
+    try:
+        info = _info({"name": "/x", "size": 1, "type": "file", "LastModified": time})
+    finally:
+        monkeypatch.undo()
+        tzset()
+    assert info.st_mtime_ns == 1_782_907_200 * 10**9
 
 
 def test_a_password_in_a_url_is_refused() -> None:

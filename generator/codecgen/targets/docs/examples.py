@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,18 +58,16 @@ def work(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Worked
 
 def _derived(codecs: Codecs, plan: LayoutPlan, parsed: Any) -> Iterator[tuple[str, object]]:
     """Yield the name and value of each derived value of a layout version in ``parsed``; for
-    elements of an array as ``array[0].name``. Skip values of other versions, and values whose
-    function raises TypeError because a field is None, then also those of the following elements of
-    the array.
+    elements of an array as ``array[0].name``. The value is None if a field that it needs is null.
+    Skip values of other versions.
     """
     file = plan.layout.span.file
     for d in plan.layout.derived:
         if d.versions is not None and plan.version not in d.versions:
             continue
-        with suppress(TypeError):
-            if d.array is None:
-                yield d.name, codecs.derived(file, d.name)(parsed)
-                continue
-            function = codecs.derived(file, f"{d.array}_{d.name}")
-            for i, item in enumerate(parsed[d.array] or ()):
-                yield f"{d.array}[{i}].{d.name}", function(parsed, item)
+        if d.array is None:
+            yield d.name, codecs.derived(file, d.name)(parsed)
+            continue
+        function = codecs.derived(file, f"{d.array}_{d.name}")
+        for i, item in enumerate(parsed[d.array] or ()):
+            yield f"{d.array}[{i}].{d.name}", function(parsed, item)

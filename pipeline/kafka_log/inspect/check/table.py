@@ -215,7 +215,6 @@ def _check_partition(
     whole partition. Check a segment with errors or warnings twice, and yield only findings of both
     passes. Segments in states outside the log, such as deleted, have checks of bytes and order
     only. Unreadable files become findings; if the directory cannot be listed, that is the only one.
-    Raise OSError if it is gone before a second pass.
     """
     is_log = not any(segment.state in _APART for segment in partition.segments)
     try:
@@ -280,10 +279,17 @@ def _check_segment_again(
     checks: Sequence[Check], segment: Segment, reading: ScanOptions, wanted: Selection
 ) -> Iterator[Finding]:
     """Reload ``checks`` and yield their findings about a segment in its present state, because a
-    broker may have appended to it or replaced it. Progress is not reported. Raise OSError if the
-    partition directory cannot be listed.
+    broker may have appended to it or replaced it. Progress is not reported. If the partition
+    directory cannot be listed, yield only a ``file_gone`` (or ``io_error``) finding about it.
     """
-    following = dict(pairwise(list_base_offsets(segment.path.parent)))
+    directory = segment.path.parent
+    try:
+        following = dict(pairwise(list_base_offsets(directory)))
+    except OSError as error:
+        yield _io_error(directory, error, segment.topic, segment.partition)
+        for check in checks:
+            check.skip_segment(segment)
+        return
     next_base = following.get(segment.base_offset) if segment.has_canonical_name else None
     for check in checks:
         check.reload()

@@ -45,7 +45,7 @@ def read_records(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of ``batches`` with offsets from ``low`` (included) to ``high`` (excluded;
     None: no end), by ascending offset. A batch that cannot be read or decoded is added to
-    ``side.damage`` and skipped. Raise FileNotFoundError if a segment is gone.
+    ``side.damage`` and skipped, also if its segment is gone.
     """
     for piece in adjacent_batches(batches):
         while len(piece):
@@ -61,8 +61,8 @@ def _decode_records(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of adjacent batches with offsets from ``low`` (included) to ``high``
     (excluded; None: no end), in offset order; of several with one offset the first. Raise
-    CodecError at damage or unreadable bytes, after the records before it; FileNotFoundError if the
-    segment is gone.
+    CodecError at damage or unreadable bytes, after the records before it, or if the segment is
+    gone.
     """
     start, stop = int(piece["position"][0]), int(piece["position"][-1] + piece["size"][-1])
     scanner = Scanner(
@@ -71,6 +71,7 @@ def _decode_records(
         selection=RowSelection(offsets=(low, high)),
         start=start,
         stop=stop,
+        size=side.segments[int(piece["segment"][0])].size,
         chunk_bytes=min(max(stop - start, MIN_CHUNK), CHUNK_BYTES),
     )
     for batch in scanner:

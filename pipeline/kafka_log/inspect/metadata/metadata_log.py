@@ -24,6 +24,7 @@ from kafka_log.logs.replicas import read_log_end
 from kafka_log.read.topic_views import ViewRows, topic_view
 from kafka_log.read.unknown_records import RecordRefused
 from kafka_log.segment.model import Policy
+from kafka_log.segment.positioned_reads import listed_directory, unreadable
 from kafka_log.segment.ranges import EVERYTHING, MAX_OFFSET
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import Scanner, header_scanner
@@ -74,11 +75,10 @@ class MetadataLog:
     def events(self, views: Sequence[str]) -> Iterator[Event]:
         """Yield the rows of some views in the order of the log, rows of the snapshot first, without
         records in aborted or open transactions of the metadata log. Raise CodecError for damage,
-        unreadable bytes and unknown record types; with ``salvage`` these are skipped. Raise
-        FileNotFoundError if a file is gone.
+        unreadable or missing files and unknown record types; with ``salvage`` these are skipped.
         """
         wanted, salvage = (self.start, self.as_of + 1), self.salvage
-        whole = [] if self.snapshot is None else [_snapshot_part(self.snapshot, self.partition)]
+        whole = [] if self.snapshot is None else _snapshot_parts(self.snapshot, self.partition, salvage)  # fmt: skip
         for _, view, row in merge_by_offset({v: read_rows(v, whole, None, salvage) for v in views}):
             yield view, row
         gone = find_ineffective_ranges(read_rows("metadata_events", self.parts, wanted, salvage))
@@ -94,7 +94,7 @@ class MetadataLog:
 def find_last_offset(partition: Partition) -> int:
     """Return the last offset of a replica's segments and snapshots; ``MAX_OFFSET - 1`` if damage
     hides the end of the log. Raise DirectoryError if the directory has neither a segment nor a
-    snapshot; OSError if it cannot be listed.
+    snapshot; UnreadableError if it cannot be listed.
     """
     segments = _segments(partition)
     end = read_log_end(segments)
@@ -109,8 +109,8 @@ def find_last_offset(partition: Partition) -> int:
 def plan_metadata_log(partition: Partition, as_of: int, unread: Unread) -> MetadataLog:
     """Return the plan for the state as of an offset: the newest undamaged snapshot and the records
     after it, up to ``as_of`` or, with a ``reason``, to the first one that is missing or unreadable.
-    Raise DirectoryError or CodecError if not even the first record is readable and no snapshot is;
-    OSError if the directory cannot be listed or a file is gone.
+    Raise DirectoryError or CodecError if not even the first record is readable and no snapshot is,
+    or the directory cannot be listed.
 
     If some of the records after the newest undamaged snapshot are missing or unreadable, the plan has the snapshot from which
     the readable records reach furthest. ``unread`` has what earlier attempts could not read.
@@ -141,7 +141,7 @@ def plan_metadata_log(partition: Partition, as_of: int, unread: Unread) -> Metad
 def plan_salvage(partition: Partition, as_of: int, found: MetadataLog | None) -> MetadataLog:
     """Return the plan that reads a snapshot and all segments after it and skips unreadable records.
     The snapshot is that of ``found``, or the newest one if ``found`` is None or ends before it.
-    Raise OSError if the directory cannot be listed.
+    Raise UnreadableError if the directory cannot be listed.
     """
     segments = _segments(partition)
     there = [s for s in _snapshots(partition, None) if s.end_offset <= as_of + 1]
@@ -178,8 +178,7 @@ def exclude_unreadable(log: MetadataLog, error: CodecError, unread: Unread) -> U
 def find_earliest_offset(partition: Partition) -> int:
     """Return the earliest offset whose state is known: -1 (before the first record) if the log
     begins at offset 0, else the last offset of the oldest undamaged snapshot from which the log
-    continues (-1 if there is none). Raise OSError if the directory cannot be listed or a snapshot
-    is gone.
+    continues (-1 if there is none). Raise UnreadableError if the directory cannot be listed.
     """
     bases = [s.base_offset for s in _segments(partition)]
     if bases and min(bases) == 0:
@@ -206,13 +205,13 @@ def _snapshot_error(snapshot: MetadataSnapshot, unread: Unread) -> Reason | None
 def _snapshots(partition: Partition, end: int | None) -> list[MetadataSnapshot]:
     """Return the snapshots of a partition directory, newest first. If a snapshot was given as the
     path, return it alone; if single segments were given, return the snapshots up to ``end``, their
-    end offset (included). Raise OSError if the directory cannot be listed.
+    end offset (included). Raise UnreadableError if the directory cannot be listed.
     """
     given = [s for s in (parse_snapshot_path(segment.path) for segment in partition.segments) if s]
     if given:
         return given
     found = list_snapshots(partition.directory)
-    there = {path.name for path in partition.directory.glob("*.log")}
+    there = {path.name for path in listed_directory(partition.directory).glob("*.log")}
     if end is not None and there != {segment.path.name for segment in partition.segments}:
         return [snapshot for snapshot in found if snapshot.end_offset <= end]
     return found
@@ -251,8 +250,7 @@ def _find_parts(
 ) -> tuple[int, Reason | None]:
     """Append to ``parts`` the parts of segments with the records from ``start`` to ``as_of``, as
     far as they are contiguous. Return the last contiguous offset, and the error that ends it (not
-    raised); None if that is ``as_of`` or the end of the log. Raise FileNotFoundError if a segment
-    is gone.
+    raised); None if that is ``as_of`` or the end of the log.
 
     Kafka never removes records from the middle of this log, so a gap is an error.
     """
@@ -276,9 +274,9 @@ def _find_part(
     segment: Segment, expected: int, start: int, as_of: int, policy: Policy = Policy.KAFKA
 ) -> tuple[Part | None, int, Reason | None]:
     """Return the part of a segment with the records from ``expected`` to ``as_of`` (included; None:
-    it has none of them), the offset after its last record, and the CodecError or DirectoryError
-    (for a gap) that ends it early, else None; they are not raised. Raise FileNotFoundError if the
-    segment is gone.
+    it has none of them), the offset after its last record, and the error that ends it early: a
+    CodecError, also for a segment that is gone, or a DirectoryError for a gap. None if nothing ends
+    it early. Errors are not raised.
     """
     columns = ("base_offset", "last_offset", "position")
     begin = stop = -1
@@ -288,7 +286,8 @@ def _find_part(
         return None if begin < 0 else Part(segment, begin, stop)
 
     try:
-        for batch in header_scanner(segment.path, columns, policy) if expected <= as_of else ():
+        headers = header_scanner(segment.path, columns, policy, size=segment.size)
+        for batch in headers if expected <= as_of else ():
             for first, last, position in zip(*(batch.column(n).to_pylist() for n in columns), strict=True):  # fmt: skip
                 if last < expected:
                     continue
@@ -313,7 +312,7 @@ def _batch_at(segment: Segment, position: int) -> tuple[int, int]:
     columns = ("base_offset", "last_offset", "position", "size")
     after = segment.base_offset
     try:
-        for batch in header_scanner(segment.path, columns):
+        for batch in header_scanner(segment.path, columns, size=segment.size):
             for first, last, at, size in zip(*(batch.column(n).to_pylist() for n in columns), strict=True):  # fmt: skip
                 if at <= position < at + size:
                     return (last if first is None else first), last
@@ -347,11 +346,18 @@ def find_ineffective_ranges(events: Iterator[tuple[int, dict[str, Any]]]) -> lis
     return out if begun is None else [*out, (begun, MAX_OFFSET)]
 
 
-def _snapshot_part(snapshot: MetadataSnapshot, partition: Partition) -> Part:
-    """Return a snapshot file as a part to read."""
-    size = snapshot.path.stat().st_size
+def _snapshot_parts(snapshot: MetadataSnapshot, partition: Partition, salvage: bool) -> list[Part]:
+    """Return a snapshot file as the only part to read. If it is gone, return ``[]`` with
+    ``salvage``, else raise UnreadableError.
+    """
+    try:
+        size = snapshot.path.stat().st_size
+    except OSError as error:
+        if salvage:
+            return []
+        raise unreadable(error, 0, snapshot.path) from error
     segment = Segment(snapshot.path, partition.topic, partition.partition, 0, size)
-    return Part(segment, 0, size)
+    return [Part(segment, 0, size)]
 
 
 class Part(NamedTuple):
@@ -372,8 +378,7 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 def read_rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool) -> Rows:
     """Yield the rows of a view with their offsets, from ``parts`` in order, for offsets in a
     half-open range (None: all). Secrets are not redacted. Raise CodecError for damage, unreadable
-    bytes and unknown record types; with ``salvage`` skip them. Raise FileNotFoundError if a file is
-    gone.
+    or missing files and unknown record types; with ``salvage`` skip them.
     """
     columns = [field.name for field in topic_view(name, None).schema]
     # Answers hide secrets. They are read here so that changes of them can be found.
@@ -423,4 +428,5 @@ def _open_scanner(part: Part, columns: Sequence[str], offsets: Offsets, salvage:
         limits=Limits(),
         start=part.start,
         stop=part.stop,
+        size=part.segment.size,
     )

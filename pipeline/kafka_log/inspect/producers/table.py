@@ -18,7 +18,7 @@ from kafka_log.logs.removed_segments import read_history
 from kafka_log.read.internal_topics import COORDINATOR_TOPICS
 from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.segment.positioned_reads import listed_directory
+from kafka_log.segment.positioned_reads import listed_directory, unreadable
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.versions import absent_value
 
@@ -184,8 +184,8 @@ def producer_table(
 ) -> pa.Table:
     """Return one row per partition, producer id and epoch, in the columns of :data:`PRODUCERS`;
     also for producers that only the newest producer snapshot has, unless ``wanted`` has a range.
-    Damage and unreadable files are skipped and reported to ``on_damage``. Raise OSError if a
-    partition directory cannot be listed.
+    Damage, unreadable files and partition directories that are gone are skipped and reported to
+    ``on_damage``.
 
     Rows are in the order of ``partitions``, then by id and epoch. Memory holds the rows.
 
@@ -209,11 +209,7 @@ def producer_table(
 
         runs = read_history(partition.segments, count_producers)
         known: dict[tuple[int, int], ProducerSnapshotEntry] = {}
-        for entry in (
-            read_newest_producer_snapshot(listed_directory(partition.directory)) or ()
-            if partition.segments
-            else ()
-        ):
+        for entry in _read_snapshot(partition, on_damage):
             key = entry.producer_id, entry.producer_epoch
             is_wanted = wanted.producers is None or entry.producer_id in wanted.producers
             if is_wanted and (whole or key in runs):
@@ -221,6 +217,21 @@ def producer_table(
         for key in sorted({*runs, *known}):
             rows.append(_row(partition, key, runs, known))
     return pa.Table.from_pylist(rows, PRODUCERS)
+
+
+def _read_snapshot(partition: Partition, on_damage: OnDamage) -> Sequence[ProducerSnapshotEntry]:
+    """Return the entries of the newest valid producer snapshot; ``()`` if the partition has no
+    segment or no snapshot. If its directory cannot be listed, report that to ``on_damage`` and
+    return ``()``.
+    """
+    if not partition.segments:
+        return ()
+    directory = listed_directory(partition.directory)
+    try:
+        return read_newest_producer_snapshot(directory) or ()
+    except OSError as error:
+        on_damage(str(unreadable(error, None, directory)))
+        return ()
 
 
 def _count_producers(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -58,7 +59,7 @@ def run_job(
     advance: Advance = lambda _: None,
     schema: pa.Schema = REPORT_SCHEMA,
     refused: Refusal = _lost,
-    beside: Callable[[Partition], Sequence[Segment]] = lambda _: (),
+    reads_snapshots: bool = False,
     leaves: Callable[[Segment], Any] | None = None,
 ) -> pa.Table:
     """Call ``work`` for each partition with a directory of its own below ``out``, and return all
@@ -77,10 +78,11 @@ def run_job(
         advance: Called with the number of bytes of segments that are done.
         schema: Columns of the report.
         refused: Makes the row of a partition that is not written.
-        beside: Returns the metadata snapshots that `work` reads too.
+        reads_snapshots: Whether `work` reads metadata snapshots too.
         leaves: Makes the row of a metadata snapshot that is left out. None: snapshots get no row.
     """
-    partitions = [_of_log(partition) for partition in partitions]
+    split = [_split_snapshots(partition) for partition in partitions]
+    partitions, snapshots = [log for log, _ in split], [there for _, there in split]
     names = name_directories(partitions)
     refuse_inside(out, inputs)
     with locked_output(out):
@@ -88,16 +90,16 @@ def run_job(
         log_starts = LogStarts()
         starts = [find_log_start(log_starts, partition) for partition in partitions]
         sources = [
-            partial(describe_source, partition, options, start, beside(partition))
-            for partition, start in zip(partitions, starts, strict=True)
+            partial(describe_source, partition, options, start, there if reads_snapshots else ())
+            for partition, start, there in zip(partitions, starts, snapshots, strict=True)
         ]
         finished = [place.finished(name, of) for name, of in zip(names, sources, strict=True)]
         rows: list[dict[str, Any]] = []
-        jobs = zip(partitions, names, sources, finished, starts, strict=True)
-        for partition, name, source, before, start in jobs:
+        jobs = zip(partitions, snapshots, names, sources, finished, starts, strict=True)
+        for partition, there, name, source, before, start in jobs:
             where = utf8(partition.topic), partition.partition
             if leaves is not None:
-                rows += as_rows(*where, map(leaves, _snapshots(partition)))
+                rows += as_rows(*where, map(leaves, there))
             if before is not None:
                 rows += before
                 advance(sum(segment.size for segment in partition.segments))
@@ -114,10 +116,16 @@ def run_job(
         return pa.Table.from_pylist(rows, schema)
 
 
-def _of_log(partition: Partition) -> Partition:
-    """Return a partition without its metadata snapshots, which are no part of its log."""
-    segments = tuple(s for s in partition.segments if s.state != "snapshot")
-    return replace(partition, segments=segments)
+def _split_snapshots(partition: Partition) -> tuple[Partition, list[Segment]]:
+    """Return a partition without metadata snapshots, which are no part of its log, and the
+    snapshots in its directory. If the directory cannot be listed, return the partition with that
+    error, and ``[]``.
+    """
+    log = replace(partition, segments=tuple(s for s in partition.segments if s.state != "snapshot"))
+    try:
+        return log, _snapshots(partition)
+    except UnreadableError as error:
+        return replace(log, error=error), []
 
 
 def salvage(
@@ -146,7 +154,7 @@ def salvage(
         return [*said, *copy_snapshots(partition.directory, directory)]
 
     options = asdict(wanted)
-    return run_job("salvage", partitions, out, inputs, options, work, advance, beside=_snapshots)
+    return run_job("salvage", partitions, out, inputs, options, work, advance, reads_snapshots=True)
 
 
 _NEVER_FLAT = (
@@ -156,14 +164,18 @@ _NEVER_FLAT = (
 
 def _snapshots(partition: Partition) -> list[Segment]:
     """Return the metadata snapshots in a directory of ``__cluster_metadata`` as Segments; ``[]``
-    for other partitions, and for one that could not be read. Raise OSError if the directory cannot
-    be listed.
+    for other partitions, and for one that could not be read. Raise UnreadableError if the directory
+    cannot be listed.
     """
     if partition.topic != CLUSTER_METADATA or partition.error is not None:
         return []
     key = partition.topic, partition.partition
-    there = (snapshot.path for snapshot in list_snapshots(partition.directory))
-    return [Segment(path, *key, 0, path.stat().st_size, "snapshot", True) for path in there]
+    found = []
+    for snapshot in list_snapshots(partition.directory):
+        with suppress(FileNotFoundError):  # a broker deletes snapshots
+            size = snapshot.path.stat().st_size
+            found.append(Segment(snapshot.path, *key, 0, size, "snapshot", True))
+    return found
 
 
 _NO_PART = "a snapshot of the metadata is no part of what is written: salvage copies it"

@@ -149,6 +149,34 @@ def worked(directory: Path) -> Iterator[Worked]:
             yield found
 
 
+PARTED = """
+layout: block
+fields:
+  base: i8
+  items_: {array: part, count: u8}
+derived:
+  items_:
+    number: {type: i64, is: base + item.delta, doc: Number of an item.}
+examples:
+  - name: one without a delta between two that have one
+    hex: 0a 03 01 02 00 01 07
+    values: {base: 10, items_: [{has: true, delta: 2}, {has: false}, {has: true, delta: 7}]}
+---
+layout: part
+fields:
+  has: bool
+  delta: {type: i8, when: has}
+"""
+
+
+def test_a_derived_value_of_each_element_is_shown(tmp_path: Path) -> None:
+    manifest = "language: 1\npackage: block_codecs\ntitle: Blocks\n"
+    (tmp_path / "codecgen.yaml").write_text(manifest, encoding="utf-8")
+    (tmp_path / "block.yaml").write_text(PARTED, encoding="utf-8")
+    (one,) = worked(tmp_path)
+    assert one.derived == tuple((f"items_[{i}].number", n) for i, n in enumerate((12, None, 17)))
+
+
 @BOTH
 def test_a_dump_has_every_byte_once(directory: Path) -> None:
     count = 0

@@ -15,6 +15,7 @@ from kafka_log.inspect.check import segment_scan
 from kafka_log.inspect.check import table as check
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.inspect.check.segment_scan import scan_segment as read_segment
+from kafka_log.logs.listing import list_base_offsets
 from kafka_log.logs.names import HIGH_WATERMARK, RECOVERY_POINT
 from tests.paths import SAMPLES
 from tests.support.check_plants import ACTIVE, FIRST, PLAIN, SECOND, TX, flip, pieces, without_line
@@ -203,6 +204,28 @@ def test_a_partition_that_is_deleted_after_the_listing(root: Path) -> None:
     rows = [row for row in log.check().to_pylist() if row["topic"] == "segments.small"]
     codes = {(r["severity"], r["code"]) for r in rows if r["partition"] == 0}
     assert codes == {("note", "file_gone"), ("note", "checkpoint_unknown_partition")}
+
+
+@pytest.mark.parametrize("gone", [PLAIN, ""])
+@pytest.mark.parametrize("name", [FIRST, ACTIVE])
+def test_a_directory_that_is_gone_before_the_second_reading(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, gone: str
+) -> None:
+    """A damaged segment is read again; until then the partition directory, or the log directory, is removed."""
+    flip(root / PLAIN / f"{name}.log", 60)
+    listings: list[Path] = []
+
+    def list_after_removal(directory: Path) -> tuple[int, ...]:
+        if directory in listings:
+            shutil.rmtree(root / gone, ignore_errors=True)
+        listings.append(directory)
+        return list_base_offsets(directory)
+
+    monkeypatch.setattr(check, "list_base_offsets", list_after_removal)
+    rows = LogDirectory(root).check().to_pylist()
+    assert listings.count(root / PLAIN) == 2
+    assert ("file_gone", str(root / PLAIN)) in {(row["code"], row["file"]) for row in rows}
+    assert "batch_checksum" not in {row["code"] for row in rows}
 
 
 def test_what_is_there_at_both_readings_is_found(root: Path, broker: Broker) -> None:

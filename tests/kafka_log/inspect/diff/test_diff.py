@@ -31,6 +31,7 @@ from tests.support.replicas import (
     write,
 )
 
+record_comparison = import_module("kafka_log.inspect.diff.record_comparison")
 side = import_module("kafka_log.inspect.diff.side")
 walk = import_module("kafka_log.inspect.diff.comparison")  # the package has a function of this name
 ROLLS = st.lists(st.integers(1, 12), max_size=3)
@@ -428,3 +429,24 @@ def test_equal_batches_are_not_decoded(tmp_path: Path, monkeypatch: pytest.Monke
     row = difference(a, b)
     assert row["findings"] == ["behind_b", "trimmed_b"]
     assert (row["same"], row["behind_b"], row["trimmed_b"]) == (4, 2, 3)
+
+
+@pytest.mark.parametrize("is_directory", [False, True])
+def test_a_segment_that_is_gone_before_its_records_are_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_directory: bool
+) -> None:
+    """Its batches are damage, as they are if they cannot be read for another reason."""
+    log = [Entry(i, i, 0, (Made(i, b"k", b"v"),)) for i in range(9)]
+    a, b = write(tmp_path / "a", log, []), write(tmp_path / "b", rebatched(log, Compression.ZSTD))
+    scanner = record_comparison.Scanner
+
+    def scan_after_removal(path: Path, *rest: Any, **options: Any) -> Any:
+        if path.is_relative_to(b) and path.is_file():
+            path.unlink()
+            if is_directory:
+                path.mkdir()
+        return scanner(path, *rest, **options)
+
+    monkeypatch.setattr(record_comparison, "Scanner", scan_after_removal)
+    [row] = LogDirectory(a).diff(b).to_pylist()
+    assert (row["same"], row["verdict"], row["findings"]) == (0, "damaged", ["damaged_b"])

@@ -12,10 +12,16 @@ import pytest
 from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader
 from kafka_log.cli import main
+from kafka_log.inspect.metadata import metadata_log
 from kafka_log.inspect.metadata.table import KINDS
 from kafka_log.log_directory import LogDirectory
-from kafka_log.logs.metadata_snapshots import list_snapshots
+from kafka_log.logs.metadata_snapshots import (
+    MetadataSnapshot,
+    find_snapshot_damage,
+    list_snapshots,
+)
 from kafka_log.logs.partitions import DirectoryError
+from kafka_log.segment.positioned_reads import UnreadableError
 from tests.paths import SAMPLES
 from tests.support.made_topics import entry, log, metadata, uuid
 
@@ -263,3 +269,68 @@ def test_a_log_that_cannot_be_read_for_another_reason(
     (tmp_path / "orders-0").symlink_to(tmp_path / "nowhere")
     assert main(["metadata", str(tmp_path)]) == 0
     assert "t0" in capsys.readouterr().out
+
+
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+def replaced_by_a_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("change", [removed, replaced_by_a_directory])
+@pytest.mark.parametrize("salvage", [False, True])
+def test_a_segment_that_is_gone_after_the_listing(
+    sample: Path, change: Callable[[Path], None], salvage: bool
+) -> None:
+    """What the newest snapshot has is still known; the records after it are damage, as unreadable ones are."""
+    opened, lines = LogDirectory(sample), list[str]()
+    expected = LogDirectory(sample).metadata(as_of=NEWEST.end_offset - 1)
+    assert opened.partitions
+    change(sample / SEGMENT)
+    with pytest.raises(UnreadableError, match=SEGMENT):
+        opened.metadata()
+    assert opened.metadata(salvage=salvage, on_damage=lines.append) == expected
+    assert len(lines) == 1 and SEGMENT in lines[0]
+    assert opened.metadata_changes(0, salvage=salvage, on_damage=lines.append).num_rows
+
+
+@pytest.mark.parametrize("salvage", [False, True])
+@pytest.mark.parametrize("is_checked", [False, True])
+def test_a_snapshot_that_is_gone_after_the_listing(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, is_checked: bool, salvage: bool
+) -> None:
+    """A broker deletes snapshots before or after they are checked: the log has the same records."""
+    expected = LogDirectory(sample).metadata("partitions")
+
+    def remove_and_check(snapshot: MetadataSnapshot) -> CodecError | None:
+        why = find_snapshot_damage(snapshot) if is_checked else None
+        snapshot.path.unlink(missing_ok=True)
+        return why if is_checked else find_snapshot_damage(snapshot)
+
+    monkeypatch.setattr(metadata_log, "find_snapshot_damage", remove_and_check)
+    lines: list[str] = []
+    opened = LogDirectory(sample)
+    assert opened.metadata("partitions", salvage=salvage, on_damage=lines.append) == expected
+    # One that is gone before its records were read is not even listed the next time.
+    assert [".checkpoint was skipped" in line for line in lines] == (
+        [] if is_checked else [True] * 2
+    )
+
+
+@pytest.mark.parametrize("salvage", [False, True])
+def test_a_directory_that_is_gone_after_the_listing(sample: Path, salvage: bool) -> None:
+    """It is followed to the name that a broker gives it before it deletes it; then another replica answers."""
+    expected = LogDirectory(sample).metadata()
+    other = shutil.copytree(SAMPLE, sample.parent / "other" / SAMPLE.name)
+    alone, both = LogDirectory(sample), LogDirectory([sample, other], replicas="keep")
+    assert alone.partitions and both.partitions
+    renamed = sample.rename(sample.with_name(f"{sample.name}.{'0a' * 16}-delete"))
+    assert alone.metadata(salvage=salvage) == expected
+    shutil.rmtree(renamed)
+    lines: list[str] = []
+    with pytest.raises(UnreadableError, match=sample.name):
+        alone.metadata(salvage=salvage, on_damage=lines.append)
+    assert both.metadata(salvage=salvage) == expected

@@ -212,6 +212,7 @@ class RowsKernel:
         for key in sorted(ends):
             end = ends[key]
             assert isinstance(end.value, nodes.FieldValue)
+            assert end.end in ("first", "last"), "a column cannot use max and min (C022)"
             name = end.value.field.name
             wanted.append((end.end, name, self.noted(end.end, name)))
         for _, _, variable in wanted:

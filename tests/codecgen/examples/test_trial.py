@@ -1,0 +1,52 @@
+"""Examples of schemas run through both parsers of a layout: the field-by-field one and the fast one."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from codecgen.check.examples import check_trials
+from codecgen.runtime.fast_path import FastPath
+from codecgen.runtime.located_bytes import Source
+from tests.codecgen.schemas import model_of
+
+BOX = """
+layout: box
+fields: {n: u8, x: f32, inner: {layout: part}}
+examples:
+  - {name: a nan, hex: 05 7fc00000 07, values: {n: 5, inner: {m: 7}}}
+---
+layout: part
+fields: {m: u8}
+"""
+
+
+def test_each_example_is_read_by_the_fast_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, read, values = model_of(BOX), FastPath.read, list[Any]()
+
+    def note(self: FastPath, source: Source) -> Any:
+        values.append(read(self, source))
+        return values[-1]
+
+    monkeypatch.setattr(FastPath, "read", note)
+    before, finders = set(sys.modules), list(sys.meta_path)
+    assert list(check_trials(model)) == []
+    assert [value.inner.m for value in values if value is not None] == [7]
+    assert not [name for name in set(sys.modules) - before if name.startswith("_codecgen_")]
+    assert sys.meta_path == finders
+
+
+def test_a_fast_parser_that_is_wrong_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, read = model_of(BOX), FastPath.read
+
+    def misread(self: FastPath, source: Source) -> Any:
+        value = read(self, source)
+        if value is not None:
+            value.inner.m += 1
+        return value
+
+    monkeypatch.setattr(FastPath, "read", misread)
+    with pytest.raises(AssertionError, match=r"(?s)the fast parser of box .* from 057fc0000007"):
+        list(check_trials(model))
