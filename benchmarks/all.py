@@ -26,7 +26,7 @@ NAMES = (
     "no_jit",
     "payloads",
     "reference_codecs",
-    "fast_parse",
+    "fast_paths",
     "spark",
     "spark_kafka",
     "spark_plan",

@@ -13,10 +13,10 @@ from codecgen.runtime.errors import BuildError, CodecError, RuleBroken
 from codecgen.runtime.located_bytes import Limits
 from tests.laws import bytes_of
 from tests.laws.bytes_of import Unfit, Unruly
-from tests.laws.fast_laws import same_either_way
+from tests.laws.fast_laws import built_either_way, same_either_way
 from tests.laws.made import Generated
 from tests.laws.memory import Broken
-from tests.laws.mutations import mutated
+from tests.laws.mutations import mutated, mutated_values
 from tests.laws.stub_types import Stubs
 from tests.laws.values import Full, NoValue, Values, given
 
@@ -35,6 +35,7 @@ def codec_laws(
             codec = codec_of(package, name, version)
             for full, data in samples(made, name, version, r, values):
                 one_value(made, codec, name, version, full, data)
+                builds(codec, full, data, r, mutants)
                 if data is None:
                     broken_rule(made, codec, name, version, full)
                 if data is not None:
@@ -45,6 +46,17 @@ def codec_laws(
                         parse_or_refuse(codec, bad)
                         same_either_way(codec, bad, LIMITS)
                         typed(stubs, symbol_of(name, version), codec, bad)
+
+
+def builds(codec: Any, full: Full, data: bytes | None, r: random.Random, mutants: int) -> None:
+    """A value, its parsed form and mutants of both are built alike with fast builders and without. Raises Broken."""
+    values = [given(full)]
+    if data is not None:
+        values.append(codec.parse(data, limits=LIMITS))
+    for value in values:
+        built_either_way(codec, value)
+        for mutant in mutated_values(value, r, 2 * mutants):
+            built_either_way(codec, mutant)
 
 
 def codec_of(package: ModuleType, name: str, version: int | None) -> Any:

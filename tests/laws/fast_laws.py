@@ -1,4 +1,4 @@
-"""Laws about fast parsers: values, errors and findings are those of the field-by-field parser."""
+"""Laws about fast parsers and builders: values, bytes, errors and findings are those of the field-by-field codec."""
 
 from __future__ import annotations
 
@@ -44,6 +44,31 @@ def outcome(codec: Any, data: bytes, session: Session) -> tuple[Any, ...]:
         error = shown(raised)
     findings = [shown(finding) for finding in session.findings]
     return value, error, findings, session.section, session.depth, session.nesting
+
+
+def built_either_way(codec: Any, value: Any) -> bool:
+    """Build a value with fast builders and without, and return whether it can be built. Raises Broken if one way gives
+    other bytes or another error than the other, or changes the value.
+    """
+    before = tree(value)
+    fast = build_outcome(codec, value)
+    with without_fast_paths():
+        slow = build_outcome(codec, value)
+    if fast != slow:
+        raise Broken(f"{codec!r}: {value!r} is built to {fast} by the fast builder, not to {slow}")
+    if tree(value) != before:
+        raise Broken(f"{codec!r}: a builder changes the value {value!r}")
+    return isinstance(fast, str)
+
+
+def build_outcome(codec: Any, value: Any) -> Any:
+    """What a build gives: the bytes in hex, or the error. A value of a strange type may give an error of Python."""
+    try:
+        return codec.build(value).hex()
+    except CodecError as error:
+        return shown(error)
+    except Exception as error:
+        return type(error), str(error)
 
 
 def shown(error: CodecError) -> tuple[Any, ...]:

@@ -42,4 +42,4 @@ def _first_number(layout: Tree) -> str | None:
     name, spec = next(iter(layout["fields"].items()))
     type_ = spec if isinstance(spec, str) else spec.get("type")
     plain = isinstance(spec, str) or not {"versions", "when"} & set(spec)
-    return name if plain and type_ in INTEGERS else None
+    return name if plain and isinstance(type_, str) and type_ in INTEGERS else None

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from codecgen.runtime.errors import UnsupportedCodec
 
-Buffer = bytes | memoryview
+Buffer = bytes | bytearray | memoryview
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
+from functools import cache
 from typing import Any, Self
 
 
@@ -22,12 +23,21 @@ class Enumeration(IntEnum):
         Return None if there is none, also for a bool and for any other type.
         """
         if isinstance(value, str):
-            wanted = value.lower()
-            return next((m for m in cls if wanted in (m.name.lower(), m.label.lower())), None)
+            return cls._by_name().get(value.lower())
         if isinstance(value, bool) or not isinstance(value, int):
             return None
         found = cls._value2member_map_.get(int(value))
         return found if isinstance(found, cls) else None
+
+    @classmethod
+    @cache
+    def _by_name(cls) -> dict[str, Self]:
+        """Return the members by name and by label, in lower case; of several the first one."""
+        out: dict[str, Self] = {}
+        for member in cls:
+            out.setdefault(member.name.lower(), member)
+            out.setdefault(member.label.lower(), member)
+        return out
 
 
 def describe_number(value: int) -> str:

@@ -1,4 +1,4 @@
-"""Fast parsers of layouts: generated functions that parse regular bytes, and give up on all others."""
+"""Fast parsers and builders of layouts: generated functions for regular bytes and values, which give up on all others."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import construct
 
 from codecgen.runtime.compressed_section import Compressed
-from codecgen.runtime.compression import decompress
+from codecgen.runtime.compression import compress, decompress
+from codecgen.runtime.fields import Field, Fill
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.parsed import Parsed, TaggedField
 from codecgen.runtime.tags import HIGHEST, decode_default, default_of
 
-if TYPE_CHECKING:
-    from codecgen.runtime.fields import Field
+FastBuilder = Callable[[Any, bytearray, int | None], None]
+"""Takes the values, the bytes to which it appends theirs, and the compression level."""
 
 FastParser = Callable[[bytes, int, int, Session], tuple[Any, int]]
 """Takes the data, the first byte, the end of the window and the session; returns the value and the byte after it."""
@@ -27,15 +28,24 @@ MIN_ELEMENTS = 64
 """The number of elements up to which fast parsers do not look at the limit of the session."""
 
 
+SEQUENCES = frozenset([list, tuple, construct.ListContainer])
+"""The types of regular arrays. Other sequences may change while they are read."""
+
+
 class Irregular(Exception):
-    """Raised by a fast parser for bytes that the field-by-field parser has to judge."""
+    """Raised by a fast parser for bytes that the field-by-field parser has to judge, and by a fast
+    builder for values that the field-by-field builder has to judge.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class FastPath:
-    """The fast parser of a layout, and how deep it goes into layouts and arrays, itself included."""
+    """The fast parser of a layout and its fast builder, if it has one, and how deep they go into
+    layouts and arrays, the layout itself included.
+    """
 
     parse: FastParser
+    build: FastBuilder | None
     depth: int
 
     def read(self, source: Source) -> Any:
@@ -70,10 +80,25 @@ class FastPath:
             return None
         return value
 
+    def write(self, value: Any, level: int | None, depth: int) -> bytes | None:
+        """Return the bytes of a value, as a strict session builds it. Return None if the generated
+        function fails for any reason, or may not run: if the layout nests deeper than ``depth``, or
+        inside :func:`without_fast_paths`. ``level`` is the compression level.
+        """
+        if self.build is None or self.depth > depth or not _switch.on:
+            return None
+        out = bytearray()
+        try:
+            self.build(value, out, level)
+        except Exception:
+            # Whatever it is: the field-by-field builder raises it again, or builds the value.
+            return None
+        return bytes(out)
+
 
 @dataclass(slots=True)
 class _Switch:
-    """Whether layouts use their fast parsers."""
+    """Whether layouts use their fast parsers and builders."""
 
     on: bool = True
 
@@ -83,8 +108,9 @@ _switch = _Switch()
 
 @contextmanager
 def without_fast_paths() -> Iterator[None]:
-    """Switch off all fast parsers inside the ``with`` block, in all threads, so that layouts are
-    parsed field by field. Restore the former setting at the end, also after an error.
+    """Switch off all fast parsers and builders inside the ``with`` block, in all threads, so that
+    layouts are parsed and built field by field. Restore the former setting at the end, also after
+    an error.
     """
     before, _switch.on = _switch.on, False
     try:
@@ -190,7 +216,90 @@ def read_unknown_tags(
     return List(fields), pos
 
 
-def checksum_of(f: Field) -> Callable[[bytes], int]:
+def getter(value: Any, names: frozenset[str]) -> Callable[..., Any]:
+    """Return the method ``get`` of a mapping of fields. Raise Irregular if the value is no plain
+    dict or container of this library, or has a name that is not among ``names``.
+    """
+    kind = type(value)
+    known = kind is dict or kind is construct.Container or issubclass(kind, Parsed)
+    if not known or not names.issuperset(value):
+        raise Irregular
+    get: Callable[..., Any] = value.get
+    return get
+
+
+no_bits = dict[str, Any]().get
+"""The method ``get`` of a word of bits of which none is given."""
+
+
+def write_varint(out: bytearray, raw: int, mask: int) -> None:
+    """Append an unsigned number in its shortest form. Raise Irregular if it is negative or has bits
+    outside ``mask``.
+    """
+    if not 0 <= raw <= mask:
+        raise Irregular
+    while raw > 0x7F:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    out.append(raw)
+
+
+def find_base(value: Any, name: str, items: Any, given: str, default: Any) -> Any:
+    """Return the value of the field ``name``, which numbers of the elements ``items`` are relative
+    to: the given one, else the number ``given`` of the first element, else ``default``. Raise an
+    exception if it is given as None and the first element does not tell it.
+    """
+    base = value.get(name)
+    if base is None and items:
+        base = items[0].get(given)
+    if base is None:
+        if name in value:
+            raise Irregular
+        return default
+    return base
+
+
+def fill_elements(items: Any, fills: tuple[Fill, ...], bases: tuple[Any, ...]) -> Any:
+    """Return the elements of an array with the numbers that builders work out, each relative to the
+    one of ``bases`` at its index. Elements that lack none are not copied. Raise an exception if an
+    element is no mapping, or its numbers contradict.
+    """
+    if type(items) not in SEQUENCES:
+        raise Irregular
+    out = []
+    pairs = tuple(zip(fills, bases, strict=True))
+    for i, item in enumerate(items):
+        filled = item
+        for fill, base in pairs:
+            if fill.given in filled or filled.get(fill.field) is None:
+                if filled is item:
+                    filled = dict(item)
+                fill.apply(filled, i, base)
+        out.append(filled)
+    return out
+
+
+def pack_section(compressed: Compressed, number: int, data: bytearray, level: int | None) -> Any:
+    """Return the bytes of a section, compressed by a codec. Raise KeyError for an unknown codec
+    number, BuildError if the codec lacks the level, UnsupportedCodec if its package is missing.
+    """
+    codec = compressed.codecs[number]
+    if codec is None:
+        return data
+    variant = compressed.variants[codec][0] if codec in compressed.variants else None
+    return compress(codec, bytes(data), level=level, variant=variant)
+
+
+def refuse_linked(items: Any) -> None:
+    """Raise Irregular if an element was parsed with a derived value that depends on others: a
+    builder compares it with what the value is now.
+    """
+    for item in items or ():
+        if isinstance(item, Parsed) and "_as_parsed" in item.__dict__:
+            raise Irregular
+
+
+def checksum_of(f: Field) -> Callable[[bytes | bytearray], int]:
     """Return the function that computes a checksum from the covered bytes. Call it for checksum
     fields only.
     """
@@ -209,6 +318,7 @@ List = construct.ListContainer
 """The class of parsed arrays."""
 
 __all__ = [
+    "SEQUENCES",
     "FastPath",
     "Irregular",
     "List",
@@ -218,10 +328,17 @@ __all__ = [
     "decode_default",
     "default_of",
     "default_value",
+    "fill_elements",
+    "find_base",
     "find_fast_path",
+    "getter",
+    "no_bits",
     "open_section",
+    "pack_section",
     "read_tags",
     "read_unknown_tags",
     "read_varint",
+    "refuse_linked",
     "without_fast_paths",
+    "write_varint",
 ]

@@ -24,9 +24,9 @@ from codecgen.runtime.errors import (
     ValueRefused,
 )
 from codecgen.runtime.fast_path import FastPath, find_fast_path
-from codecgen.runtime.fields import Field, Fields
+from codecgen.runtime.fields import Field, Fields, Given
 from codecgen.runtime.heads import Frames, Head, frames
-from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.located_bytes import DEFAULT_LIMITS, Session, Source
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsed import Derived, Parsed, make_class
 from codecgen.runtime.parsing import Opened, Parse
@@ -179,7 +179,7 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     @cached_property
     def fast_path(self) -> FastPath | None:
-        """Return the generated function that parses regular bytes, or None if there is none."""
+        """Return the generated functions for regular bytes and values, or None if there are none."""
         return find_fast_path(self.__module__, self.full_name)
 
     @property
@@ -278,13 +278,29 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         Raises:
             BuildError: if a value is missing, is not one that the field can have, or breaks a rule.
         """
-        return self.write(obj, None, Session(level=level, strict=strict))
+        fast = self.fast_path
+        if fast is not None and strict:
+            found = fast.write(obj, level, DEFAULT_LIMITS.depth)
+            if found is not None:
+                return found
+        return self._write_fields(obj, Session(level=level, strict=strict))
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a mapping of fields. Raise BuildError if it is no dict, a name is
-        unknown, a value is missing, does not fit or breaks a rule, or layouts nest deeper than the
-        session allows. ``this`` has no effect.
+        """Return the bytes of a mapping of fields. Ordinary values go to the generated fast
+        builder, all others are built field by field. Raise BuildError if the value is no dict, a
+        name is unknown, a value is missing, does not fit or breaks a rule, or layouts nest deeper
+        than the session allows. ``this`` has no effect.
         """
+        # A build of an outer layout looks at what is filled in.
+        fast = None if type(value) is Given else self.fast_path
+        if fast is not None and session.strict:
+            found = fast.write(value, session.level, session.limits.depth - session.depth)
+            if found is not None:
+                return found
+        return self._write_fields(value, session)
+
+    def _write_fields(self, value: Any, session: Session) -> bytes:
+        """Build a value field by field; see :meth:`write`."""
         session.enter()
         try:
             return Build(self.layout_name, self.related, value, session).build()

@@ -14,7 +14,7 @@ from codecgen.runtime.arrays import Array
 from codecgen.runtime.bits import Bits
 from codecgen.runtime.byte_strings import Bytes, Text
 from codecgen.runtime.errors import BuildError, CodecError, LengthError, LimitError, ValueRefused
-from codecgen.runtime.fields import Field, Fields
+from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsed import TaggedField
@@ -246,7 +246,8 @@ def default_of(f: Field) -> bytes:
     field with these bytes is left out.
     """
     if f.default_bytes is None:
-        f.default_bytes = f.codec.write(_default(f), construct.Container(), Session())
+        # Field by field: modules of fast builders ask for it while they are loaded.
+        f.default_bytes = f.codec.write(contain(_default(f)), construct.Container(), Session())
     return f.default_bytes
 
 

@@ -57,7 +57,7 @@ def emit(plan: Plan) -> Emitted:
         names[home] = () if _declares_drafts(things) else tuple(module.scope.exported)
         layouts = [thing for thing in things if isinstance(thing, Layout)]
         found_fast = (
-            None if module.scope.diagnostics else fast.emit(file, layouts, _fast_header(plan, file))
+            None if module.scope.diagnostics else fast.emit(layouts, _fast_header(plan, file))
         )
         if found_fast is not None:
             name, text = found_fast
@@ -114,8 +114,8 @@ def _header(plan: Plan, file: str) -> str:
 
 
 def _fast_header(plan: Plan, file: str) -> str:
-    """Return the first line of a module of fast parsers."""
-    return f"Fast parsers of regular bytes. {_header(plan, file)}"
+    """Return the first line of a module of fast parsers and builders."""
+    return f"Fast parsers and builders. {_header(plan, file)}"
 
 
 def _package_doc(plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""One module of fast parsers: its imports, constants and functions."""
+"""One module of fast parsers and builders: its imports, constants and functions."""
 
 from __future__ import annotations
 
@@ -16,17 +16,27 @@ if TYPE_CHECKING:
 FAST_RUNTIME = "codecgen.runtime.fast_path"
 
 
-_OWN_NAMES = frozenset(["FastPath", "Irregular", "List", "Session", "Struct"])
-"""Names in a module of fast parsers that a layout or an enum may have too."""
+_OWN_NAMES = frozenset(["Any", "FastPath", "Irregular", "List", "Session", "Struct"])
+"""Names in a module of fast parsers and builders that a layout or an enum may have too."""
 
 
 class Unsupported(Exception):
     """Raised for an operation that fast parsers do not have."""
 
 
+def short_name(layout: LayoutPlan) -> str:
+    """Return the name of a layout in one version, as names of constants have it."""
+    return symbol(layout.name, layout.version).lower()
+
+
 def function_name(layout: LayoutPlan) -> str:
     """Return the name of the function that parses a layout in one version."""
-    return f"parse_{symbol(layout.name, layout.version).lower()}"
+    return f"parse_{short_name(layout)}"
+
+
+def builder_name(layout: LayoutPlan) -> str:
+    """Return the name of the function that builds a layout in one version."""
+    return f"build_{short_name(layout)}"
 
 
 def full_name(layout: LayoutPlan) -> str:
@@ -35,8 +45,9 @@ def full_name(layout: LayoutPlan) -> str:
 
 
 class FastModule:
-    """Imports, constants and tables of one generated module of fast parsers, which its functions
-    share. A fast parser reads regular bytes of one layout version.
+    """Imports, constants and tables of one generated module of fast parsers and builders, which its
+    functions share. A fast parser reads regular bytes of one layout version, a fast builder writes
+    regular values.
     """
 
     def __init__(self, modules: FastModules, scope: ModuleScope) -> None:
@@ -45,6 +56,7 @@ class FastModule:
         self.fast_runtime: set[str] = {"Irregular"}
         self.standard: set[str] = set()
         self.linking = False
+        self.building = False
         self.constants: dict[str, str] = {}
         self.tables: dict[str, str] = {}
 
@@ -104,7 +116,18 @@ class FastModule:
         """
         if self.modules.depth(layout) is None:
             raise Unsupported
-        name = function_name(layout)
+        return self.imported(layout, function_name(layout))
+
+    def builder(self, layout: LayoutPlan) -> str:
+        """Return the name of the fast builder of a layout, and import it if it is in another
+        module. Raise Unsupported if the layout has no fast builder.
+        """
+        if not self.modules.has_builder(layout):
+            raise Unsupported
+        return self.imported(layout, builder_name(layout))
+
+    def imported(self, layout: LayoutPlan, name: str) -> str:
+        """Return the name of a function of a layout, and import it if it is in another module."""
         home = self.modules.home(layout.name)
         if home != self.scope.home:
             self.scope.imports.setdefault(home, set()).add(name)
@@ -131,6 +154,16 @@ class FastModule:
         name = f"unpack_{'le_' if order == '<' else ''}{codes}"
         return self.constant(name, f'Struct("{order}{codes}").unpack_from')
 
+    def packer(self, codes: str, endian: str, method: str = "pack") -> str:
+        """Define a constant, the method ``pack`` or ``pack_into`` of a ``Struct`` with the format
+        ``codes``, and return its name. The byte order is little-endian if ``endian`` is "little",
+        otherwise big-endian.
+        """
+        self.standard.add("Struct")
+        order = "<" if endian == "little" else ">"
+        name = f"{method}_{'le_' if order == '<' else ''}{codes}"
+        return self.constant(name, f'Struct("{order}{codes}").{method}')
+
     def text(self, header: str, parts: Sequence[str]) -> str:
         """Return the source of the module: the docstring ``header``, imports, constants, and
         ``parts``, the texts of its functions and, last, of the table of fast parsers. Tables that
@@ -140,6 +173,8 @@ class FastModule:
         standard = []
         if names := sorted(self.standard - {"UUID"}):
             standard.append(f"from struct import {', '.join(names)}")
+        if self.building:
+            standard.append("from typing import Any")
         if "UUID" in self.standard:
             standard.append("from uuid import UUID")
         self.scope.imports.pop(self.scope.home, None)

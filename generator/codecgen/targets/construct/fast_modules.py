@@ -1,4 +1,4 @@
-"""The modules of fast parsers of a directory, and which layouts have one."""
+"""The modules of fast parsers and builders of a directory, and which layouts have them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ from collections.abc import Mapping, Sequence
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.schema.model import Layout
 from codecgen.targets.construct.class_names import Classes
+from codecgen.targets.construct.fast_build import BuildFunction
 from codecgen.targets.construct.fast_module import (
     FastModule,
     Unsupported,
+    builder_name,
     full_name,
     function_name,
 )
-from codecgen.targets.construct.fast_parse import LayoutFunction
+from codecgen.targets.construct.fast_parse import ParseFunction
 from codecgen.targets.construct.homes import Home
 from codecgen.targets.construct.module_scope import ModuleScope
 from codecgen.targets.python_source import string
 
 
 class FastModules:
-    """Determines which layouts of a schema directory have a fast parser, a function for regular
-    bytes of one layout version, and emits the modules of these functions.
+    """Determines which layouts of a schema directory have a fast parser and a fast builder,
+    functions for regular bytes and values of one layout version, and emits the modules of these
+    functions.
     """
 
     def __init__(self, plan: Plan, homes: Mapping[str, Home], classes: Classes) -> None:
@@ -29,6 +32,7 @@ class FastModules:
         self.homes = homes
         self.classes = classes
         self._depths: dict[tuple[str, int | None], int | None] = {}
+        self._builders: dict[tuple[str, int | None], bool] = {}
         taken = {home[: depth + 1] for home in homes.values() for depth in range(len(home))}
         self._suffix = "_fast"
         while any((*home[:-1], home[-1] + self._suffix) in taken for home in homes.values()):
@@ -48,37 +52,56 @@ class FastModules:
         if key not in self._depths:
             self._depths[key] = None  # a layout that holds itself
             if layout.name in self.plan.model.layouts and "." not in layout.name:
-                scope = ModuleScope(
-                    self.plan,
-                    layout.layout.span.file,
-                    self.home(layout.name),
-                    self.homes,
-                    self.classes,
-                )
                 try:
-                    function = LayoutFunction(self, FastModule(self, scope), layout)
+                    function = ParseFunction(self, self.module(layout.name), layout)
                     function.text()
                 except (Unsupported, TypeError):
                     return None
                 self._depths[key] = function.depth
         return self._depths[key]
 
-    def emit(self, file: str, layouts: Sequence[Layout], header: str) -> tuple[str, str] | None:
-        """Return the dotted name and the source of the module with the fast parsers of ``layouts``,
-        all of the schema file ``file``. Return None if no version of them has a fast parser.
-        ``header`` is the module's docstring.
+    def has_builder(self, layout: LayoutPlan) -> bool:
+        """Return whether a layout has a fast builder: it has a fast parser, and no field that fast
+        builders do not support.
+        """
+        key = layout.name, layout.version
+        if key not in self._builders:
+            self._builders[key] = False
+            if self.depth(layout) is not None:
+                try:
+                    BuildFunction(self, self.module(layout.name), layout).text()
+                    self._builders[key] = True
+                except (Unsupported, TypeError):
+                    pass
+        return self._builders[key]
+
+    def module(self, layout: str) -> FastModule:
+        """Return a new module for the functions of a layout and of others of its schema file."""
+        file = self.plan.model.layouts[layout].span.file
+        scope = ModuleScope(self.plan, file, self.home(layout), self.homes, self.classes)
+        return FastModule(self, scope)
+
+    def emit(self, layouts: Sequence[Layout], header: str) -> tuple[str, str] | None:
+        """Return the dotted name and the source of the module with the fast parsers and builders of
+        ``layouts``, the layouts of one schema file. Return None if no version of them has a fast
+        parser. ``header`` is the module's docstring.
         """
         plans = [p for layout in layouts for p in self.plan.versions[layout.name]]
         wanted = [p for p in plans if self.depth(p) is not None]
         if not wanted:
             return None
         home = self.home(wanted[0].name)
-        module = FastModule(self, ModuleScope(self.plan, file, home, self.homes, self.classes))
-        functions = [LayoutFunction(self, module, p).text() for p in wanted]
-        paths = [
-            f"    {string(full_name(p))}: FastPath({function_name(p)}, depth={self.depth(p)}),"
-            for p in wanted
-        ]
+        module = self.module(wanted[0].name)
+        functions, paths = [], []
+        for p in wanted:
+            functions.append(ParseFunction(self, module, p).text())
+            builder = "None"
+            if self.has_builder(p):
+                functions.append(BuildFunction(self, module, p).text())
+                module.building = True
+                builder = builder_name(p)
+            path = f"FastPath({function_name(p)}, {builder}, depth={self.depth(p)})"
+            paths.append(f"    {string(full_name(p))}: {path},")
         table = "\n".join(["FAST_PATHS = {", *paths, "}"])
         module.fast_runtime.add("FastPath")
         return ".".join(home), module.text(header, [*functions, table])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codecgen.plan import FieldPlan, LayoutPlan, nodes
-from codecgen.plan.nodes import DerivedValue, FieldValue, Value, ends_read
+from codecgen.plan.nodes import DerivedValue, Value, ends_read
 from codecgen.plan.read_ops import (
     Absent,
     Bytes,
@@ -34,16 +34,21 @@ from codecgen.schema.types import (
     StructType,
     TagsType,
 )
-from codecgen.targets.construct.fast_module import FastModule, Unsupported, full_name, function_name
-from codecgen.targets.construct.fast_printer import FunctionPrinter, struct_code
-from codecgen.targets.construct.homes import symbol
+from codecgen.targets.construct.fast_module import (
+    FastModule,
+    Unsupported,
+    full_name,
+    function_name,
+    short_name,
+)
+from codecgen.targets.construct.fast_printer import ReadPrinter, struct_code
 from codecgen.targets.python_source import docstring, string
 
 if TYPE_CHECKING:
     from codecgen.targets.construct.fast_modules import FastModules
 
 
-class LayoutFunction(FunctionPrinter):
+class ParseFunction(ReadPrinter):
     """Prints the Python source of the fast parser of one layout in one version. That function
     raises Irregular, or another exception such as KeyError for an unknown enum number, for bytes
     that it leaves to the field-by-field parser. Printing raises Unsupported for layouts that cannot
@@ -51,7 +56,6 @@ class LayoutFunction(FunctionPrinter):
 
     Attributes:
         depth: How many layouts and arrays lie in each other, the layout itself included.
-        always_null: Fields that the function reads only if they are null.
         covered: Names of the first and last fields that each checksum covers.
         verified: Checksums that are compared before the bytes that they cover are read.
     """
@@ -142,7 +146,7 @@ class LayoutFunction(FunctionPrinter):
         for name in linked:
             self.module.linking = True
             of_each = self.module.constant(
-                f"_{_short(layout)}_{name}_values",
+                f"_{short_name(layout)}_{name}_values",
                 f"{self.module.layout(layout)}.by_name[{string(name)}].of_each",
             )
             self.emit(f"link_elements({self.local(name)}, {value}, {of_each})")
@@ -362,7 +366,7 @@ class LayoutFunction(FunctionPrinter):
         if fp.codec is None:
             raise Unsupported
         known = self.module.constant(
-            f"_{_short(self.layout)}_{fp.name}_compression",
+            f"_{short_name(self.layout)}_{fp.name}_compression",
             f"{self.module.layout(self.layout)}.by_name[{string(fp.name)}].codec.compressed",
         )
         if isinstance(fp.codec, nodes.BitValue | nodes.FieldValue):
@@ -502,7 +506,7 @@ class LayoutFunction(FunctionPrinter):
                 self.depth = max(self.depth, 1 + depth)
         if not cases:
             raise Unsupported
-        known = self.module.table(f"_{_short(self.layout)}_{fp.name}_parsers", cases)
+        known = self.module.table(f"_{short_name(self.layout)}_{fp.name}_parsers", cases)
         key = self.expression(fp.given)
         if fp.held_version is not None:
             key = f"{key}, {self.expression(fp.held_version)}"
@@ -570,7 +574,7 @@ class LayoutFunction(FunctionPrinter):
             self.flush()
             self.ends.pop()
             default = self.module.constant(
-                f"_{_short(self.layout)}_{fp.name}_default_bytes",
+                f"_{short_name(self.layout)}_{fp.name}_default_bytes",
                 f"{self.module.use('default_of')}({self.field_of(fp)})",
             )
             self.refuse_if(f"pos != {within} or data[{begin}:pos] == {default}")
@@ -601,7 +605,7 @@ class LayoutFunction(FunctionPrinter):
         call = f"{self.module.use('default_value')}({self.field_of(fp)})"
         if isinstance(type_, ScalarType | BytesType):
             self.emit(
-                f"{target} = {self.module.constant(f'_{_short(self.layout)}_{fp.name}_default', call)}"
+                f"{target} = {self.module.constant(f'_{short_name(self.layout)}_{fp.name}_default', call)}"
             )
         elif isinstance(type_, StructType) and type_.null is not None and plain:
             self.emit(f"{target} = None")
@@ -672,7 +676,7 @@ class LayoutFunction(FunctionPrinter):
         field is not compared if it is None.
         """
         compute = self.module.constant(
-            f"_{_short(self.layout)}_{name}",
+            f"_{short_name(self.layout)}_{name}",
             f"{self.module.use('checksum_of')}({self.module.layout(self.layout)}.by_name[{string(name)}])",
         )
         stored = self.local(name)
@@ -691,65 +695,6 @@ class LayoutFunction(FunctionPrinter):
             for i in range(len(parts))
         ]
         self.verify_ranges(fp.name, ranges)
-
-    # ------------------------------------------------------------ rules
-
-    def rules(self) -> None:
-        """Print the checks of the layout's rules in order; the function raises Irregular if one is
-        broken. Rules about the elements of an array are checked only if it has elements, and not
-        printed if the function reads it only as null.
-        """
-        around: str | None = None
-        position = 0
-        for rule in self.layout.rules:
-            array = rule.elements_of
-            if array in self.always_null:
-                continue
-            if array != around:
-                if around is not None:
-                    self.insert_maxima(position)
-                    self.indent -= 1
-                around = array
-                if array is not None:
-                    self.emit(f"if {self.local(array)}:")
-                    self.indent += 1
-                    position = len(self.lines)
-                    self.maxima = {}
-            self.emit(f"# rule {rule.name}")
-            if rule.condition is not None:
-                text = self.expression(nodes.Negation(rule.condition), bits=64, full=array)
-                self.refuse_if(text)
-            elif rule.ascending is not None and rule.array is not None:
-                fp = rule.array
-                value = FieldValue(fp.field, rule.ascending.type)
-                if not self.is_number_of_all(value, rule.ascending):
-                    position_of = next(i for i, r in enumerate(self.layout.rules) if r is rule)
-                    rules = f"{self.module.layout(self.layout)}.related.rules"
-                    items = f"{{{string(fp.name)}: {self.local(fp.name)}}}"
-                    self.refuse_if(f"{rules}[{position_of}].find_breach({items}) is not None")
-                    continue
-                name = rule.ascending.field.name
-                self.emit(f"numbers = [item[{string(name)}] for item in {self.local(fp.name)}]")
-                self.refuse_if("sorted(set(numbers)) != numbers")
-        if around is not None:
-            self.insert_maxima(position)
-            self.indent -= 1
-
-    def insert_maxima(self, position: int) -> None:
-        """Insert, at index ``position`` of the lines, the assignments of the largest and smallest
-        element numbers in ``maxima``, and clear ``maxima``.
-        """
-        lines = [
-            f"{local} = {end}([item[{string(name)}] for item in {self.local(array)}])"
-            for (end, array, name), local in self.maxima.items()
-        ]
-        self.lines[position:position] = [f"{'    ' * self.indent}{line}" for line in lines]
-        self.maxima = {}
-
-
-def _short(layout: LayoutPlan) -> str:
-    """Return the name of a layout for constants."""
-    return symbol(layout.name, layout.version).lower()
 
 
 def _is_tags(fp: FieldPlan) -> bool:

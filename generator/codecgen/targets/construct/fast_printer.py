@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
-import keyword
 from dataclasses import replace
 
-from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
-from codecgen.plan.nodes import FieldValue, Value
+from codecgen.plan import FieldPlan
 from codecgen.schema.scalars import COMPACT, SCALARS, Scalar
-from codecgen.schema.types import ZERO_TERMINATED, ArrayType, BitsType, BytesType, ScalarType
-from codecgen.targets.construct.expressions import PythonExpressions
-from codecgen.targets.construct.fast_module import FastModule, Unsupported
-from codecgen.targets.python_source import Code, string
+from codecgen.schema.types import ZERO_TERMINATED, BitsType, BytesType, ScalarType
+from codecgen.targets.construct.fast_function import RESERVED, FunctionPrinter
+from codecgen.targets.construct.fast_module import Unsupported
+from codecgen.targets.python_source import string
 
 _WIDTH_OF_CODE = {"b": 1, "h": 2, "i": 4, "q": 8, "f": 4, "d": 8}
 _CODE_OF_WIDTH = {width: code for code, width in _WIDTH_OF_CODE.items() if code not in "fd"}
@@ -29,193 +26,41 @@ def struct_code(scalar: Scalar) -> str:
     return _CODE_OF_KIND.get((scalar.kind, scalar.width), f"{scalar.width}s")
 
 
-_RESERVED = frozenset(
-    [
-        *keyword.kwlist,
-        *dir(builtins),
-        *["data", "pos", "end", "session", "raw", "byte", "item", "index", "start", "stop", "tag"],
-        *["count", "size", "numbers", "section", "within", "at", "tags"],
-        *["end_of", "max_of", "min_of", "minus", "ordered", "plus", "value_at", "wrap"],
-        *["link_elements", "read_varint", "open_section", "default_value"],
-    ]
-)
-"""Names that the fields of a layout do not get as local variables."""
-
-
-class LocalExpressions(PythonExpressions):
-    """Prints values of schema expressions as Python expressions on the local variables of a fast
-    parser.
-    """
-
-    def __init__(
-        self, function: FunctionPrinter, *, bits: int | None, full: str | None, item: str
-    ) -> None:
-        super().__init__(lambda enum: enum, bits=bits)
-        self.item = item
-        self.function_of = function
-        self.full = full
-        """The array that is known to have elements."""
-
-    def text(self, value: Value) -> str:
-        """Return the Python expression for a value from local variables. Enum values become
-        numbers. The first, last, largest or smallest number of an array that has elements is read
-        directly. Raise TypeError for nodes without an expression, Unsupported for a field that the
-        layout lacks.
-        """
-        match value:
-            case nodes.Word(_, _, number):
-                return str(number)
-            case nodes.ElementValue():
-                return self.item
-            case nodes.VersionValue(_, field):
-                return self.function_of.local(field)
-            case nodes.EndValue(end, array, inner) if self.is_simple_end(array, inner):
-                return self.function_of.end_text(end, array.field.name, inner.names)  # type: ignore[union-attr]
-        return super().text(value)
-
-    def code(self, value: Value) -> Code:
-        """Return the expression for a value as text or Code. If ``bits`` is set, a sum that cannot
-        be null is wrapped by inline arithmetic, a nullable sum by a call of ``wrap``; any other
-        value becomes its expression. Raise TypeError or Unsupported if ``text`` does not support a
-        part of the value.
-        """
-        if not isinstance(value, nodes.Sum) or self.bits is None or value.type.nullable:
-            return super().code(value)
-        bits, self.bits = self.bits, None
-        inner = self.sum_text(value)
-        self.bits = bits
-        half = 1 << (bits - 1)
-        return f"(({inner} + {half:#x} & {(1 << bits) - 1:#x}) - {half:#x})"
-
-    def is_simple_end(
-        self, array: FieldValue, inner: FieldValue | nodes.BitValue | nodes.ElementValue
-    ) -> bool:
-        """Return whether ``array`` is the layout's own array ``full``, which has elements, and
-        ``inner`` is a field that is an integer in every element and never absent.
-        """
-        if array.owner != "own" or array.holders or array.field.name != self.full:
-            return False
-        return isinstance(inner, FieldValue) and self.function_of.is_number_of_all(array, inner)
-
-    def path_text(self, owner: str, names: tuple[str, ...], may_end: bool) -> str:
-        """Return the expression for a field: the variable of the element or of the layout's field,
-        with the other names as subscripts. With ``may_end`` and other names, return a call of
-        ``value_at``, which gives None if an outer field is None. Raise Unsupported if the layout
-        lacks the field.
-        """
-        if owner == "item":
-            start, rest = self.item, names
-        else:
-            start, rest = self.function_of.local_path(names)
-        if may_end and rest:
-            return f"{self.use_helper('value_at')}({', '.join((start, *map(string, rest)))})"
-        return start + "".join(f"[{string(name)}]" for name in rest)
-
-
-class FunctionPrinter:
+class ReadPrinter(FunctionPrinter):
     """Prints the parts of a fast parser (a Python function, as source lines) that read numbers,
     bytes and text. Values of fixed size wait in a "run" until one ``unpack_from`` reads them, then
     their checks follow. The function raises Irregular, or any other exception, for bytes that it
     leaves to the field-by-field parser.
 
     Attributes:
-        lines: The lines so far.
         run: Variables and codes of values of fixed size that are unpacked together.
         checks: Lines that follow the run.
         ends: Variables that hold the ends of the open windows, the innermost last.
-        bits_used: Names of words and of their bits that expressions use.
     """
 
-    def __init__(self, plan: Plan, module: FastModule, layout: LayoutPlan) -> None:
-        self.plan = plan
-        self.module = module
-        self.layout = layout
-        self.bits_used: set[tuple[str, str]] = set()
-        self.begin()
+    reserved = RESERVED | {
+        *["data", "pos", "end", "session", "raw", "byte", "item", "index", "start", "stop", "tag"],
+        *["count", "size", "numbers", "section", "within", "at", "tags"],
+        *["link_elements", "read_varint", "open_section", "default_value"],
+    }
+    prefixes = ("parse_", "unpack_")
 
     def begin(self) -> None:
         """Discard the printed lines, variables and pending values, so that the function is printed
         anew. ``bits_used`` stays.
         """
-        self.lines: list[str] = []
-        self.indent = 1
+        super().begin()
         self.run: list[tuple[str, str]] = []
         self.run_endian: str | None = None
         self.verified: set[str] = set()
-        self.always_null: set[str] = set()
         self.checks: list[str] = []
-        self.locals: dict[str, str] = {}
         self.ends: list[str] = ["end"]
         self.reaches_end: list[bool] = []
-        self.maxima: dict[tuple[str, str, str], str] = {}
-
-    # ------------------------------------------------------------ the whole
-
-    # ------------------------------------------------------------ printing
-
-    def emit(self, *lines: str) -> None:
-        """Append lines."""
-        self.lines += [f"{'    ' * self.indent}{line}" for line in lines]
-
-    def refuse_if(self, condition: str) -> None:
-        """Print that the function gives up under a condition."""
-        self.emit(f"if {condition}:", "    raise Irregular")
 
     @property
     def end(self) -> str:
         """Return the variable that holds the end of the innermost window."""
         return self.ends[-1]
-
-    def local(self, name: str) -> str:
-        """Return the local variable of a field, the same for each call. It is the field's name,
-        after ``field_`` if it begins with ``parse_`` or ``unpack_``, with underscores appended
-        until it is unique.
-        """
-        if name not in self.locals:
-            wanted = f"field_{name}" if name.startswith(("parse_", "unpack_")) else name
-            taken = {*self.locals.values(), *_RESERVED}
-            while wanted in taken:
-                wanted += "_"
-            self.locals[name] = wanted
-        return self.locals[name]
-
-    def temporary(self, name: str) -> str:
-        """Return the local variable of a value that is no field, the same for each call: ``name``,
-        with underscores appended until no variable, field or reserved word has it.
-        """
-        key = f" {name}"
-        if key not in self.locals:
-            taken = {*self.locals.values(), *_RESERVED, *(fp.name for fp in self.layout.fields)}
-            while name in taken:
-                name += "_"
-            self.locals[key] = name
-        return self.locals[key]
-
-    def local_path(self, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-        """Return the variable that holds the field ``names[0]``, and the names after it. For a path
-        of two names to a bit, return the bit's own variable and ``()``, and note the bit in
-        ``bits_used``. Raise Unsupported if the layout lacks the field.
-        """
-        fp = self.layout.field(names[0])
-        if fp is None:
-            raise Unsupported
-        if isinstance(fp.field.type, BitsType) and len(names) == 2:
-            self.bits_used.add((names[0], names[1]))
-            return self.temporary(f"{names[0]}_{names[1]}"), ()
-        return self.local(names[0]), names[1:]
-
-    def expression(
-        self, value: Value, bits: int | None = None, full: str | None = None, item: str = "item"
-    ) -> str:
-        """Return the Python expression for a value, and import the runtime functions that it calls.
-        Sums wrap in ``bits`` bits (None: not at all). ``full`` names an array that is known to have
-        elements; ``item`` is the variable of an element. Raise TypeError or Unsupported if a part
-        is not supported.
-        """
-        printer = LocalExpressions(self, bits=bits, full=full, item=item)
-        text = printer.text(value)
-        self.module.scope.runtime |= printer.helpers
-        return text
 
     # ------------------------------------------------------------ runs of fixed size
 
@@ -240,7 +85,7 @@ class FunctionPrinter:
         if self.run:
             codes = "".join(code for _, code in self.run)
             names = ", ".join(name for name, _ in self.run)
-            size = sum(_size_of_code(code) for _, code in self.run)
+            size = sum(size_of_code(code) for _, code in self.run)
             if codes in ("B", "b"):
                 self.emit(f"{names} = data[pos]", "pos += 1")
                 if codes == "b":
@@ -455,39 +300,8 @@ class FunctionPrinter:
         """Print the reading of a length or a count, as it is written, into a variable."""
         self.scalar(target, COMPACT if name == COMPACT.name else SCALARS[name], endian)
 
-    def is_number_of_all(self, array: FieldValue, inner: FieldValue) -> bool:
-        """Return whether the array can hold only one layout in one version (also as the only case
-        of a choice), and ``inner`` is an integer or varint directly in it, untagged and without a
-        condition. Return False if several layouts or versions are possible, or if the array or the
-        field is missing.
-        """
-        fp = self.layout.field(array.field.name)
-        type_ = None if fp is None else fp.field.type
-        if inner.holders or not isinstance(type_, ArrayType) or fp is None:
-            return False
-        held = self.plan.held_by(type_, self.layout)
-        found = held[0].field(inner.field.name) if len(held) == 1 else None
-        if found is None or found.when is not None or found.field.tag is not None:
-            return False
-        return isinstance(found.field.type, ScalarType) and SCALARS[found.field.type.name].kind in (
-            "integer",
-            "varint",
-        )
 
-    def end_text(self, end: str, array: str, names: tuple[str, ...]) -> str:
-        """Return the expression for the number ``names[0]`` of the first or last element of
-        ``array`` (``end``), which must have elements. For ``max`` and ``min``, return a variable
-        and note in ``maxima`` that it is to be assigned before.
-        """
-        items = self.local(array)
-        if end in ("first", "last"):
-            return f"{items}[{0 if end == 'first' else -1}][{string(names[0])}]"
-        return self.maxima.setdefault(
-            (end, array, names[0]), self.temporary(f"{end}_{array}_{names[0]}")
-        )
-
-
-def _size_of_code(code: str) -> int:
+def size_of_code(code: str) -> int:
     """Return the number of bytes of a code of :mod:`struct`."""
     if code.endswith("s"):
         return int(code[:-1])

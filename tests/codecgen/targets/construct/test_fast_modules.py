@@ -1,4 +1,4 @@
-"""The modules of fast parsers: what they are called, and what they print."""
+"""The modules of fast parsers and builders: what they are called, and what they print."""
 
 from __future__ import annotations
 
@@ -37,3 +37,11 @@ def test_the_function_of_a_record() -> None:
     assert "unpack" not in body
     assert body.count("raw = data[pos]") == 2  # the lengths of the key and the value
     assert body.count("(data, pos") == 2  # longer varints
+
+
+def test_the_builder_of_a_header() -> None:
+    """One straight run: lengths in place, and a call only for what is longer than one byte."""
+    body = inspect.getsource(header_fast.build_header)
+    assert body.count("write_varint(") == 2  # the lengths of the key and the value
+    assert body.count("out += ") == 2
+    assert "for " not in body

@@ -1,0 +1,784 @@
+"""Fast builders of layouts: for each version one function that builds regular values, printed from its read program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from codecgen.plan import FieldPlan, LayoutPlan, nodes
+from codecgen.plan.layouts import RulePlan
+from codecgen.plan.nodes import FieldValue, Value
+from codecgen.plan.read_ops import (
+    Absent,
+    Bytes,
+    Choose,
+    Elements,
+    Number,
+    Padding,
+    ReadOp,
+    Require,
+    Struct,
+    Tags,
+    When,
+)
+from codecgen.plan.read_program import read_program
+from codecgen.schema.scalars import COMPACT, SCALARS
+from codecgen.schema.types import (
+    ArrayType,
+    BytesType,
+    ChoiceType,
+    FieldRange,
+    Reference,
+    ScalarType,
+    StructType,
+)
+from codecgen.targets.construct.fast_function import EndOf
+from codecgen.targets.construct.fast_module import (
+    FastModule,
+    Unsupported,
+    builder_name,
+    full_name,
+    short_name,
+)
+from codecgen.targets.construct.fast_printer import struct_code
+from codecgen.targets.construct.fast_writer import WritePrinter
+from codecgen.targets.python_source import docstring, literal, string
+
+if TYPE_CHECKING:
+    from codecgen.targets.construct.fast_modules import FastModules
+
+_FIELDS = Number | Bytes | Padding | Elements | Struct | Choose | Tags | When | Absent
+"""The operations that stand for a field: one for each field that is not tagged."""
+
+
+class BuildFunction(WritePrinter):
+    """Prints the Python source of the fast builder of one layout in one version. That function
+    raises Irregular, or another exception such as KeyError for an unknown case, for values that it
+    leaves to the field-by-field builder. Printing raises Unsupported for layouts that cannot have
+    such a function.
+
+    Attributes:
+        known: The fields that have their value: expressions cannot use others.
+        built: The arrays whose elements are written.
+        opened: The varints whose ranges are open, the innermost last, each with the variable of
+            the bytes around its range.
+    """
+
+    def __init__(self, modules: FastModules, module: FastModule, layout: LayoutPlan) -> None:
+        self.modules = modules
+        self.program = read_program(modules.plan, layout)
+        self.names_read = _names_read(layout)
+        super().__init__(modules.plan, module, layout)
+
+    def begin(self) -> None:
+        """Discard the printed lines, variables and pending values, so that the function is printed
+        anew. ``bits_used`` stays.
+        """
+        super().begin()
+        self.known: set[str] = set()
+        self.built: set[str] = set()
+        self.opened: list[tuple[FieldPlan, str]] = []
+        self.buffers: dict[str, str] = {}
+
+    def text(self) -> str:
+        """Return the source of the function. Raise Unsupported if the layout has an operation that
+        fast builders lack, TypeError if it has an expression that they cannot print.
+        """
+        for _ in range(2):  # the second time it is known which bits are used
+            self.begin()
+            self.body()
+        name = builder_name(self.layout)
+        head = f"def {name}(given: Any, out: bytearray, level: int | None) -> None:"
+        title = f"Append ``{full_name(self.layout)}``. Raise an exception if the values are not regular."
+        return "\n".join([head, docstring(title, indent=4), *self.lines])
+
+    def body(self) -> None:
+        """Print the statements of the function: the check of names, the arrays, the fields with
+        their ranges, the checksums and the rules.
+        """
+        names = self.module.constant(
+            f"_{short_name(self.layout)}_names",
+            f"frozenset({self.module.layout(self.layout)}.by_name)",
+        )
+        self.emit(f"get = {self.module.use('getter')}(given, {names})")
+        self.check_ranges()
+        if any(isinstance(op, Padding) for op in self.program.ops):
+            if any(self.is_varint_length(fp) for fp in self.layout.fields):
+                raise Unsupported
+            self.emit("start = len(out)")
+        for fp in self.layout.in_order:
+            if isinstance(fp.field.type, ArrayType) and fp.when is None:
+                self.take_array(fp)
+        for fp in self.layout.in_order:
+            self.fill_elements(fp)
+        for op in self.program.ops:
+            if isinstance(op, _FIELDS):
+                self.begin_ranges(op.field)
+                self.op(op)
+                self.end_ranges(op.field)
+            elif isinstance(op, Require):
+                self.op(op)
+        self.flush()
+        self.checksums()
+        self.rules()
+
+    def op(self, op: ReadOp) -> None:
+        """Print the statements for one field or requirement. Raise Unsupported if the operation is
+        not supported.
+        """
+        match op:
+            case Number(fp, name):
+                self.number_field(fp, name)
+            case Bytes(fp, type_):
+                self.take(fp)
+                self.data(self.local(fp.name), type_, fp.field.endian)
+            case Padding(fp, multiple):
+                self.flush()
+                self.refuse_if(f"get({string(fp.name)}) is not None")
+                self.emit(f"{self.out} += bytes((start - len({self.out})) % {multiple})")
+            case Require(fp, condition, why):
+                self.require(fp, condition, why)
+                return
+            case When():
+                self.when(op)
+            case Absent(fp):
+                self.absent(fp)
+            case Elements():
+                self.elements(op)
+            case Struct(fp, held):
+                self.struct(fp, held)
+            case Choose():
+                self.choose(op)
+            case Tags():
+                self.tags(op)
+            case _:
+                raise Unsupported
+        if not self.is_computed(op.field):
+            self.known.add(op.field.name)
+
+    # ------------------------------------------------------------ what is given
+
+    def take(self, fp: FieldPlan) -> None:
+        """Print the assignment of the given value of a field to its variable, or of its constant or
+        default. A missing field without default becomes None. The function raises Irregular for a
+        value that is not the constant.
+        """
+        target, name = self.local(fp.name), string(fp.name)
+        const = self.constant_of(fp)
+        if fp.name in self.known:
+            return  # an array, or the base of elements
+        if const is not None:
+            text = literal(const)
+            self.refuse_if(f"(get({name}, {text}) == {text}) is not True")
+            self.emit(f"{target} = {text}")
+        elif fp.default is None:
+            self.emit(f"{target} = get({name})")
+        elif isinstance(fp.default, nodes.Literal | nodes.Word | nodes.Data | nodes.NullValue):
+            enum = fp.field.type.enum if isinstance(fp.field.type, ScalarType) else None
+            default = None if isinstance(fp.default, nodes.NullValue) else fp.default
+            self.emit(
+                f"{target} = get({name}, {self.default_text(default, enum, str(fp.field.absent))})"
+            )
+        else:
+            self.emit(
+                f"{target} = get({name}) if {name} in given else {self.expression(fp.default)}"
+            )
+            if fp.field.absent is not None and fp.default.type.nullable:
+                self.emit(
+                    f"if {target} is None and {name} not in given:",
+                    f"    {target} = {fp.field.absent}",
+                )
+
+    def constant_of(self, fp: FieldPlan) -> int | str | bytes | None:
+        """Return the only value of a field, or None if it can have others."""
+        return self.layout.version if fp.field.is_version else fp.field.const
+
+    def take_array(self, fp: FieldPlan) -> None:
+        """Print the assignment of a given array to its variable; a missing one is empty, or None if
+        it has a default.
+        """
+        name = string(fp.name)
+        missing = f"{name}, ()" if fp.default is None else name
+        self.emit(f"{self.local(fp.name)} = get({missing})")
+        if fp.default is not None and not isinstance(fp.default, nodes.NullValue):
+            raise Unsupported
+        self.known.add(fp.name)
+
+    def fill_elements(self, fp: FieldPlan) -> None:
+        """Print the replacement of the elements of an array by those with the numbers that builders
+        work out for them, and the assignment of the fields that these numbers are less. Raise
+        Unsupported if such a field is tagged, conditional, or has a default that depends on others.
+        """
+        fills = self.layout.layout.fills_of(fp.name, self.layout.version)
+        if not fills:
+            return
+        if fp.name not in self.known:
+            raise Unsupported
+        items, bases = self.local(fp.name), []
+        for fill in fills:
+            base = self.layout.field(fill.base)
+            if base is None or base.when is not None or base.field.tag is not None:
+                raise Unsupported
+            if base.default is not None and not isinstance(base.default, nodes.Literal):
+                raise Unsupported
+            target = self.local(fill.base)
+            bases.append(target)
+            if fill.base in self.known:
+                continue
+            default = "None" if base.default is None else self.expression(base.default)
+            parts = f"given, {string(fill.base)}, {items}, {string(fill.given)}, {default}"
+            self.emit(f"{target} = {self.module.use('find_base')}({parts})")
+            self.known.add(fill.base)
+        known = self.module.constant(
+            f"_{short_name(self.layout)}_{fp.name}_fills", f"{self.field_of(fp)}.fills"
+        )
+        fill_all = self.module.use("fill_elements")
+        self.emit(f"{items} = {fill_all}({items}, {known}, ({', '.join(bases)},))")
+
+    def is_computed(self, fp: FieldPlan) -> bool:
+        """Return whether a field is a length or a checksum, whose value is known last."""
+        return fp.measures is not None or fp.field.checksum is not None
+
+    def local_path(self, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+        """Return the variable that holds the first of ``names``, and the remaining names: none.
+        Raise Unsupported if the field has no value yet, or for a path into a layout, whose given
+        values may lack those that a builder fills in.
+        """
+        if names[0] not in self.known:
+            raise Unsupported
+        start, rest = super().local_path(names)
+        if rest:
+            raise Unsupported
+        return start, rest
+
+    def check_end(self, array: FieldValue, inner: EndOf) -> None:
+        """Raise Unsupported if the elements are layouts that are written already: given elements
+        may lack what a builder has filled in since.
+        """
+        if array.holders or (
+            array.field.name in self.built and not isinstance(inner, nodes.ElementValue)
+        ):
+            raise Unsupported
+
+    def is_number_of_all(self, array: FieldValue, inner: FieldValue) -> bool:
+        """Return whether all elements of an array are of one layout that always has the field
+        ``inner`` as an integer or varint, which builders write as it is given.
+        """
+        f = inner.field
+        plain = isinstance(f.type, ScalarType) and f.type.enum is None
+        settled = f.const is not None or f.is_version or f.counts is not None
+        worked_out = settled or f.measures is not None or f.checksum is not None
+        return plain and not worked_out and super().is_number_of_all(array, inner)
+
+    def rule_of_codec(self, rule: RulePlan, array: FieldPlan) -> None:
+        """Raise Unsupported: given elements may lack what a builder has filled in."""
+        raise Unsupported
+
+    # ------------------------------------------------------------ fields
+
+    def number_field(self, fp: FieldPlan, name: str) -> None:
+        """Print the writing of a number: a place that is kept for a length or a checksum, the
+        number of elements of an array, or a given value.
+        """
+        if fp.measures is not None or fp.field.checksum is not None:
+            if not self.is_varint_length(fp):
+                place = self.temporary(f"{fp.name}_at")
+                self.buffers[place] = self.out
+                self.mark(place)
+                scalar = SCALARS[name]
+                code = struct_code(scalar)
+                empty = f"bytes({scalar.width})" if code.endswith("s") else "0"
+                self.append_run(empty, code, fp.field.endian)
+            return
+        if fp.field.counts is not None:
+            self.count(fp, fp.field.counts)
+        else:
+            self.take(fp)
+        settled = fp.field.counts is not None or self.constant_of(fp) is not None
+        self.number(fp, name, settled)
+
+    def count(self, fp: FieldPlan, array: str) -> None:
+        """Print the assignment of the number of elements of an array to the variable of its count;
+        for null the number that means null. Raise Unsupported if the array is tagged.
+        """
+        counted = self.layout.field(array)
+        if (
+            counted is None
+            or counted.field.tag is not None
+            or not isinstance(fp.field.type, ScalarType)
+        ):
+            raise Unsupported
+        if fp.field.type.enum is not None or not isinstance(counted.field.type, ArrayType):
+            raise Unsupported
+        items, target = self.local(array), self.local(fp.name)
+        if array not in self.known:
+            self.emit(f"{items} = get({string(array)})")
+            self.known.add(array)
+        null = counted.field.type.null
+        if null is not None and counted.when is None:
+            self.emit(
+                f"if {items} is None:",
+                f"    {target} = get({string(fp.name)})",
+                f"    if {target} is None:",
+                f"        {target} = {null}",
+                f"    if type({target}) is not int or {target} != {null}:",
+                "        raise Irregular",
+                "else:",
+                f"    {target} = len({items})",
+            )
+        else:
+            self.emit(f"{target} = len({items})")
+
+    def require(self, fp: FieldPlan, condition: Value, why: str) -> None:
+        """Print a requirement. Builders do not check constants, enums and reserved bits again, nor
+        the rules of lengths and checksums.
+        """
+        if why in ("refuse", "valid") and not self.is_computed(fp):
+            self.refuse_if(self.expression(nodes.negate(condition)))
+
+    def when(self, op: When) -> None:
+        """Print the writing of a conditional field; the function raises Irregular if the condition
+        is false and a value is given. If the field is not supported, print that the function raises
+        Irregular when the condition holds, and add the field to ``always_null``. Raise Unsupported
+        for a conditional length or checksum.
+        """
+        if self.is_computed(op.field):
+            raise Unsupported
+        self.flush()
+        condition = self.expression(op.condition)
+        before = len(self.lines), dict(self.locals), self.indent, self.out, set(self.known)
+        known = self.module.snapshot()
+        self.emit(f"if {condition}:")
+        self.indent += 1
+        try:
+            for inner in op.then:
+                self.op(inner)
+            self.flush()
+        except Unsupported:
+            self.module.restore(known)
+            del self.lines[before[0] :]
+            self.run, self.integers, self.places = [], [], []
+            _, self.locals, self.indent, self.out, self.known = before
+            self.refuse_if(condition)
+            self.absent(op.field)
+            self.always_null.add(op.field.name)
+            return
+        self.indent -= 1
+        self.emit("else:")
+        self.indent += 1
+        self.absent(op.field)
+        self.indent -= 1
+
+    def absent(self, fp: FieldPlan) -> None:
+        """Print that the function raises Irregular if a value is given for a field that is not
+        there, and the assignment of None to it and to its bits that expressions use.
+        """
+        self.refuse_if(f"get({string(fp.name)}) is not None")
+        self.emit(f"{self.local(fp.name)} = None")
+        self.known.add(fp.name)
+        for name, member in sorted(self.bits_used):
+            if name == fp.name:
+                self.emit(f"{self.local_path((name, member))[0]} = None")
+
+    # ------------------------------------------------------------ arrays
+
+    def elements(self, op: Elements) -> None:
+        """Print the writing of an array, with its null, count, length and compression. Raise
+        Unsupported for elements that are choices, of any version, choose their version themselves,
+        or lack a fast builder, for limited nesting, and for ``until``.
+        """
+        fp, type_ = op.field, op.type
+        element = type_.element
+        if op.any_version or type_.nesting is not None or isinstance(op.element, ChoiceType):
+            raise Unsupported
+        if fp.until is not None or (isinstance(element, Reference) and self.is_chosen(element)):
+            raise Unsupported
+        target, endian = self.local(fp.name), fp.field.endian
+        if fp.name not in self.known:
+            self.take_array(fp)
+        self.flush()
+        number = type_.count or type_.length
+        plus = 1 if type_.count == COMPACT.name else 0
+        if type_.null is not None:
+            self.emit(f"if {target} is None:")
+            self.indent += 1
+            if type_.counted_by is None:
+                assert number is not None
+                self.null_length(number, endian, type_.null)
+                self.flush()
+            else:
+                self.emit("pass")
+            self.indent -= 1
+            self.emit("else:")
+            self.indent += 1
+        self.refuse_if(f"type({target}) not in {self.module.use('SEQUENCES')}")
+        if type_.fixed is not None:
+            self.refuse_if(f"len({target}) != {type_.fixed}")
+        if type_.at_least:
+            self.refuse_if(f"len({target}) < {type_.at_least}")
+        if type_.null is not None and type_.length is None and type_.null >= plus:
+            self.refuse_if(f"len({target}) == {type_.null - plus}")
+        if type_.count is not None:
+            self.length(type_.count, endian, f"len({target})")
+            self.flush()
+        if type_.compression is None and type_.length is None:
+            self.loop(target, op)
+        else:
+            around, self.out = self.out, self.temporary("section")
+            self.emit(f"{self.out} = bytearray()")
+            self.loop(target, op)
+            if type_.compression is not None:
+                self.pack_section(op, target)
+            section, self.out = self.out, around
+            if type_.length is not None:
+                if type_.null is not None and type_.null >= 0:
+                    self.refuse_if(f"len({section}) == {type_.null}")
+                self.length(type_.length, endian, f"len({section})")
+                self.flush()
+            self.emit(f"{self.out} += {section}")
+        if type_.null is not None:
+            self.indent -= 1
+        if self.linked(fp):
+            self.emit(f"{self.module.use('refuse_linked')}({target})")
+        self.built.add(fp.name)
+
+    def linked(self, fp: FieldPlan) -> bool:
+        """Return whether a value is derived for the elements of an array that depends on other
+        elements, so that builders compare it with the one that a parsed element had.
+        """
+        return any(
+            value.derived.array == fp.name
+            and any(end.array.field.name == fp.name for end in nodes.ends_read(value.value))
+            for value in self.layout.derived
+        )
+
+    def pack_section(self, op: Elements, target: str) -> None:
+        """Print the compression of the bytes of an array. An array with a count that is empty has
+        no section. Raise Unsupported unless a field or bits of a field name the codec.
+        """
+        fp = op.field
+        if not isinstance(fp.codec, nodes.BitValue | nodes.FieldValue):
+            raise Unsupported
+        known = self.module.constant(
+            f"_{short_name(self.layout)}_{fp.name}_compression",
+            f"{self.field_of(fp)}.codec.compressed",
+        )
+        call = f"{self.module.use('pack_section')}({known}, {self.expression(fp.codec)}, {self.out}, level)"
+        if op.type.has_count:
+            self.emit(f"if {target}:", f"    {self.out} = {call}")
+        else:
+            self.emit(f"{self.out} = {call}")
+
+    def loop(self, target: str, op: Elements) -> None:
+        """Print the writing of the elements of an array, one after another."""
+        element, endian = op.element, op.field.field.endian
+        if isinstance(element, ScalarType) and element.enum is None:
+            scalar = SCALARS[element.name]
+            code = struct_code(scalar)
+            if scalar.kind == "integer" and not code.endswith("s"):
+                self.refuse_if(f"not {{int}}.issuperset(map(type, {target}))")
+                self.module.standard.add("pack")
+                order = "<" if endian == "little" else ">"
+                self.emit(f'{self.out} += pack(f"{order}{{len({target})}}{code}", *{target})')
+                return
+        self.emit(f"for item in {target}:")
+        self.indent += 1
+        if isinstance(element, LayoutPlan):
+            self.emit(f"{self.module.builder(element)}(item, {self.out}, level)")
+        elif isinstance(element, ScalarType):
+            if element.enum is not None:
+                name, codec = f"{op.field.name}_number", f"{self.field_of(op.field)}.codec.element"
+                self.member("item", element.enum, element.only, name, codec)
+            self.scalar("item", SCALARS[element.name], endian, checked=element.enum is not None)
+        elif isinstance(element, BytesType):
+            self.data("item", element, endian)
+        self.flush()
+        self.indent -= 1
+
+    # ------------------------------------------------------------ layouts in layouts
+
+    def is_chosen(self, ref: Reference) -> bool:
+        """Return whether a given value itself chooses in which version it is written."""
+        layout = self.plan.model.layouts[ref.layout]
+        return ref.version is None and layout.version_is is not None
+
+    def struct(self, fp: FieldPlan, held: LayoutPlan) -> None:
+        """Print the writing of a layout in the place of a field, behind its presence number if it
+        has one. Raise Unsupported if the layout has no fast builder or may be of several versions.
+        """
+        type_ = fp.field.type
+        if not isinstance(type_, StructType) or len(self.plan.held(type_.layout, self.layout)) > 1:
+            raise Unsupported
+        if self.is_chosen(type_.layout) or fp.default is not None:
+            raise Unsupported
+        function = self.module.builder(held)
+        self.take(fp)
+        self.flush()
+        target, endian = self.local(fp.name), fp.field.endian
+        if type_.present is None or type_.null is None:
+            self.emit(f"{function}({target}, {self.out}, level)")
+            return
+        self.emit(f"if {target} is None:")
+        self.indent += 1
+        self.null_length(type_.present, endian, type_.null)
+        self.flush()
+        self.indent -= 1
+        self.emit("else:")
+        self.indent += 1
+        self.null_length(type_.present, endian, 1)
+        self.flush()
+        self.emit(f"{function}({target}, {self.out}, level)")
+        self.indent -= 1
+
+    def choose(self, op: Choose) -> None:
+        """Print the writing of the layout that a discriminator selects from a table of fast
+        builders. The table lacks cases without a fast builder, and those that choose their version
+        themselves. Raise Unsupported if the field is no choice, if the discriminator is inside the
+        cases, if cases are choices, if a key is ambiguous, or if the table is empty.
+        """
+        fp, type_ = op.field, op.type
+        if not isinstance(type_, ChoiceType) or fp.given is None or any(op.steps):
+            raise Unsupported
+        if fp.default is not None:
+            raise Unsupported
+        cases: dict[str, str] = {}
+        references = dict(type_.cases)
+        for number, held in op.cases:
+            if number is None:
+                raise Unsupported
+            if fp.held_version is not None and held.version is None:
+                continue
+            key = str(number) if fp.held_version is None else f"({number}, {held.version})"
+            if key in cases:
+                raise Unsupported
+            if self.modules.has_builder(held) and not self.is_chosen(references[number]):
+                cases[key] = self.module.builder(held)
+        if not cases:
+            raise Unsupported
+        known = self.module.table(f"_{short_name(self.layout)}_{fp.name}_builders", cases)
+        key = self.expression(fp.given)
+        if fp.held_version is not None:
+            key = f"{key}, {self.expression(fp.held_version)}"
+        self.take(fp)
+        self.flush()
+        target, endian = self.local(fp.name), fp.field.endian
+        if type_.length is None:
+            self.emit(f"{known}[{key}]({target}, {self.out}, level)")
+            return
+        if type_.null is not None:
+            self.emit(f"if {target} is None:")
+            self.indent += 1
+            self.null_length(type_.length, endian, type_.null)
+            self.flush()
+            self.indent -= 1
+            self.emit("else:")
+            self.indent += 1
+        section = self.temporary("section")
+        self.emit(f"{section} = bytearray()", f"{known}[{key}]({target}, {section}, level)")
+        if type_.null is not None and type_.null >= 0:
+            self.refuse_if(f"len({section}) == {type_.null}")
+        self.length(type_.length, endian, f"len({section})")
+        self.flush()
+        self.emit(f"{self.out} += {section}")
+        if type_.null is not None:
+            self.indent -= 1
+
+    # ------------------------------------------------------------ tagged fields
+
+    def tags(self, op: Tags) -> None:
+        """Print the writing of a section of tagged fields: those that are given and do not hold
+        their default, and unknown ones. Raise Unsupported if a tagged field is not supported.
+        """
+        self.flush()
+        section, target = string(op.field.name), self.local(op.field.name)
+        around = self.out
+        if op.known:
+            self.emit("tags: dict[int, bytes] = {}")
+        for fp, ops in op.known:
+            if fp.when is not None or fp.field.counts is not None or fp.field.const is not None:
+                raise Unsupported
+            self.out = self.temporary(f"{fp.name}_tag")
+            self.emit(f"if {string(fp.name)} in given:")
+            self.indent += 1
+            self.emit(
+                f"{self.local(fp.name)} = get({string(fp.name)})", f"{self.out} = bytearray()"
+            )
+            self.known.add(fp.name)
+            self.op(ops[0])
+            self.flush()
+            default = self.module.constant(
+                f"_{short_name(self.layout)}_{fp.name}_default_bytes",
+                f"{self.module.use('default_of')}({self.field_of(fp)})",
+            )
+            self.emit(
+                f"if {self.out} != {default}:", f"    tags[{fp.field.tag}] = bytes({self.out})"
+            )
+            self.indent -= 1
+            if fp.name in self.names_read:
+                default = f"{self.module.use('default_value')}({self.field_of(fp)})"
+                self.emit("else:", f"    {self.local(fp.name)} = {default}")
+        self.out = around
+        for _, ops in op.known:
+            for inner in ops[1:]:
+                self.op(inner)
+        codec = self.module.constant(
+            f"_{short_name(self.layout)}_{op.field.name}_section",
+            f"{self.field_of(op.field)}.codec",
+        )
+        known, fields = ("tags", "tags or ") if op.known else ("{}", "")
+        related = f"{self.module.layout(self.layout)}.related"
+        self.emit(f"{target} = get({section}, ())")
+        self.refuse_if(f"type({target}) not in {self.module.use('SEQUENCES')}")
+        self.emit(
+            f"if {fields}{target}:",
+            f"    {self.out} += {codec}.section_bytes({known}, {target}, {related})",
+            "else:",
+            f"    {self.out}.append(0)",
+        )
+
+    # ------------------------------------------------------------ ranges and checksums
+
+    def is_varint_length(self, fp: FieldPlan) -> bool:
+        """Return whether a field is a length of variable size."""
+        type_ = fp.field.type
+        varint = isinstance(type_, ScalarType) and SCALARS[type_.name].kind == "varint"
+        return varint and fp.measures is not None
+
+    def check_ranges(self) -> None:
+        """Raise Unsupported for a conditional or tagged length or checksum, a varint whose range
+        does not begin right after it, a length that measures a varint length before it, and a
+        checksum that counts bytes as zero or covers itself.
+        """
+        fields = self.layout.in_order
+        for at, fp in enumerate(fields):
+            if self.is_computed(fp) and not isinstance(fp.field.type, ScalarType):
+                raise Unsupported
+            if self.is_varint_length(fp) and fp.field.checksum is not None:
+                raise Unsupported
+            for part in (*fp.covers, *(() if fp.measures is None else (fp.measures,))):
+                names = [one.name for one in fields]
+                if part.first not in names or part.last not in (None, *names):
+                    raise Unsupported
+                first = names.index(part.first)
+                if self.is_varint_length(fp) and first != at + 1:
+                    raise Unsupported
+                if fp.measures is part and any(map(self.is_varint_length, fields[first : at + 1])):
+                    raise Unsupported
+            zero = any(part.zero for part in fp.covers)
+            if zero or (fp.covers and fp in self.layout.covered(fp)):
+                raise Unsupported
+        if any(self.is_computed(fp) for fp in self.layout.tagged):
+            raise Unsupported
+
+    def ranges(self) -> Iterator[tuple[FieldPlan, str, FieldRange]]:
+        """Yield (length or checksum, name of the range, range) for each range that has positions."""
+        for fp in self.layout.in_order:
+            if fp.measures is not None and not self.is_varint_length(fp):
+                yield fp, fp.name, fp.measures
+            for i, part in enumerate(fp.covers):
+                yield fp, f"{fp.name}_{i}" if len(fp.covers) > 1 else fp.name, part
+
+    def begin_ranges(self, fp: FieldPlan) -> None:
+        """Print what begins with a field: the bytes that a varint measures go into a variable of
+        their own; of other ranges the first position is kept.
+        """
+        for m in self.layout.in_order:
+            if m.measures is not None and self.is_varint_length(m) and m.measures.first == fp.name:
+                self.flush()
+                self.opened.append((m, self.out))
+                self.out = self.temporary(f"{m.name}_bytes")
+                self.emit(f"{self.out} = bytearray()")
+        for _, name, part in self.ranges():
+            if part.first == fp.name:
+                place = self.temporary(f"{name}_from")
+                self.buffers[place] = self.out
+                self.mark(place)
+
+    def end_ranges(self, fp: FieldPlan) -> None:
+        """Print what ends with a field: lengths are put into their places. Raise Unsupported for a
+        range that overlaps one that a varint measures.
+        """
+        end = self.layout.in_order[-1].name
+        ending = [one for one in self.ranges() if (one[2].last or end) == fp.name]
+        while True:
+            for one in reversed(ending):
+                if self.buffers.get(self.temporary(f"{one[1]}_from")) == self.out:
+                    self.end_range(*one)
+                    ending = [other for other in ending if other is not one]
+            if not self.opened:
+                break
+            m, around = self.opened[-1]
+            assert m.measures is not None
+            if (m.measures.last or end) != fp.name:
+                break
+            self.opened.pop()
+            self.flush()
+            measured, self.out = self.out, around
+            self.emit(f"{self.local(m.name)} = len({measured})")
+            assert isinstance(m.field.type, ScalarType)
+            self.varint(self.local(m.name), SCALARS[m.field.type.name])
+            self.emit(f"{self.out} += {measured}")
+            self.known.add(m.name)
+        if ending:
+            raise Unsupported
+
+    def end_range(self, fp: FieldPlan, name: str, part: FieldRange) -> None:
+        """Print the end of a range: a length is put into its place, and of what a checksum covers
+        the last position is kept.
+        """
+        if fp.field.checksum is not None and part is not fp.measures:
+            self.mark(self.temporary(f"{name}_to"))
+            return
+        self.flush()
+        start = self.temporary(f"{name}_from")
+        self.emit(f"{self.local(fp.name)} = len({self.out}) - {start}")
+        self.put(fp)
+
+    def put(self, fp: FieldPlan) -> None:
+        """Print the writing of a length or checksum in its variable to the place kept for it."""
+        assert isinstance(fp.field.type, ScalarType)
+        scalar, endian = SCALARS[fp.field.type.name], fp.field.endian
+        target, place = self.local(fp.name), self.temporary(f"{fp.name}_at")
+        out, code = self.buffers[place], struct_code(scalar)
+        if code.endswith("s"):
+            text = self.fixed_text(target, scalar, endian)
+            self.emit(f"{out}[{place} : {place} + {scalar.width}] = {text}")
+        else:
+            pack = self.module.packer(code, endian if scalar.width > 1 else "big", "pack_into")
+            self.emit(f"{pack}({out}, {place}, {target})")
+        self.known.add(fp.name)
+
+    def checksums(self) -> None:
+        """Print the computation of the checksums, inner ones first, and put them into their places.
+        Raise Unsupported for one among the bytes that a varint measures.
+        """
+        ranges = list(self.ranges())
+        for fp in self.layout.checksums():
+            parts = []
+            for one, name, part in ranges:
+                if one is fp and part is not fp.measures:
+                    start, to = self.temporary(f"{name}_from"), self.temporary(f"{name}_to")
+                    if (
+                        self.buffers[start] != "out"
+                        or self.buffers[self.temporary(f"{fp.name}_at")] != "out"
+                    ):
+                        raise Unsupported
+                    parts.append(f"out[{start}:{to}]")
+            compute = self.module.constant(
+                f"_{short_name(self.layout)}_{fp.name}",
+                f"{self.module.use('checksum_of')}({self.field_of(fp)})",
+            )
+            covered = parts[0] if len(parts) == 1 else f'b"".join([{", ".join(parts)}])'
+            self.emit(f"{self.local(fp.name)} = {compute}({covered})")
+            self.put(fp)
+
+
+def _names_read(layout: LayoutPlan) -> set[str]:
+    """Return the names of the layout's own fields that its expressions read."""
+    values = [rule.condition for rule in layout.rules]
+    for fp in layout.fields:
+        values += [fp.when, fp.valid, fp.refuse, fp.default, fp.codec, fp.given, fp.held_version]
+        values += fp.bit_defaults.values()
+    return {
+        read.names[0] for value in values if value is not None for read in nodes.fields_read(value)
+    }
