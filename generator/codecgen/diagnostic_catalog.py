@@ -294,6 +294,13 @@ CATALOG: Mapping[str, CatalogEntry] = {
         "all of its versions.",
         "Correct `message`, or the header that it names.",
     ),
+    "C071": CatalogEntry(
+        "Value from outside that does not fit",
+        "A layout or a choice declares under `given` the values that it gets from outside. Each field that holds it, and each "
+        "array of it, gives all of them by name, with expressions of the declared types that are known before the field. "
+        "The same holds for a choice; its cases are given what the choice is given. Entries of views are given no values.",
+        "Give each declared value under `given` of the field, or remove its declaration.",
+    ),
     "C059": CatalogEntry(
         "Ambiguous parts of a payload",
         "Only one part of a payload can be a choice by a field. Later parts can be choices `given` an enum that are decided "

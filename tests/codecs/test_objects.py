@@ -40,7 +40,8 @@ by: size
 cases: {1: one, 2: two}
 ---
 choice: by_value
-given: kind
+given: {kind: kind}
+by: kind
 cases: {a: one, b: two}
 ---
 layout: one

@@ -52,6 +52,9 @@ PARTS = [(0, "none"), (MAGIC, "none"), (1, "gzip"), (2, "zstd"), (MAGIC, "lz4"),
 PARTS += [(0, "snappy"), (2, "none"), (MAGIC, "gzip"), (1, "none"), (MAGIC, "snappy")]
 ALL = [column.name for column in RECORDS.columns]
 ENGINES: tuple[Engine, ...] = ("construct", "arrow")
+_THIRD = LOG_ENTRY.cases[MAGIC]
+NEW = "topic_epoch" if "topic_epoch" in _THIRD.by_name else f"{_THIRD.layout_name} at byte"
+"""What ``hexdump`` prints of batches of the new version alone."""
 ABORT, COMMIT = b"\0\0\0\0", b"\0\0\0\1"
 SAMPLE_ROWS = 28  # committed records in the sample transactions-0
 
@@ -93,11 +96,12 @@ def reads(path: Path, expected: list[dict[str, Any]]) -> None:
         (row["magic"], i, row["key"], row["value"]) for i, row in enumerate(expected)
     ]
     tables = [unpack(Scanner(path, ALL, "strict", engine=engine)) for engine in ENGINES]
-    numpy = Scanner(path, ALL, "strict", engine="arrow")
-    numpy.kernels = load_numpy_reader(RECORDS)
-    tables.append(unpack(numpy))
-    assert numpy.fallbacks == 0
-    assert tables[0] == tables[1] == tables[2]
+    if RECORDS.numpy is not None:
+        numpy = Scanner(path, ALL, "strict", engine="arrow")
+        numpy.kernels = load_numpy_reader(RECORDS)
+        tables.append(unpack(numpy))
+        assert numpy.fallbacks == 0
+    assert all(table == tables[0] for table in tables)
     assert [row["key"] for row in tables[0]] == [row["key"] for row in expected]
     fast = Scanner(path, engine="arrow")
     assert sum(batch.num_rows for batch in fast) == len(expected)
@@ -146,7 +150,7 @@ def writes(path: Path, directory: Path) -> None:
     assert read_table(copy, ALL).drop(["position"]).equals(table.drop(["position"]))
     entry = next(b for b in SegmentReader(copy) if b.magic == MAGIC)
     parsed = LOG_ENTRY.parse(copy.read_bytes()[entry.position : entry.position + entry.size])
-    assert parsed.topic_epoch == -1
+    assert parsed.get("topic_epoch", -1) == -1
 
 
 def prints(path: Path) -> None:
@@ -413,9 +417,7 @@ def is_written_again(mixed: Path, directory: Path) -> None:
     assert count == sum(t.num_rows for n, t in rows.items() if n.startswith("codecs-"))
     (first, *_) = sorted((mixed / "codecs-0").glob("*.log"))
     shown = [said("hexdump", str(first), "--byte", str(b.position)) for b in SegmentReader(first)]
-    assert any("topic_epoch" in one for one in shown) and not all(
-        "topic_epoch" in one for one in shown
-    )
+    assert 0 < sum(NEW in one for one in shown) < len(shown)
     again = directory / "again"
     table = rows["codecs-0"].select(["key", "value", "timestamp", "headers"])
     for _ in range(2):  # the second one is moved to other offsets

@@ -36,12 +36,18 @@ def cases(facts: Facts, choice: str) -> dict[int, str]:
 
 def _words(facts: Facts, tree: Tree, reference: str) -> dict[str, int]:
     """The values of the enum whose names stand for numbers."""
-    if "given" in tree:
-        return facts.values(tree["given"])
+    if by_field(tree) is None:
+        return facts.values(tree["given"][tree["by"]])
     while reference in facts.choices:
         reference = next(iter(facts.choices[reference]["cases"].values()))
     field = facts.layouts[reference.partition("@")[0]]["fields"][tree["by"]]
     return facts.values(field["enum"])
+
+
+def by_field(tree: Tree) -> str | None:
+    """The field of its cases that decides in a choice; None where a value that it is given does."""
+    by = str(tree["by"])
+    return None if by in tree.get("given", {}) else by
 
 
 def layouts_in(facts: Facts, choice: str) -> list[str]:
@@ -56,7 +62,9 @@ def number_of(
     facts: Facts, layout: str, spec: Tree, fields: Mapping[str, Any], version: int | None
 ) -> int | None:
     """The number that ``given`` of a choice gives."""
-    found = Meaning(look_in(fields, version), words_of(facts, layout)).of(spec["given"])
+    found = Meaning(look_in(fields, version), words_of(facts, layout)).of(
+        spec["given"][facts.choices[spec["choice"]]["by"]]
+    )
     return None if found is None else int(found)
 
 
@@ -92,12 +100,14 @@ def case_of(
     else:
         tree = facts.choices[spec["choice"]]
         number = (
-            value[tree["by"]] if "by" in tree else number_of(facts, layout, spec, fields, version)
+            number_of(facts, layout, spec, fields, version)
+            if by_field(tree) is None
+            else value[by_field(tree)]
         )
         reference = cases(facts, spec["choice"]).get(number)  # type: ignore[arg-type]
         while reference in facts.choices:
             inner = facts.choices[reference]
-            number = value[inner["by"]] if "by" in inner else number
+            number = number if by_field(inner) is None else value[by_field(inner)]
             reference = cases(facts, reference).get(number)  # type: ignore[arg-type]
     if reference is None:
         return None

@@ -24,7 +24,7 @@ class ChosenFields(Keys):
             given = self.deciding(several)
             if given is None:
                 return None
-            spec["given"] = given
+            spec["given"] = {"value": given}
         if several.told or (d.chance(4) and self.may_tell(several)):
             spec["version"] = self.telling()
         elif any(not self.held_here(m) for m in several.cases):

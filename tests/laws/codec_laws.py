@@ -80,8 +80,10 @@ def typed(stubs: Stubs, symbol: str, codec: Any, data: bytes, strict: bool = Tru
 def samples(
     made: Generated, name: str, version: int | None, r: random.Random, number: int
 ) -> Iterator[tuple[Full, bytes | None]]:
-    """Values of a layout, and their bytes; None where they do not fit."""
-    for _ in range(number):
+    """Values of a layout, and their bytes; None where they do not fit. None of one that is given values from outside: it is
+    tried where it is held.
+    """
+    for _ in range(0 if "given" in made.facts.layouts[name] else number):
         try:
             full = Values(made.facts, r).layout(name, version)
         except NoValue:

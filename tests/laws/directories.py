@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from codecgen.check.names import RUNTIME
-from tests.laws import apart, examples, messages, text_laws
+from tests.laws import apart, examples, given, messages, text_laws
 from tests.laws.draws import Draw
 from tests.laws.flexible import Flexibles
 from tests.laws.keys import Kit, Made, Several
@@ -49,6 +49,11 @@ VALUES = (
     "row",
     "self",
 )
+
+
+def told(type_: str) -> Tree:
+    """The keys of a choice that is given the value that decides."""
+    return {"given": {"value": type_}, "by": "value"}
 
 
 @st.composite
@@ -96,6 +101,7 @@ class Directory:
             maker = TextMaker(d, self.names.fresh(), bool(self.kit.releases))
             self.documents.append(("text", maker.document()))
         Flexibles(d, [document for _, document in self.documents]).make()
+        given.add([document for _, document in self.documents], d)
         files = self.files()
         if d.chance(5):
             files = apart.split(files, d)
@@ -241,7 +247,7 @@ class Directory:
             several = Several(name, list(numbers.values()), [], enum=enum)
             for value in self.kit.enums[enum]["values"]:
                 cases[value] = self.case(d.pick(made), several)
-            self.several({"choice": name, "given": enum, "cases": cases}, several)
+            self.several({"choice": name, **told(enum), "cases": cases}, several)
         if d.chance(2):
             self.by_number()
         if d.chance(3):
@@ -268,7 +274,7 @@ class Directory:
                 outer.numbers.append(number)
             if not cases:
                 return
-            tree = {"given": d.pick(("i64", "varlong"))} if inner.by is None else {"by": inner.by}
+            tree = told(d.pick(("i64", "varlong"))) if inner.by is None else {"by": inner.by}
         elif inner.head is not None and d.chance(2):
             cases = {"0-126": inner.name, "127": d.pick(inner.cases).name}
             outer.by, outer.numbers, tree = inner.head, [0, 1, 126], {"by": inner.head}
@@ -276,7 +282,7 @@ class Directory:
                 del cases["127"]
         else:
             cases = {"1-3": inner.name, "7": inner.name}
-            outer.by, outer.numbers, tree = None, [1, 2, 3, 7], {"given": "u8"}
+            outer.by, outer.numbers, tree = None, [1, 2, 3, 7], told("u8")
         self.several({"choice": name, **tree, "cases": cases}, outer)
         if d.chance(2):
             self.add(self.layout())
@@ -302,7 +308,7 @@ class Directory:
             cases[key] = self.case(d.pick(self.kit.made), several)
             first, _, last = key.partition("-")
             several.numbers += range(int(first, 0), int(last or first, 0) + 1)
-        self.several({"choice": several.name, "given": type_, "cases": cases}, several)
+        self.several({"choice": several.name, **told(type_), "cases": cases}, several)
 
     def several(self, document: Tree, several: Several) -> None:
         self.documents.append(("choice", document))

@@ -9,6 +9,7 @@ from typing import Any
 from tests.laws import bytes_of
 from tests.laws.bytes_of import Unfit
 from tests.laws.chosen import case_of, choice_in
+from tests.laws.given import drawn
 from tests.laws.values import Full, NoValue, Values
 from tests.laws.world import Facts, Tree, World, version_field
 
@@ -32,7 +33,7 @@ def add(world: World, seed: int, released: bool) -> None:
 def _example(facts: Facts, name: str, number: int, r: random.Random) -> Tree | None:
     version = r.choice(facts.versions(name))
     try:
-        full = Values(facts, r).layout(name, version)
+        full = Values(facts, r).layout(name, version, told=drawn(facts, name, r))
         data = bytes_of.built(facts, name, version, full)
     except (NoValue, Unfit):
         return None
@@ -57,6 +58,8 @@ def _example(facts: Facts, name: str, number: int, r: random.Random) -> Tree | N
 def _shown(facts: Facts, name: str, version: int | None, full: Full) -> Tree:
     """Values as YAML has them. Raises NoValue for what it has no way of writing."""
     out: Tree = {}
+    for one, type_ in facts.layouts[name].get("given", {}).items():
+        out[one] = _bit(facts, {"enum": type_} if type_ in facts.enums else {}, full[one])
     for field, spec in facts.fields(name, version):
         if field in full.left or (full[field] is None and "null" not in spec):
             continue

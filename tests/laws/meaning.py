@@ -99,6 +99,9 @@ def words_of(facts: Facts, layout: str) -> dict[tuple[str, ...], dict[str, int]]
     """The enum values of each path of a layout that has an enum."""
     out: dict[tuple[str, ...], dict[str, int]] = {}
     tree = facts.layouts[layout]
+    for name, type_ in tree.get("given", {}).items():
+        if type_ in facts.enums:
+            out[name,] = facts.values(type_)
     for name, spec in {**tree["fields"], **tree.get("tagged", {})}.items():
         if isinstance(spec, str):
             continue

@@ -10,7 +10,7 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
-from tests.laws.chosen import case_of
+from tests.laws.chosen import by_field, case_of
 from tests.laws.codec_laws import codec_of, samples
 from tests.laws.made import Generated
 from tests.laws.meaning import Meaning, words_of
@@ -107,7 +107,9 @@ class Reading:
         self.tree = tree
         self.package = package
         self.choices = {p: facts.choices.get(of) for p, of in tree["of"].items()}
-        self.decider = next((p for p, c in self.choices.items() if c and "by" in c), None)
+        self.decider = next(
+            (p for p, c in self.choices.items() if c and by_field(c) is not None), None
+        )
 
     def all(self, payloads: Sequence[Payload], names: list[str], strict: bool) -> dict[str, Any]:
         out: dict[str, Any] = {"values": [], "rows": [], "rejected": [], "unknown": []}
@@ -203,7 +205,7 @@ class Reading:
             if other is None:
                 out[part] = self.tree["of"][part]
                 continue
-            values = self.facts.enums[other["given"]]["values"]
+            values = self.facts.enums[other["given"][other["by"]]]["values"]
             word = next((w for w, n in values.items() if n == number), "")
             if word in other["cases"]:
                 out[part] = other["cases"][word]

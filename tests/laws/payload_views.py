@@ -52,7 +52,7 @@ class PayloadMaker(ViewMaker):
                     case[part] = made
                 continue
             choice: Tree = {"choice": self.names.fresh(), "cases": {}}
-            choice |= {"by": "kind"} if i == 0 else {"given": enum}
+            choice |= {"by": "kind"} if i == 0 else {"given": {"value": enum}, "by": "value"}
             for number, case in zip(numbers, cases, strict=True):
                 if i and len(cases) > 1 and case is not cases[0] and d.chance(4):
                     case[part] = cases[0][part]
@@ -100,7 +100,10 @@ class PayloadMaker(ViewMaker):
             cases[str(number)] = made.name
             several.cases.append(made)
             several.numbers.append(number)
-        yield "choice", {"choice": several.name, "given": "u8", "cases": cases}
+        yield (
+            "choice",
+            {"choice": several.name, "given": {"value": "u8"}, "by": "value", "cases": cases},
+        )
         self.kit.several.append(several)
 
     def held(self, number: int | None) -> Made:

@@ -11,7 +11,7 @@ from typing import Any
 
 from codecgen.schema.expression import EndOf
 from tests.laws.bytes_of import tag_default, version_of
-from tests.laws.chosen import cases, choice_in, layouts_in, number_of, versions_of
+from tests.laws.chosen import by_field, cases, choice_in, layouts_in, number_of, versions_of
 from tests.laws.flexible import GIVEN
 from tests.laws.meaning import Meaning, look_at, look_in, words_of
 from tests.laws.world import (
@@ -42,6 +42,7 @@ class Full(dict[str, Any]):
     def __init__(self) -> None:
         super().__init__()
         self.left: set[str] = set()
+        self.meaning: Meaning | None = None
 
 
 def full(value: Any) -> Any:
@@ -75,13 +76,16 @@ class Values:
         version: int | None,
         deep: int = 0,
         forced: Mapping[str, int] | None = None,
+        told: Mapping[str, Any] | None = None,
     ) -> Full:
-        """A value of a layout; ``forced`` fields have these values. Raises NoValue."""
+        """A value of a layout; ``forced`` fields have these values, and ``told`` is what it is given. Raises NoValue."""
         tree = self.facts.layouts[name]
         fields = self.facts.fields(name, version)
         by_name = dict(fields)
         out = Full()
-        meaning = Meaning(look_in(out, version), words_of(self.facts, name))
+        out.update(told or {})
+        out.left |= {one for one in told or {} if self.r.random() < 0.7}
+        meaning = out.meaning = Meaning(look_in(out, version), words_of(self.facts, name))
         made: dict[str, Any] = {}
         counts = {spec["counts"]: field for field, spec in fields if "counts" in spec}
         asked = self.asked(fields)
@@ -142,7 +146,9 @@ class Values:
             }
             for key, numbers in known.items():
                 name = where.get(key)
-                if name in types and isinstance(types[name], str):
+                if key == "given" and choice is not None and name is not None:
+                    name = name[self.facts.choices[choice["choice"]]["by"]]
+                if isinstance(name, str) and isinstance(types.get(name), str):
                     low, high = reach(types[name])
                     fitting = [n for n in numbers if low <= n <= high]
                     if fitting:
@@ -194,7 +200,7 @@ class Values:
             reference = spec["layout"]
         else:
             known = cases(facts, spec["choice"])
-            by = facts.choices[spec["choice"]].get("by")
+            by = by_field(facts.choices[spec["choice"]])
             number = (
                 r.choice(list(known))
                 if by is not None
@@ -205,7 +211,7 @@ class Values:
                 forced[by] = number
             while reference in facts.choices:
                 assert reference is not None and number is not None
-                inner = facts.choices[reference].get("by")
+                inner = by_field(facts.choices[reference])
                 known = cases(facts, reference)
                 if inner is not None:
                     decided, number = True, forced.get(inner, r.choice(list(known)))
@@ -299,7 +305,7 @@ class Values:
             own = spec["layout"] == tree.get("layout")
             if "null" in spec and (r.random() < 0.3 or (own and deep > 2)):
                 return None
-            return self.held(spec["layout"], version, deep)
+            return self.held(spec["layout"], version, deep, told=self.told(spec, out))
         return self.plain(spec)
 
     def default(
@@ -434,7 +440,26 @@ class Values:
                 out[member] = self.r.choice((0, 1, (1 << high - low + 1) - 1))
         return out
 
-    def held(self, reference: str, holder: int | None, deep: int, same: bool = False) -> Full:
+    def told(self, spec: Tree, out: Full) -> dict[str, Any] | None:
+        """What a field gives to the layout that it holds."""
+        if "given" not in spec or out.meaning is None:
+            return None
+        name = str(spec.get("layout", spec.get("array"))).partition("@")[0]
+        values: dict[str, Any] = {}
+        for one, type_ in self.facts.layouts[name]["given"].items():
+            words = self.facts.values(type_) if type_ in self.facts.enums else {}
+            value = spec["given"][one]
+            values[one] = words[value] if value in words else out.meaning.of(value)
+        return values
+
+    def held(
+        self,
+        reference: str,
+        holder: int | None,
+        deep: int,
+        same: bool = False,
+        told: Mapping[str, Any] | None = None,
+    ) -> Full:
         if deep > 4:
             raise NoValue("too deep")
         versions = self.facts.held(reference, holder)
@@ -443,7 +468,7 @@ class Values:
         own = version_field(self.facts.layouts[name])
         if own is None:
             version = versions[0]
-        value = self.layout(name, version, deep + 1)
+        value = self.layout(name, version, deep + 1, told=told)
         if own is not None and "@" not in reference:
             value.left.discard(own)  # nothing else says which
             assert version_of(self.facts, reference, holder, value) == version
@@ -471,25 +496,33 @@ class Values:
             items = [self.plain(element) for _ in range(number)]
         elif element.partition("@")[0] in self.facts.layouts:
             own = element.partition("@")[0]
+            told = self.told(spec, out)
             items = [
-                self.held(element, version, deep, own == _owner(self.facts, spec))
+                self.held(element, version, deep, own == _owner(self.facts, spec), told)
                 for _ in range(number)
             ]
         else:
             items = [self.scalar(element) for _ in range(number)]
         if spec.get("until", "end") != "end":
-            items = self.up_to_the_last(spec["until"], spec, version, deep)
+            items = self.up_to_the_last(spec["until"], spec, version, deep, self.told(spec, out))
         made[name] = items
         return list(items)
 
-    def up_to_the_last(self, until: str, spec: Tree, version: int | None, deep: int) -> list[Any]:
+    def up_to_the_last(
+        self,
+        until: str,
+        spec: Tree,
+        version: int | None,
+        deep: int,
+        told: Mapping[str, Any] | None,
+    ) -> list[Any]:
         """Elements of which the last fulfils a condition, and no other."""
         most = self.r.choice((1, 1, 2, 4))
         items: list[Any] = []
         for _ in range(100):
             element = spec["array"]
             held = element.partition("@")[0] in self.facts.layouts
-            item = self.held(element, version, deep) if held else self.scalar(element)
+            item = self.held(element, version, deep, told=told) if held else self.scalar(element)
             if Meaning(partial(look_at, item), {}).holds(until):
                 return [*items, item]
             items = [*items, item][: most - 1]

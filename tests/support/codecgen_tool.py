@@ -50,7 +50,8 @@ fields: {a: {type: u8, versions: 1}}
 ---
 choice: of_colour
 doc: By a colour.
-given: colour
+given: {kind: colour}
+by: kind
 cases: {red: dated@0, dark_blue: dated@1}
 """
 

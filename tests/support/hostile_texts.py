@@ -143,7 +143,8 @@ documentation:
 ---
 choice: pick
 doc: {doc}
-given: kind
+given: {{kind: kind}}
+by: kind
 cases: {{one: thing}}
 """,
     }

@@ -23,12 +23,12 @@ SHARE_SNAPSHOT_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ShareGroupStateRecordType, keep_unknown=True),
-        line=26,
+        line=27,
         const=0,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=27, spelled="groupId"),
-    Field("topic_id", Uuid(), line=28, spelled="topicId"),
-    Field("partition", Integer(4), line=29),
+    Field("group_id", Text(Integer(2), lossy=True), line=28, spelled="groupId"),
+    Field("topic_id", Uuid(), line=29, spelled="topicId"),
+    Field("partition", Integer(4), line=30),
     source="coordinator/share_group_state.yaml",
     trailing=True,
 )
@@ -36,19 +36,19 @@ ShareSnapshotKey = SHARE_SNAPSHOT_KEY.parsed_class
 
 SHARE_SNAPSHOT_VALUE_STATE_BATCHES = Layout(
     "share_snapshot_value_state_batches",
-    Field("first_offset", Integer(8), line=56, spelled="firstOffset"),
-    Field("last_offset", Integer(8), line=57, spelled="lastOffset"),
+    Field("first_offset", Integer(8), line=57, spelled="firstOffset"),
+    Field("last_offset", Integer(8), line=58, spelled="lastOffset"),
     Field(
         "delivery_state",
         EnumField(Integer(1), DeliveryState, keep_unknown=True),
-        line=58,
+        line=59,
         spelled="deliveryState",
     ),
-    Field("delivery_count", Integer(2), line=59, spelled="deliveryCount"),
+    Field("delivery_count", Integer(2), line=60, spelled="deliveryCount"),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=52,
+        line=53,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -60,13 +60,13 @@ ShareSnapshotValueStateBatches = SHARE_SNAPSHOT_VALUE_STATE_BATCHES.parsed_class
 # them.
 SHARE_SNAPSHOT_VALUE_V0 = Layout(
     "share_snapshot_value",
-    Field("version", Integer(2), line=45, version=0),
-    Field("snapshot_epoch", Integer(4), line=46, spelled="snapshotEpoch"),
-    Field("state_epoch", Integer(4), line=47, spelled="stateEpoch"),
-    Field("leader_epoch", Integer(4), line=48, spelled="leaderEpoch"),
-    Field("start_offset", Integer(8), line=49, spelled="startOffset"),
-    Field("create_timestamp", Integer(8), line=50, spelled="createTimestamp", unit="ms"),
-    Field("write_timestamp", Integer(8), line=51, spelled="writeTimestamp", unit="ms"),
+    Field("version", Integer(2), line=46, version=0),
+    Field("snapshot_epoch", Integer(4), line=47, spelled="snapshotEpoch"),
+    Field("state_epoch", Integer(4), line=48, spelled="stateEpoch"),
+    Field("leader_epoch", Integer(4), line=49, spelled="leaderEpoch"),
+    Field("start_offset", Integer(8), line=50, spelled="startOffset"),
+    Field("create_timestamp", Integer(8), line=51, spelled="createTimestamp", unit="ms"),
+    Field("write_timestamp", Integer(8), line=52, spelled="writeTimestamp", unit="ms"),
     Field(
         "state_batches",
         Array(
@@ -74,13 +74,13 @@ SHARE_SNAPSHOT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=52,
+        line=53,
         spelled="stateBatches",
     ),
     Field(
         "delivery_complete_count",
         Integer(4),
-        line=62,
+        line=63,
         default=lambda _: -1,
         spelled="deliveryCompleteCount",
         tag=0,
@@ -89,7 +89,7 @@ SHARE_SNAPSHOT_VALUE_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=41,
+        line=42,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -113,12 +113,12 @@ SHARE_UPDATE_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ShareGroupStateRecordType, keep_unknown=True),
-        line=97,
+        line=98,
         const=1,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=98, spelled="groupId"),
-    Field("topic_id", Uuid(), line=99, spelled="topicId"),
-    Field("partition", Integer(4), line=100),
+    Field("group_id", Text(Integer(2), lossy=True), line=99, spelled="groupId"),
+    Field("topic_id", Uuid(), line=100, spelled="topicId"),
+    Field("partition", Integer(4), line=101),
     source="coordinator/share_group_state.yaml",
     trailing=True,
 )
@@ -126,19 +126,19 @@ ShareUpdateKey = SHARE_UPDATE_KEY.parsed_class
 
 SHARE_UPDATE_VALUE_STATE_BATCHES = Layout(
     "share_update_value_state_batches",
-    Field("first_offset", Integer(8), line=124, spelled="firstOffset"),
-    Field("last_offset", Integer(8), line=125, spelled="lastOffset"),
+    Field("first_offset", Integer(8), line=125, spelled="firstOffset"),
+    Field("last_offset", Integer(8), line=126, spelled="lastOffset"),
     Field(
         "delivery_state",
         EnumField(Integer(1), DeliveryState, keep_unknown=True),
-        line=126,
+        line=127,
         spelled="deliveryState",
     ),
-    Field("delivery_count", Integer(2), line=127, spelled="deliveryCount"),
+    Field("delivery_count", Integer(2), line=128, spelled="deliveryCount"),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=120,
+        line=121,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -149,10 +149,10 @@ ShareUpdateValueStateBatches = SHARE_UPDATE_VALUE_STATE_BATCHES.parsed_class
 # A change of the share state of a group and a partition, since the last snapshot.
 SHARE_UPDATE_VALUE_V0 = Layout(
     "share_update_value",
-    Field("version", Integer(2), line=116, version=0),
-    Field("snapshot_epoch", Integer(4), line=117, spelled="snapshotEpoch"),
-    Field("leader_epoch", Integer(4), line=118, spelled="leaderEpoch"),
-    Field("start_offset", Integer(8), line=119, spelled="startOffset"),
+    Field("version", Integer(2), line=117, version=0),
+    Field("snapshot_epoch", Integer(4), line=118, spelled="snapshotEpoch"),
+    Field("leader_epoch", Integer(4), line=119, spelled="leaderEpoch"),
+    Field("start_offset", Integer(8), line=120, spelled="startOffset"),
     Field(
         "state_batches",
         Array(
@@ -160,13 +160,13 @@ SHARE_UPDATE_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=120,
+        line=121,
         spelled="stateBatches",
     ),
     Field(
         "delivery_complete_count",
         Integer(4),
-        line=130,
+        line=131,
         default=lambda _: -1,
         spelled="deliveryCompleteCount",
         tag=0,
@@ -175,7 +175,7 @@ SHARE_UPDATE_VALUE_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=112,
+        line=113,
         spelled="unknownTags",
         hidden=True,
     ),

@@ -23,10 +23,10 @@ TRANSACTION_LOG_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), TransactionStateRecordType, keep_unknown=True),
-        line=24,
+        line=25,
         const=0,
     ),
-    Field("transactional_id", Text(Integer(2), lossy=True), line=25, spelled="transactionalId"),
+    Field("transactional_id", Text(Integer(2), lossy=True), line=26, spelled="transactionalId"),
     source="coordinator/transaction_state.yaml",
     trailing=True,
 )
@@ -34,8 +34,8 @@ TransactionLogKey = TRANSACTION_LOG_KEY.parsed_class
 
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0 = Layout(
     "transaction_log_value_transaction_partitions",
-    Field("topic", Text(Integer(2), lossy=True), line=56),
-    Field("partition_ids", Array(Integer(4), count=Integer(4)), line=57, spelled="partitionIds"),
+    Field("topic", Text(Integer(2), lossy=True), line=57),
+    Field("partition_ids", Array(Integer(4), count=Integer(4)), line=58, spelled="partitionIds"),
     source="coordinator/transaction_state.yaml",
     version=0,
 )
@@ -45,17 +45,17 @@ TransactionLogValueTransactionPartitionsV0 = (
 
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1 = Layout(
     "transaction_log_value_transaction_partitions",
-    Field("topic", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=56),
+    Field("topic", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=57),
     Field(
         "partition_ids",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=57,
+        line=58,
         spelled="partitionIds",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=51,
+        line=52,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -77,14 +77,14 @@ TransactionLogValueTransactionPartitions = (
 # The state of a transactional id: its producer, and the transaction that is open or was last.
 TRANSACTION_LOG_VALUE_V0 = Layout(
     "transaction_log_value",
-    Field("version", Integer(2), line=46, version=0),
-    Field("producer_id", Integer(8), line=47, spelled="producerId"),
-    Field("producer_epoch", Integer(2), line=48, spelled="producerEpoch"),
-    Field("transaction_timeout_ms", Integer(4), line=49, spelled="transactionTimeoutMs", unit="ms"),
+    Field("version", Integer(2), line=47, version=0),
+    Field("producer_id", Integer(8), line=48, spelled="producerId"),
+    Field("producer_epoch", Integer(2), line=49, spelled="producerEpoch"),
+    Field("transaction_timeout_ms", Integer(4), line=50, spelled="transactionTimeoutMs", unit="ms"),
     Field(
         "transaction_status",
         EnumField(Integer(1), TransactionStatus, keep_unknown=True),
-        line=50,
+        line=51,
         spelled="transactionStatus",
     ),
     Field(
@@ -95,20 +95,20 @@ TRANSACTION_LOG_VALUE_V0 = Layout(
             null=-1,
             accepts=frozenset(["negative_null"]),
         ),
-        line=51,
+        line=52,
         spelled="transactionPartitions",
     ),
     Field(
         "transaction_last_update_timestamp_ms",
         Integer(8),
-        line=58,
+        line=59,
         spelled="transactionLastUpdateTimestampMs",
         unit="ms",
     ),
     Field(
         "transaction_start_timestamp_ms",
         Integer(8),
-        line=59,
+        line=60,
         spelled="transactionStartTimestampMs",
         unit="ms",
     ),
@@ -120,14 +120,14 @@ TransactionLogValueV0 = TRANSACTION_LOG_VALUE_V0.parsed_class
 
 TRANSACTION_LOG_VALUE_V1 = Layout(
     "transaction_log_value",
-    Field("version", Integer(2), line=46, version=1),
-    Field("producer_id", Integer(8), line=47, spelled="producerId"),
-    Field("producer_epoch", Integer(2), line=48, spelled="producerEpoch"),
-    Field("transaction_timeout_ms", Integer(4), line=49, spelled="transactionTimeoutMs", unit="ms"),
+    Field("version", Integer(2), line=47, version=1),
+    Field("producer_id", Integer(8), line=48, spelled="producerId"),
+    Field("producer_epoch", Integer(2), line=49, spelled="producerEpoch"),
+    Field("transaction_timeout_ms", Integer(4), line=50, spelled="transactionTimeoutMs", unit="ms"),
     Field(
         "transaction_status",
         EnumField(Integer(1), TransactionStatus, keep_unknown=True),
-        line=50,
+        line=51,
         spelled="transactionStatus",
     ),
     Field(
@@ -138,27 +138,27 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
             plus=1,
             null=0,
         ),
-        line=51,
+        line=52,
         spelled="transactionPartitions",
     ),
     Field(
         "transaction_last_update_timestamp_ms",
         Integer(8),
-        line=58,
+        line=59,
         spelled="transactionLastUpdateTimestampMs",
         unit="ms",
     ),
     Field(
         "transaction_start_timestamp_ms",
         Integer(8),
-        line=59,
+        line=60,
         spelled="transactionStartTimestampMs",
         unit="ms",
     ),
     Field(
         "previous_producer_id",
         Integer(8),
-        line=62,
+        line=63,
         default=lambda _: -1,
         spelled="previousProducerId",
         tag=0,
@@ -167,7 +167,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
     Field(
         "next_producer_id",
         Integer(8),
-        line=69,
+        line=70,
         default=lambda _: -1,
         spelled="nextProducerId",
         tag=1,
@@ -176,14 +176,14 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
     Field(
         "client_transaction_version",
         Integer(2),
-        line=76,
+        line=77,
         spelled="clientTransactionVersion",
         tag=2,
     ),
     Field(
         "next_producer_epoch",
         Integer(2),
-        line=82,
+        line=83,
         default=lambda _: -1,
         spelled="nextProducerEpoch",
         tag=3,
@@ -192,7 +192,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=42,
+        line=43,
         spelled="unknownTags",
         hidden=True,
     ),

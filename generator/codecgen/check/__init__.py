@@ -10,6 +10,7 @@ from codecgen.check import (
     choices,
     examples,
     expressions,
+    given,
     manifest,
     messages,
     names,
@@ -50,6 +51,7 @@ _SOUND = (
     "recursion",
     "tagged",
     "expressions",
+    "given",
     "chosen",
     "texts",
 )
@@ -68,6 +70,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("tagged", tagged.check),
     Pass("recursion", recursion.check),
     Pass("expressions", expressions.check),
+    Pass("given", given.check),
     Pass("nested", choices.check_nested),
     Pass("chosen", choices.check_uses),
     Pass("texts", texts.check),

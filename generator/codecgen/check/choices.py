@@ -152,15 +152,13 @@ def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnost
     choice = scope.model.choices[type_.choice]
     where = type_.span
     if choice.by is not None:
-        if type_.given is not None:
-            message = f'the field "{choice.by}" of its cases decides the case of "{choice.name}"'
-            place = expression_span(scope.model, type_.given)
-            yield Diagnostic("C054", message, place, help='take out "given"')
         return
     wanted = f'a value of the enum "{choice.given}"' if choice.given else "a number"
     if type_.given is None:
         message = f'nothing decides which case of "{choice.name}" it is'
-        help = f"write `given:` and a field before that is {wanted}; the choice is at {choice.span}"
+        help = (
+            f"write `given: {{{choice.decider}: ..}}` with {wanted}; the choice is at {choice.span}"
+        )
         yield Diagnostic("C054", message, where, help=help)
         return
     found: list[Diagnostic] = []

@@ -13,7 +13,7 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.cases import find_held_plan
 from codecgen.schema.expression import Expression
-from codecgen.schema.lookup import choice_of, enum_values, integer_range, is_signed
+from codecgen.schema.lookup import choice_of, enum_values, field_spans, integer_range, is_signed
 from codecgen.schema.model import Example, Fill, Layout, Model
 from codecgen.schema.scalars import SCALARS, is_float, is_integer
 from codecgen.schema.types import (
@@ -127,12 +127,12 @@ class _Example:
         by = plans[0].layout.version_is
         plans = [p for p in plans if by in values and values[by] == p.version] or plans
         for key, value in values.items():
-            there = [fp for plan in plans for fp in plan.fields if fp.name == key]
+            there = [fp for plan in plans for fp in plan.values if fp.name == key]
             if not there and any(fill.given == key for fill in fills):
                 self.check_integer(value, _64_BITS, "64 bits", f"{path}{key}")
             elif not there:
                 layout = plans[0].layout
-                spans = {f.name: f.span for f in layout.fields}
+                spans = field_spans(layout)
                 spans |= {fill.given: fill.span for fill in fills}
                 at = "" if plans[0].version is None else f" in version {plans[0].version}"
                 message = f'"{layout.name}" has no field "{key}"{at}'

@@ -63,6 +63,8 @@ RUNTIME = frozenset(
         "fill",
         "float32",
         "float64",
+        "given",
+        "giving",
         "integer",
         "layout",
         "layout_rule",
@@ -152,6 +154,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
     yield from _check_declarations(model)
     for layout in model.layouts.values():
         yield from _check_fields(layout)
+    for choice in model.choices.values():
+        for f in choice.outer:
+            yield from check_word(f.name, f.span, CONTAINER | EXPRESSION, field=True)
     yield from _check_symbols(model)
     yield from _check_used(model)
 
@@ -260,6 +265,12 @@ def _check_fields(layout: Layout) -> Iterator[Diagnostic]:
         seen[f.name] = f.span
         for m in members(f):
             yield from check_word(m.name, m.span, taken, field=True)
+    for f in layout.given:
+        yield from check_word(f.name, f.span, taken, field=True)
+        if f.name in seen:
+            help = f"the field is at {seen[f.name]}"
+            yield Diagnostic("C008", f'"{f.name}" is a field already', f.span, help=help)
+        seen[f.name] = f.span
     for rule in layout.rules:
         yield from check_word(rule.name, rule.span, frozenset())
     functions: dict[str, Span] = {}

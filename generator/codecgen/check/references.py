@@ -19,7 +19,7 @@ from codecgen.schema.lookup import (
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model, Overhead, OverheadOf
 from codecgen.schema.nested_choices import first_layout
 from codecgen.schema.scalars import SCALARS
-from codecgen.schema.types import ArrayType, Reference, Span
+from codecgen.schema.types import ArrayType, Reference, ScalarType, Span
 from codecgen.spans import hint, place, unknown
 
 
@@ -278,8 +278,10 @@ def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
     for _, ref in choice.named:
         if ref.layout not in model.choices:
             yield from check_layout_known(ref, model)
+    for f in choice.outer:
+        if isinstance(f.type, ScalarType) and f.type.enum is not None:
+            yield from _check_enum_known(f.type.enum, place(f, "enum"), model)
     if choice.given is not None:
-        yield from _check_enum_known(choice.given, place(choice, "given"), model)
         enum = model.enums.get(choice.given)
         for key, ref in choice.named:
             where = choice.places.get(f"cases.{key}", ref.span)

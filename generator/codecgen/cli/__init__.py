@@ -368,7 +368,8 @@ def _add_named(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--given",
         metavar="VALUE",
-        help="value that selects the layout of a choice, if the bytes themselves do not tell it",
+        help="value that selects the layout of a choice, if the bytes themselves do not tell it; or the values that a layout "
+        "gets from outside, as name=value,name=value",
     )
     _add_schemas(parser)
 

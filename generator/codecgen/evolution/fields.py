@@ -54,6 +54,7 @@ class FieldComparison:
             message = f"{_tag_words(old.tag)} becomes {_tag_words(new.tag)}"
             yield self.change(message, "B009", "tag")
         yield from self._compare_conditions()
+        yield from self._compare_given()
         type_changes = list(self.types(old.type, new.type))
         yield from type_changes
         if not type_changes and has_byte_order(old) and old.endian != new.endian:
@@ -75,6 +76,15 @@ class FieldComparison:
         f = self.new.field
         span = f.places.get(key, f.span)
         return self.pair.change(self.path, message, rule, span, certain=certain)
+
+    def _compare_given(self) -> Iterator[Change]:
+        """Yield the values that the field gives in another way to the layout that it holds."""
+        told = dict(self.old.field.gives), dict(self.new.field.gives)
+        for name in (name for name in self.old.gives if name in self.new.gives):
+            before, after = self.old.gives[name], self.new.gives[name]
+            if named_shape(before, self.names) != named_shape(after, {}):
+                message = f"given {name}: {told[0][name]} becomes {told[1][name]}"
+                yield self.change(message, "B019", f"given.{name}", certain=False)
 
     # ------------------------------------------------------------ conditions
 

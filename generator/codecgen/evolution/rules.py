@@ -113,7 +113,7 @@ RULES: Mapping[str, CatalogEntry] = {
     ),
     "B019": CatalogEntry(
         "Choice removed, or decided in another way",
-        "Another field or another value decides which layout, or which version of a layout, follows.",
+        "Another field or another value decides which layout, or which version of a layout, follows, or is given to a layout.",
         "Restore `by`, `given` or `version`. Another discriminator needs a new version of the layout around it.",
     ),
     "B020": CatalogEntry(

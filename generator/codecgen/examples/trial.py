@@ -126,9 +126,10 @@ def _run_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -
     if data is None:
         data = codec.build(_Meant(plan).layout(plans[0], example.value))
     trace: list[tuple[str, int, int, bool]] = []
+    given = given_values(plan, plans[0], example.value)
     with codecs.importable():
-        parsed = codec.parse(data, trace=trace)
-        _require_same_parse(layout, data, codec.parse(data), parsed)
+        parsed = codec.parse(data, trace=trace, given=given)
+        _require_same_parse(layout, data, codec.parse(data, given=given), parsed)
     found = plans[0]
     if len(plans) > 1:
         found = next(p for p in plans if p.version == parsed[layout.version_is])
@@ -174,8 +175,18 @@ def built(plan: Plan, layout: LayoutPlan, codec: Any, given: Mapping[str, object
     """
     meant = _Meant(plan)
     data: bytes = codec.build(meant.layout(layout, given))
-    _compare(meant, layout, given, codec.parse(data), worked_out=False)
+    parsed = codec.parse(data, given=given_values(plan, layout, given))
+    _compare(meant, layout, given, parsed, worked_out=False)
     return data
+
+
+def given_values(plan: Plan, layout: LayoutPlan, values: object) -> dict[str, object] | None:
+    """Return what ``values``, in the form of examples, have of the values that a layout is given; None if it is given none."""
+    if not layout.given or not isinstance(values, Mapping):
+        return None
+    known = {fp.name for fp in layout.given}
+    told = {name: value for name, value in values.items() if name in known}
+    return _Meant(plan).layout(layout, told)
 
 
 def _is_computed(f: Field) -> bool:
@@ -203,12 +214,12 @@ class _Meant:
         out: dict[str, object] = {}
         taken = [fill.given for fill in fills]
         for name, value in given.items():
-            fp = plan.field(str(name))
+            fp = plan.value(str(name))
             if fp is None and name in taken:
                 out[str(name)] = value
                 continue
             if fp is None:
-                known = did_you_mean(str(name), [*(fp.name for fp in plan.fields), *taken])
+                known = did_you_mean(str(name), [*(fp.name for fp in plan.values), *taken])
                 what = f"{plan.name} has no field {name!r} here"
                 here = _join_path(path, str(name))
                 raise Mismatch(f"{what}; {known}" if known else what, here)
@@ -356,7 +367,7 @@ def _compare(
     if not isinstance(given, Mapping):
         raise Mismatch(f"{path or plan.name}: a mapping of fields is needed, not {given!r}", path)
     for name, value in given.items():
-        fp = plan.field(str(name))
+        fp = plan.value(str(name))
         here = _join_path(path, str(name))
         if fp is None and filled is not None and name in filled:
             _require_same(meant.plan, None, value, filled[str(name)], here)

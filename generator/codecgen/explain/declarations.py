@@ -24,7 +24,7 @@ from codecgen.explain.terminal import (
     wrap_text,
 )
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
-from codecgen.plan.type_text import constant_words, size_words, type_words
+from codecgen.plan.type_text import constant_words, given_type_words, size_words, type_words
 from codecgen.schema.lookup import members, reference_of, references_of
 from codecgen.schema.model import (
     FREEDOMS,
@@ -180,6 +180,8 @@ class _Explainer:
         for freedom in sorted(layout.accepts):
             yield from row("lenient", FREEDOMS[freedom])
         yield from row("held by", ", ".join(self.holders(layout.name)))
+        for f in layout.given:
+            yield from row("given", f"{f.name}, {given_type_words(f)}, from outside")
         for plan in plans:
             yield ""
             of = "" if plan.version is None else f" of version {plan.version}"
@@ -251,6 +253,8 @@ class _Explainer:
         yield from row("versions", str(f.versions) if f.versions else "")
         yield from self.since_rows(f.since or layout.since, None)
         yield from row("only when", str(f.when) if f.when else "")
+        for given, value in f.gives:
+            yield from row("gives", f"{given}: {value}")
         yield from self.default_rows(f)
         yield from self.field_ranges(f, plans)
         yield from row("valid", f"{f.valid}; strict readers refuse the rest" if f.valid else "")

@@ -78,15 +78,15 @@ def record_files(records: Records) -> Iterator[tuple[str, str]]:
         stems = _stems(records.keys, "_key")
         enum = _enum(f"{name}_record_type", "What a record is: its key begins with it.", stems)
         keys = _choice(
-            f"{name}_key", "The key of a record.", "by", records.type_field, records.keys, stems
+            f"{name}_key", "The key of a record.", records.type_field, records.keys, stems
         )
         values = _choice(
             f"{name}_value",
             "The value of a record, by the type in its key.",
-            "given",
-            f"{name}_record_type",
+            "type",
             records.values,
             stems,
+            given=f"{name}_record_type",
         )
         yield f"{name}_record_types", documents([enum])
         yield f"{name}_records", documents([keys, values])
@@ -96,7 +96,7 @@ def record_files(records: Records) -> Iterator[tuple[str, str]]:
         enum = _enum(f"{name}_record_type", "What a record is.", stems)
         given = f"{name}_record_type"
         doc = "A record without its frame, by the type in that."
-        bodies = _choice(f"{name}_body", doc, "given", given, records.bodies, stems)
+        bodies = _choice(f"{name}_body", doc, "api_key", records.bodies, stems, given=given)
         yield f"{name}_record_types", documents([enum])
         yield f"{name}_records", documents([_frame(name), bodies])
 
@@ -116,7 +116,7 @@ def _frame(name: str) -> Mapped:
         "version": {"type": Word("uvarint"), "doc": "Version of the record."},
         "body": {
             "choice": Word(f"{name}_body"),
-            "given": Word("api_key"),
+            "given": Mapped({"api_key": Word("api_key")}, short=True),
             "version": Word("version"),
         },
     }
@@ -151,13 +151,14 @@ def _enum(name: str, doc: str, stems: Mapping[int, str]) -> Mapped:
 def _choice(
     name: str,
     doc: str,
-    key: str,
     by: str,
     messages: Mapping[int, Message],
     stems: Mapping[int, str],
+    given: str | None = None,
 ) -> Mapped:
-    """Return the document of a choice of layouts, one case per message. ``key`` is ``by`` or
-    ``given``, with ``by`` as its value; ``stems`` has the name of each record type by apiKey.
+    """Return the document of a choice of layouts, one case per message: by the field ``by``, or by a
+    value of that name of the enum ``given``. ``stems`` has the name of each record type by apiKey.
     """
     cases = Mapped({stems[n]: Word(layout_name(m)) for n, m in messages.items()})
-    return Mapped({"choice": Word(name), "doc": doc, key: Word(by), "cases": cases})
+    decider = {} if given is None else {"given": Mapped({by: Word(given)}, short=True)}
+    return Mapped({"choice": Word(name), "doc": doc, **decider, "by": Word(by), "cases": cases})

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from codecgen.plan.generated_names import identifier
+from codecgen.plan.given_values import replace_given
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
 from codecgen.plan.resolve_views import ViewResolver, WriteResolver, rows_scope
@@ -187,7 +188,7 @@ def _plan_case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPla
     def value(expression: Expression, holds: bool = True) -> Value:
         found = ViewResolver(expression, scope if holds else bare).resolve()
         assert found is not None, str(expression)
-        return found
+        return replace_given(found, {} if array is None else array.gives, ("item",), "own")
 
     return CasePlan(
         number,

@@ -15,7 +15,7 @@ from codecgen.plan.scope import Scope
 from codecgen.plan.texts import TextPlan, text_plan
 from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.expression import Expression
-from codecgen.schema.lookup import field_of, with_reserved_bits
+from codecgen.schema.lookup import field_of, given_of, with_reserved_bits
 from codecgen.schema.model import Declared, Field, Layout, Manifest, Model, Rule
 from codecgen.schema.scalars import SCALARS, fixed_size
 from codecgen.schema.types import (
@@ -46,7 +46,7 @@ class FieldPlan:
 
     ``when``, ``valid``, ``refuse``, ``default`` and ``codec`` (what names it) are settled in this version, and so are the
     defaults of bits, by the name of the member; ``given`` and ``held_version`` give the case and the version of what it
-    holds.
+    holds, and ``gives`` the values that the layout which it holds is given, by name.
     """
 
     field: Field
@@ -62,6 +62,7 @@ class FieldPlan:
     bit_defaults: Mapping[str, Value] = dataclass_field(default_factory=dict)
     given: Value | None = None
     held_version: Value | None = None
+    gives: Mapping[str, Value] = dataclass_field(default_factory=dict)
     own_bytes: int = 0
     """The bytes up to its end that a length counts: its own, and those before it in its range."""
     until: Value | None = None
@@ -114,6 +115,8 @@ class LayoutPlan:
     fields: tuple[FieldPlan, ...]
     derived: tuple[DerivedValue, ...] = ()
     rules: tuple[RulePlan, ...] = ()
+    given: tuple[FieldPlan, ...] = ()
+    """The values that whoever holds the layout gives it, as fields without bytes."""
 
     @property
     def name(self) -> str:
@@ -156,6 +159,15 @@ class LayoutPlan:
     def field(self, name: str) -> FieldPlan | None:
         """Return the field ``name`` of this version, or None if this version lacks it."""
         return next((f for f in self.fields if f.name == name), None)
+
+    @property
+    def values(self) -> tuple[FieldPlan, ...]:
+        """Return what parsed values of the layout hold: the values that it is given, and its fields."""
+        return (*self.given, *self.fields)
+
+    def value(self, name: str) -> FieldPlan | None:
+        """Return the field ``name`` of this version, or the value of this name that it is given; None if it has neither."""
+        return next((f for f in self.values if f.name == name), None)
 
     def covered(self, checksum: FieldPlan) -> tuple[FieldPlan, ...]:
         """Return the fields that a checksum covers, range after range."""
@@ -325,7 +337,8 @@ def _plan_layout(layout: Layout, version: int | None, model: Model, plan_of: obj
         for fp in fields
     )
     rules = tuple(_plan_rules(layout, own, version, model))
-    return LayoutPlan(layout, version, own, _plan_derived(layout, version, model), rules)
+    given = tuple(FieldPlan(f, None, 0, None, ()) for f in layout.given)
+    return LayoutPlan(layout, version, own, _plan_derived(layout, version, model), rules, given)
 
 
 def _count_own_bytes(fp: FieldPlan, fields: list[FieldPlan]) -> int:
@@ -360,9 +373,10 @@ def _resolve_expressions(
     Mapping[str, Value],
     Value | None,
     Value | None,
+    Mapping[str, Value],
 ]:
     """Return the resolved expressions of a field in one version: when, valid, refuse, default,
-    codec, bit defaults by member, given, version. One that the field lacks is None. Raise
+    codec, bit defaults by member, given, version, gives by name. One that the field lacks is None. Raise
     ValueError if one is invalid.
     """
     at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
@@ -387,6 +401,12 @@ def _resolve_expressions(
         },
         None if given is None else resolve_expression(given, before),
         None if held_version is None else resolve_expression(held_version, before),
+        {
+            one.name: resolve_expression(value, before, getattr(one.type, "enum", None))
+            for one in given_of(f, model)
+            for name, value in f.gives
+            if name == one.name
+        },
     )
 
 

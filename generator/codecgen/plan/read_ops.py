@@ -186,9 +186,17 @@ def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
                 if field.codec is not None:
                     out |= _own_names(field.codec)
                 out |= _names_of_discriminator(field)
+                out |= names_given(field)
             case Choose(field):
                 out |= _names_of_discriminator(field)
+            case Struct(field):
+                out |= names_given(field)
     return out
+
+
+def names_given(field: FieldPlan) -> set[str]:
+    """Return the names of the fields that ``field`` gives to the layout that it holds."""
+    return {name for value in field.gives.values() for name in _own_names(value)}
 
 
 def _names_of_discriminator(field: FieldPlan) -> set[str]:
@@ -221,4 +229,5 @@ __all__ = [
     "Verify",
     "When",
     "fields_needed",
+    "names_given",
 ]

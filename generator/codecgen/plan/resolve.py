@@ -13,7 +13,7 @@ from codecgen.plan.scope import Scope, can_be_null, element_kind, layout_contain
 from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, bytes_type, held_type, scalar_type
 from codecgen.schema import expression
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
-from codecgen.schema.lookup import exists_in, field_of, field_spans, members, with_reserved_bits
+from codecgen.schema.lookup import exists_in, field_spans, members, value_of, with_reserved_bits
 from codecgen.schema.model import Field
 from codecgen.schema.types import (
     ArrayType,
@@ -248,7 +248,7 @@ class Resolver:
         value = next((v for v in declared.values if v.name == path.names[0]), None)
         if value is None:
             return None
-        f = field_of(self.scope.layout, path.names[0])
+        f = value_of(self.scope.layout, path.names[0])
         if f is not None and isinstance(f.type, ScalarType) and f.type.enum == enum:
             message = f'"{path}" is a field and a value of the enum "{enum}"'
             help = f"the field is at {f.span}; give one another name"
@@ -265,7 +265,7 @@ class Resolver:
         if word is not None:
             return word
         declared = self.scope.model.enums.get(enum)
-        names = {f.name for f in self.scope.layout.fields} | {"item", "version"}
+        names = {*field_spans(self.scope.layout), "item", "version"}
         if declared is None or path.names[0] in names:
             return None
         spans = {value.name: value.span for value in declared.values}
@@ -299,6 +299,9 @@ class Resolver:
         index = next((i for i, f in enumerate(layout.fields) if f.name == name), None)
         if index is None and path.names == ("version",) and layout.version_is is not None:
             return nodes.VersionValue(scope.version, layout.version_is)
+        given = next((f for f in layout.given if f.name == name), None)
+        if given is not None:
+            return self.resolve_field(given, path.names[1:], "own", (), {scope.version}, path)
         if index is None:
             spans = field_spans(layout)
             message = f'"{layout.name}" has no field "{name}"'
@@ -421,7 +424,7 @@ class Resolver:
         layout = self.scope.model.layouts.get(ref.layout)
         if layout is None:
             raise Stop
-        f = field_of(layout, names[0])
+        f = value_of(layout, names[0])
         if f is None or (ref.version is not None and not exists_in(f, ref.version)):
             message = f'"{ref}" has no field "{names[0]}"'
             raise self.fail("C014", message, path, hint(names[0], field_spans(layout)))

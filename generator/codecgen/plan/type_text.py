@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from codecgen.plan.layouts import FieldPlan
 from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.schema.expression import data_text
+from codecgen.schema.model import Field
 from codecgen.schema.scalars import COMPACT, SCALARS, is_integer, is_varint
 from codecgen.schema.types import (
     ArrayType,
@@ -72,6 +73,12 @@ def scalar_words(name: str) -> str:
         zigzag = "zigzag, " if SCALARS[name].signed else ""
         return f"{words} ({zigzag}at most {SCALARS[name].max_size} bytes)"
     return words
+
+
+def given_type_words(f: Field) -> str:
+    """Return the type of a value that a layout gets from outside in words: ``a value of color``, ``int32``."""
+    assert isinstance(f.type, ScalarType)
+    return f"a value of {f.type.enum}" if f.type.enum is not None else scalar_words(f.type.name)
 
 
 def type_words(type_: FieldType) -> str:

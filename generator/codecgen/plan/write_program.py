@@ -12,6 +12,7 @@ from codecgen.plan import nodes
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.plan.constant_folding import as_number, as_truth, fold, is_known
 from codecgen.plan.equality import conjuncts, implied_value
+from codecgen.plan.given_values import replace_given, with_owner
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
 from codecgen.plan.value_ranges import range_of
@@ -91,6 +92,7 @@ class WriteProgram:
         def op_of(owner: str, name: str) -> WriteOp | None:
             return self.find_op(part if owner == "own" else owner, name)
 
+        value = settle_given(self.case, value, part)
         return fold(value, lambda value: known_when_written(value, op_of))
 
     def fold_rule(self, value: Value, part: str) -> Value:
@@ -102,6 +104,14 @@ class WriteProgram:
             return found
         holding = conjuncts(self.case.when)
         return fold(found, lambda value: implied_value(holding, value))
+
+
+def settle_given(case: CasePlan, value: Value, part: str) -> Value:
+    """Return a value of ``part`` with what the entry gives to its rows in terms of the entry."""
+    if case.array is None:
+        return value
+    owners = ("own", "item") if part == "item" else ("item",)
+    return replace_given(value, case.array.gives, owners, "entry")
 
 
 def is_written(case: CasePlan) -> bool:
@@ -202,6 +212,7 @@ class _Programmer:
                 self.find_op(where, name) if self.layouts[where].field(name) is not None else None
             )
 
+        value = settle_given(self.case, value, part)
         return fold(value, lambda value: known_when_written(value, op_of))
 
     def is_running(self, value: Value, part: str) -> bool:
@@ -291,6 +302,9 @@ class _Programmer:
         found = self.fold_value(fp.when, part)
         if not is_known(found) and part == self.own:
             found = fold(found, lambda value: implied_value(self.holding, value))
+        if not is_known(found) and part != self.own:
+            around = [with_owner(one, "entry") for one in self.holding]
+            found = fold(found, lambda value: implied_value(around, value))
         if not is_known(found):
             raise WriteError("left out by a condition that the rows do not settle", fp.field)
         return as_truth(found)

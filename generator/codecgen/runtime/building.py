@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from typing import Any
 
 import construct
@@ -19,12 +20,22 @@ from codecgen.runtime.zero_bytes import Padding
 
 
 class Build:
-    """State of one build: the given values and those that were worked out. ``name`` is the name of the layout."""
+    """State of one build: the given values and those that were worked out. ``name`` is the name of the layout, ``given``
+    has the values that it gets from outside.
+    """
 
-    __slots__ = ("fields", "name", "obj", "original", "session", "tagged", "uncounted")
+    __slots__ = ("fields", "given", "name", "obj", "original", "session", "tagged", "uncounted")
 
-    def __init__(self, name: str, fields: Fields, value: Any, session: Session) -> None:
+    def __init__(
+        self,
+        name: str,
+        fields: Fields,
+        value: Any,
+        session: Session,
+        given: Mapping[str, Any],
+    ) -> None:
         self.name = name
+        self.given = given
         self.fields = fields
         self.session = session
         self.original = value
@@ -121,13 +132,16 @@ class Build:
         if not isinstance(value, dict):
             raise BuildError(f"a mapping with the fields of {self.name} is needed, not {value!r}")
         for name in value:
-            if name not in self.fields.by_name and not str(name).startswith("_"):
-                close = difflib.get_close_matches(str(name), self.fields.by_name, n=1)
+            known = name in self.fields.by_name or name in self.given
+            if not known and not str(name).startswith("_"):
+                names = [*self.fields.by_name, *self.given]
+                close = difflib.get_close_matches(str(name), names, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 raise BuildError(f"{self.name} has no field {name!r}{hint}")
         obj: Any = contain(
             value
         )  # in a layout that holds this one: what conditions after it look at
+        obj.update(self.given)
         for f in self.fields.all:  # so that what depends on an array can look at it
             if not isinstance(f.codec, Array) or f.when is not None or f.tag is not None:
                 continue

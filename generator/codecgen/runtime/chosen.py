@@ -13,6 +13,7 @@ from codecgen.runtime.errors import (
     TrailingError,
     ValueRefused,
 )
+from codecgen.runtime.given import values_from
 from codecgen.runtime.layout import Choice, Layout
 from codecgen.runtime.located_bytes import Condition, Session, Source
 from codecgen.runtime.primitives import Codec
@@ -34,6 +35,7 @@ class Chosen(Codec):
         length: Codec of the length in bytes before the layout.
         null: The length that means null; with ``any_negative``, lenient readers take every negative one.
         unknown: A value without a case is the bytes that are left.
+        gives: Returns each value that the layout is given from the fields before, by name.
     """
 
     def __init__(
@@ -47,8 +49,10 @@ class Chosen(Codec):
         null: int | None = None,
         any_negative: bool = False,
         unknown: bool = False,
+        gives: Mapping[str, Condition] | None = None,
     ) -> None:
         super().__init__()
+        self.gives = gives
         self.find = find
         self.given = given
         self.version = version
@@ -116,6 +120,10 @@ class Chosen(Codec):
             return f"it is in version {own}, where version {version} is told"
         return found
 
+    def given_to_case(self, this: Any) -> Any:
+        """Return the values that the layout is given, or the fields before if it is given none."""
+        return this if self.gives is None else values_from(self.gives, this)
+
     # ------------------------------------------------------------ parsing
 
     def read(self, source: Source, this: Any) -> Any:
@@ -155,7 +163,7 @@ class Chosen(Codec):
             if not self.unknown:
                 raise ValueRefused(case, source.where(start))
             return source.take(source.left)
-        value = case.read(source, this)
+        value = case.read(source, self.given_to_case(this))
         if whole and source.left:
             layout = case.case_of(value.get(case.by)) if isinstance(case, Choice) else case
             error = TrailingError(
@@ -198,7 +206,7 @@ class Chosen(Codec):
         case = self.case(this, lambda choice: _deciding_number(choice, value))
         if isinstance(case, str):
             raise BuildError(case)
-        return case.write(value, this, session)
+        return case.write(value, self.given_to_case(this), session)
 
     def raw(self, data: bytes, this: Any) -> bytes:
         """Return ``data`` unchanged if its discriminator has no case. Raise BuildError if

@@ -19,6 +19,7 @@ from codecgen.runtime.fields import (
     plus,
     value_at,
 )
+from codecgen.runtime.given import Given, Giving
 from codecgen.runtime.layout import Choice, Layout, LayoutVersions, Lazy, VersionedLayout
 from codecgen.runtime.lines_file import EachLine, LinesFile, LineValue, TextLine
 from codecgen.runtime.nullable import Nullable
@@ -61,6 +62,8 @@ __all__ = [
     "Fill",
     "Float32",
     "Float64",
+    "Given",
+    "Giving",
     "Integer",
     "Layout",
     "LayoutRule",

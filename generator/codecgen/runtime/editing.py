@@ -50,7 +50,7 @@ def edit(
         reason = f"{source.end - body.end} bytes follow the {layout.layout_name}"
         raise TrailingError(reason, source.where(body.end))
     start = body.pos
-    build = Build(layout.layout_name, layout.related, parse.obj, session)
+    build = Build(layout.layout_name, layout.related, parse.obj, session, {})
     parts = [_bytes_of(f, parse) for f in before]
     for path, value in changes.items():
         name, _, member = path.partition(".")

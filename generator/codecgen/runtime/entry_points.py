@@ -41,6 +41,7 @@ class EntryPoint(Declared, Generic[P, L]):
         limits: Limits | None = None,
         findings: list[ParseError] | None = None,
         trace: Trace | None = None,
+        given: Mapping[str, Any] | None = None,
     ) -> P: ...
     @overload
     def parse(
@@ -53,6 +54,7 @@ class EntryPoint(Declared, Generic[P, L]):
         limits: Limits | None = None,
         findings: list[ParseError] | None = None,
         trace: Trace | None = None,
+        given: Mapping[str, Any] | None = None,
     ) -> L: ...
     def parse(
         self,
@@ -64,6 +66,7 @@ class EntryPoint(Declared, Generic[P, L]):
         limits: Limits | None = None,
         findings: list[ParseError] | None = None,
         trace: Trace | None = None,
+        given: Mapping[str, Any] | None = None,
     ) -> Any:
         """Return the value that all of ``data`` encodes. Raise ParseError if it does not parse, or
         bytes follow it. With ``strict=False``, do not check rules that relate several fields, and
@@ -79,11 +82,14 @@ class EntryPoint(Declared, Generic[P, L]):
             limits: Limits on memory, depth and counts.
             findings: Receives what a lenient parse tolerated.
             trace: Receives (path, first byte, end, in the decompressed stream?) of every field.
+            given: The values that the layout gets from outside, by name. Only layouts that declare some take any.
 
         Raises:
             ParseError: if the bytes are not such a value.
         """
-        session = Session(strict=strict, limits=limits or DEFAULT_LIMITS, file=file, trace=trace)
+        session = Session(
+            strict=strict, limits=limits or DEFAULT_LIMITS, file=file, trace=trace, given=given
+        )
         if findings is not None:
             session.findings = findings
         return self.parse_whole(data, position, session)

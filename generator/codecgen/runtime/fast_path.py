@@ -21,8 +21,9 @@ from codecgen.runtime.tags import HIGHEST, decode_default, default_of
 FastBuilder = Callable[[Any, bytearray, int | None], None]
 """Takes the values, the bytes to which it appends theirs, and the compression level."""
 
-FastParser = Callable[[bytes, int, int, Session], tuple[Any, int]]
-"""Takes the data, the first byte, the end of the window and the session; returns the value and the byte after it."""
+FastParser = Callable[..., tuple[Any, int]]
+"""Takes the data, the first byte, the end of the window, the session, and the values that the layout is given; returns the
+value and the byte after it."""
 
 MIN_ELEMENTS = 64
 """The number of elements up to which fast parsers do not look at the limit of the session."""
@@ -48,12 +49,13 @@ class FastPath:
     build: FastBuilder | None
     depth: int
 
-    def read(self, source: Source) -> Any:
+    def read(self, source: Source, *given: Any) -> Any:
         """Return the value at the head of ``source``, and move behind it. Return None, with
         ``source`` and session unchanged, if the generated function fails for any reason, or may not
         run: with a trace, ``begun``, pending error or pauses, inside a window of a buffer that is
         no bytes, near the depth limit, with a limit of fewer than 64 elements, or inside
-        :func:`without_fast_paths`.
+        :func:`without_fast_paths`. ``given`` are the values that the layout gets from outside, in
+        the order of their declaration.
         """
         session = source.session
         data, pos, end = source.data, source.pos, source.end
@@ -73,7 +75,7 @@ class FastPath:
             data = bytes(data)
         section = session.section
         try:
-            value, source.pos = self.parse(data, pos, end, session)
+            value, source.pos = self.parse(data, pos, end, session, *given)
         except Exception:
             # Whatever it is: the field-by-field parser raises it again, or reads the value.
             session.section = section

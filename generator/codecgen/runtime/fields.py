@@ -229,19 +229,19 @@ class Fields:
         return error
 
 
-class Given(construct.Container):
+class GivenFields(construct.Container):
     """A mapping that a build may change: a copy of the caller's, in which it puts what it works out."""
 
 
 def contain(value: Any) -> Any:
-    """Return a deep copy that a build may change: mappings become :class:`Given`, lists and tuples
-    a ListContainer. A value that is a :class:`Given` already is returned itself, as is any value
+    """Return a deep copy that a build may change: mappings become :class:`GivenFields`, lists and tuples
+    a ListContainer. A value that is a :class:`GivenFields` already is returned itself, as is any value
     that is no container.
     """
-    if isinstance(value, Given):
+    if isinstance(value, GivenFields):
         return value
     if isinstance(value, dict):
-        return Given({name: contain(item) for name, item in value.items()})
+        return GivenFields({name: contain(item) for name, item in value.items()})
     if isinstance(value, list | tuple):
         return construct.ListContainer(contain(item) for item in value)
     return value

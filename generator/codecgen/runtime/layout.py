@@ -24,7 +24,8 @@ from codecgen.runtime.errors import (
     ValueRefused,
 )
 from codecgen.runtime.fast_path import FastPath, find_fast_path
-from codecgen.runtime.fields import Field, Fields, Given
+from codecgen.runtime.fields import Field, Fields, GivenFields
+from codecgen.runtime.given import Given, built_values, given_values
 from codecgen.runtime.heads import Frames, Head, frames
 from codecgen.runtime.located_bytes import DEFAULT_LIMITS, Session, Source
 from codecgen.runtime.nullable import Nullable
@@ -61,7 +62,7 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     builds from a dict, such as a Parsed.
 
     ``source`` is the YAML file that describes the layout. With ``trailing``, lenient readers skip bytes after the
-    last field. For type checkers ``P`` is the class of parsed values, and ``B`` the type of the values that
+    last field. ``given`` are the values that whoever holds the layout gives it; parsed values begin with them. For type checkers ``P`` is the class of parsed values, and ``B`` the type of the values that
     ``build`` takes.
 
     Example:
@@ -78,9 +79,11 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         source: str = "",
         version: int | None = None,
         trailing: bool = False,
+        given: tuple[Given, ...] = (),
     ) -> None:
         super().__init__()
         self.layout_name = name
+        self.given = given
         self.fields = fields
         self.related = Fields(fields, source)
         self.by_name = self.related.by_name
@@ -240,14 +243,15 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         the generated fast parser, all others field by field. Raise CodecError if the bytes do not
         parse; LimitError if layouts nest deeper than the session allows.
         """
+        given = self._given_values(source, this)
         fast = self.fast_path
         if fast is not None:
-            found: Parsed | None = fast.read(source)
+            found: Parsed | None = fast.read(source, *given.values())
             if found is not None:
                 return found
         source.enter()
         try:
-            return self._parse_of(source).parse()
+            return self._parse_of(source, given).parse()
         finally:
             source.session.depth -= 1
 
@@ -255,11 +259,27 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         """Parse everything but the array that ends the layout, and return it with the fields before an error, if there
         is one.
         """
-        return self._parse_of(source).open()
+        return self._parse_of(source, self._given_values(source, None)).open()
 
-    def _parse_of(self, source: Source) -> Parse:
-        """Return a new parse of the layout from ``source`` on; nothing is read yet."""
-        return Parse(self.layout_name, self.related, self.trailing, source, self.parsed_class())
+    def _given_values(self, source: Source, this: Any) -> dict[str, Any]:
+        """Return the values that the layout is given: those in ``this``, or without it those of the caller. Raise
+        ValueRefused if the caller gives none, or others than the layout declares.
+        """
+        if not self.given:
+            return {}
+        if this is not None:
+            return {one.name: this[one.name] for one in self.given}
+        try:
+            return given_values(self.given, source.session.given)
+        except BuildError as error:
+            refused = ValueRefused(f"{error.reason}; parse(.., given={{..}})", source.where())
+            raise refused.located(path=error.where.path, schema=self.source_file) from None
+
+    def _parse_of(self, source: Source, given: Mapping[str, Any]) -> Parse:
+        """Return a new parse of the layout, which begins with the values that it is ``given``."""
+        return Parse(
+            self.layout_name, self.related, self.trailing, source, self.parsed_class(given)
+        )
 
     # ------------------------------------------------------------ building
 
@@ -283,27 +303,30 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
             found = fast.write(obj, level, DEFAULT_LIMITS.depth)
             if found is not None:
                 return found
-        return self._write_fields(obj, Session(level=level, strict=strict))
+        return self._write_fields(obj, None, Session(level=level, strict=strict))
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a mapping of fields. Ordinary values go to the generated fast
         builder, all others are built field by field. Raise BuildError if the value is no dict, a
         name is unknown, a value is missing, does not fit or breaks a rule, or layouts nest deeper
-        than the session allows. ``this`` has no effect.
+        than the session allows. ``this`` has the values that the layout is given by the one around; None:
+        ``value`` has them.
         """
         # A build of an outer layout looks at what is filled in.
-        fast = None if type(value) is Given else self.fast_path
+        fast = None if type(value) is GivenFields else self.fast_path
         if fast is not None and session.strict:
             found = fast.write(value, session.level, session.limits.depth - session.depth)
             if found is not None:
                 return found
-        return self._write_fields(value, session)
+        return self._write_fields(value, this, session)
 
-    def _write_fields(self, value: Any, session: Session) -> bytes:
+    def _write_fields(self, value: Any, this: Any, session: Session) -> bytes:
         """Build a value field by field; see :meth:`write`."""
         session.enter()
         try:
-            return Build(self.layout_name, self.related, value, session).build()
+            given = self.given and isinstance(value, dict)
+            around = built_values(self.given, this, value) if given else {}
+            return Build(self.layout_name, self.related, value, session, around).build()
         finally:
             session.depth -= 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +61,7 @@ class Session:
         any_version: Take a version field that is not the version of the layout.
         rules: Let a lenient parser check the rules of layouts, and note those that are broken.
         torn: Take what is there of a section of elements that is longer than the bytes around it.
+        given: The values that the layout which is parsed is given, by name.
     """
 
     strict: bool = True
@@ -77,6 +78,7 @@ class Session:
     any_version: bool = False
     rules: bool = False
     torn: bool = False
+    given: Mapping[str, Any] | None = None
 
     def enter(self) -> None:
         """Increase the depth for a layout that is built inside another one. Raise BuildError, with

@@ -189,9 +189,10 @@ class ModelBuilder:
             ),
             overhead=forms.overhead(overhead) if isinstance(overhead, Record) else None,
             message=forms.message(r["message"]),
+            given=forms.given_values(r["given"]),
             places=r.places(
                 *("since", "draft", "endian", "versions", "version_notes"),
-                *("accepts", "flexible"),
+                *("accepts", "flexible", "given"),
             ),
         )
 
@@ -364,6 +365,7 @@ class ModelBuilder:
             sensitive=forms.sensitive(r["sensitive"]),
             tag=cast(int | None, r["tag"]),
             filled=forms.is_filled(r),
+            gives=tuple(forms.entries(r["given"] or _given_elements(r))),
             places=r.places(),
         )
 
@@ -440,6 +442,12 @@ class ModelBuilder:
         return out
 
 
+def _given_elements(r: Record) -> object:
+    """Return what the elements of an array are given, if the form of the elements says it; None otherwise."""
+    element = r["array"]
+    return element["given"] if isinstance(element, Record) else None
+
+
 def _read_presence(r: Record) -> tuple[str | None, int | None, Expression | None]:
     """Return (type of the number in front of an optional layout, number that means null, version
     expression) of a field that holds a layout. The first two are None if the field cannot be null,
@@ -456,7 +464,10 @@ def _make_choice(reader: Reader, r: Record) -> Choice:
     per number. Report cases that are no valid range, and leave them out. Once there are more than
     ``MAX_CASES``, report that and leave out the rest.
     """
-    given = cast(str | None, r["given"])
+    outer = forms.given_values(r["given"])
+    by = str(r["by"])
+    decider = next((f.type for f in outer if f.name == by), None)
+    type_, enum = (decider.name, decider.enum) if isinstance(decider, ScalarType) else (None, None)
     cases: list[tuple[int | str, Reference]] = []
     places = r.places()
     for key, entry in cast(dict[str, Value], r["cases"]).items():
@@ -472,11 +483,13 @@ def _make_choice(reader: Reader, r: Record) -> Choice:
         name=str(r["choice"]),
         doc=r.text("doc"),
         span=r.at("choice"),
-        by=cast(str | None, r["by"]),
-        given=None if given in grammar.NUMBERS else given,
+        by=by if decider is None else None,
+        given=enum,
         cases=tuple(cases),
         named=tuple(cases),
-        given_type=given if given in grammar.NUMBERS else None,
+        given_type=type_ if enum is None else None,
+        outer=outer,
+        decider=None if decider is None else by,
         since=cast(Since | None, r["since"]),
         places=places,
     )

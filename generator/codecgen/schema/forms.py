@@ -15,6 +15,7 @@ from codecgen.schema.model import (
     Column,
     Derived,
     Example,
+    Field,
     Fill,
     Message,
     Overhead,
@@ -24,6 +25,7 @@ from codecgen.schema.model import (
     Write,
 )
 from codecgen.schema.reader import Ranged, Reader, Record, Value, parse_hex, parse_integer
+from codecgen.schema.scalars import find_scalar
 from codecgen.schema.types import (
     BitMember,
     BytesType,
@@ -33,6 +35,7 @@ from codecgen.schema.types import (
     Formerly,
     Misprint,
     Reference,
+    ScalarType,
     Since,
     Span,
     Versions,
@@ -117,11 +120,28 @@ def choice_type(r: Record) -> ChoiceType:
     return ChoiceType(
         choice=str(r["choice"]),
         span=r.at("choice"),
-        given=cast(Expression | None, r["given"]),
         version=cast(Expression | None, r["version"]),
         length=cast(str | None, r["length"]),
         null=cast(int | None, r["none"]),
         unknown=r["unknown"] == "bytes",
+    )
+
+
+def given_values(value: object) -> tuple[Field, ...]:
+    """Return the values that a layout is given, as fields without bytes: numbers and booleans by the name of their type, others
+    by that of their enum.
+    """
+    return tuple(
+        Field(
+            name,
+            ScalarType(type_) if find_scalar(type_) is not None else ScalarType("i64", type_),
+            entry.span,
+            is_given=True,
+            places={"enum": cast(Any, entry.value)[1].span},
+        )
+        for (name, type_), entry in zip(
+            entries(value), cast(dict[str, Value], value or {}).values(), strict=True
+        )
     )
 
 

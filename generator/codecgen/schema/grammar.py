@@ -139,7 +139,14 @@ EXAMPLES: Mapping[str, Form] = {
 
 
 BYTE_LENGTHS = tuple(name for name in LENGTHS if name != "compact")
-_GIVEN = Key(Code(), "The value that decides which case it is, of a field before.")
+_GIVEN = Key(
+    MapOf(Code()),
+    "The values that a layout, a choice, or each element of an array is given: each name that it declares, and an expression.",
+)
+_VALUES_GIVEN = Key(
+    MapOf(Either((OneOf((*INTEGERS, *VARINTS, "bool")), Declared()))),
+    "Values from outside, by name: whoever holds it gives them. Each is a number, a boolean, or a value of an enum.",
+)
 _UNKNOWN = Key(OneOf(("bytes",)), "What has no case is the bytes that are left, and is kept.")
 
 FIELD_OF_CHOICE: Mapping[str, Key] = {
@@ -162,6 +169,7 @@ ELEMENT_OF_CHOICE: Mapping[str, Key] = {
 }
 
 TOGETHER: Mapping[str, tuple[str, ...]] = {"given": ("choice",), "unknown": ("choice",)}
+"""Keys of elements that need another key. In a field, ``given`` goes with layouts and arrays too."""
 
 CHOICES: Mapping[str, Form] = {
     "choice": Form(
@@ -170,10 +178,11 @@ CHOICES: Mapping[str, Form] = {
             "choice": Key(Name(), "Its name.", True),
             "doc": DOC,
             "since": SINCE,
-            "by": Key(Name(), "The field, at the same byte in all of them, whose value decides."),
-            "given": Key(
-                Either((OneOf((*INTEGERS, *VARINTS)), Declared())),
-                "The enum, or the type of the number, whose value decides: the caller has it from elsewhere.",
+            "given": _VALUES_GIVEN,
+            "by": Key(
+                Name(),
+                "What decides: the field, at the same byte in all of them, or a value that the choice is given.",
+                True,
             ),
             "cases": Key(
                 MapOf(LayoutName(), numbers=True, ranges=True),
@@ -181,7 +190,6 @@ CHOICES: Mapping[str, Form] = {
                 True,
             ),
         },
-        one_of=(("by", "given"),),
     ),
 }
 
@@ -263,6 +271,7 @@ FORMS: Mapping[str, Form] = {
                 "From which version on lengths are compact and tagged fields end the layout: `1+`, or `never`. Text, bytes and "
                 "arrays need no lengths of their own then.",
             ),
+            "given": _VALUES_GIVEN,
             "fields": replace(_FIELDS, required=True),
             "tagged": Key(
                 MapOf(Use("field")),
@@ -415,7 +424,8 @@ FORMS: Mapping[str, Form] = {
             "count": ("array",),
             "length": ("array", "choice"),
             "version": ("layout", "choice"),
-            **TOGETHER,
+            "given": ("choice", "layout", "array"),
+            "unknown": ("choice",),
             "until": ("array",),
             "compressed": ("array",),
             "nesting": ("array",),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from codecgen.schema.expression import Expression, Path
-from codecgen.schema.lookup import choice_of, field_of, members, references_of
+from codecgen.schema.lookup import choice_of, field_of, members, references_of, value_of
 from codecgen.schema.model import Choice, Enum, Field, Layout
 from codecgen.schema.nested_choices import first_layout
 from codecgen.schema.reader import Record
@@ -96,7 +96,7 @@ def _find_enum(by: Expression, layout: Layout) -> str:
     names, or ``""`` if it is no such path or has no enum.
     """
     names = by.node.names if isinstance(by.node, Path) else ()
-    field = next((f for f in layout.fields if names and f.name == names[0]), None)
+    field = value_of(layout, names[0]) if names else None
     if field is not None and isinstance(field.type, ScalarType) and len(names) == 1:
         return field.type.enum or ""
     if field is not None and isinstance(field.type, BitsType) and len(names) == 2:
@@ -145,22 +145,22 @@ def with_cases(layout: Layout, choices: Mapping[str, Choice], enums: Mapping[str
     array elements filled in. Unknown choices stay without cases.
     """
 
-    def filled(type_: FieldType) -> FieldType:
+    def filled(type_: FieldType, f: Field) -> FieldType:
         if isinstance(type_, ArrayType) and isinstance(type_.element, ChoiceType):
-            return replace(type_, element=_fill_choice(type_.element, choices, enums))
-        return _fill_choice(type_, choices, enums) if isinstance(type_, ChoiceType) else type_
+            return replace(type_, element=_fill_choice(type_.element, f, choices, enums))
+        return _fill_choice(type_, f, choices, enums) if isinstance(type_, ChoiceType) else type_
 
     fields = []
     for f in layout.fields:
-        types = tuple((versions, filled(type_)) for versions, type_ in f.types)
-        fields.append(replace(f, type=filled(f.type), types=types))
+        types = tuple((versions, filled(type_, f)) for versions, type_ in f.types)
+        fields.append(replace(f, type=filled(f.type, f), types=types))
     return replace(layout, fields=tuple(fields))
 
 
 def _fill_choice(
-    type_: ChoiceType, choices: Mapping[str, Choice], enums: Mapping[str, Enum]
+    type_: ChoiceType, f: Field, choices: Mapping[str, Choice], enums: Mapping[str, Enum]
 ) -> ChoiceType:
-    """Return a choice in a field with its discriminator, enum and cases by number. Cases whose enum
+    """Return the choice in the field ``f`` with its discriminator, enum and cases by number. Cases whose enum
     value is unknown are left out. Return ``type_`` unchanged if the choice is unknown.
     """
     choice = choices.get(type_.choice)
@@ -171,7 +171,8 @@ def _fill_choice(
         number = find_enum_number(key, choice.given, enums) if isinstance(key, str) else key
         if number is not None:
             cases.append((number, ref))
-    return replace(type_, by=choice.by, enum=choice.given, cases=tuple(cases))
+    decides = dict(f.gives).get(choice.decider or "")
+    return replace(type_, given=decides, by=choice.by, enum=choice.given, cases=tuple(cases))
 
 
 def local_layout(

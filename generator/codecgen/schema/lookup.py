@@ -45,13 +45,28 @@ def is_signed(name: str) -> bool:
 
 
 def field_spans(layout: Layout) -> dict[str, Span]:
-    """Return the place of each field of a layout by name."""
-    return {f.name: f.span for f in layout.fields}
+    """Return the place of each field of a layout, and of each value that it is given, by name."""
+    return {f.name: f.span for f in (*layout.fields, *layout.given)}
 
 
 def field_of(layout: Layout, name: str) -> Field | None:
     """Return the field ``name`` of a layout, or None if there is none."""
     return next((f for f in layout.fields if f.name == name), None)
+
+
+def value_of(layout: Layout, name: str) -> Field | None:
+    """Return the field ``name`` of a layout or the value of this name that it is given, or None if there is neither."""
+    return next((f for f in (*layout.fields, *layout.given) if f.name == name), None)
+
+
+def given_of(f: Field, model: Model) -> tuple[Field, ...]:
+    """Return the values that the layout or the choice which a field or its elements hold is given, or ``()``."""
+    choice = choice_of(f)
+    if choice is not None:
+        return model.choices[choice.choice].outer if choice.choice in model.choices else ()
+    ref = reference_of(f)
+    held = None if ref is None else model.layouts.get(ref.layout)
+    return () if held is None else held.given
 
 
 def members(f: Field) -> tuple[BitMember, ...]:
@@ -201,10 +216,11 @@ def with_reserved_bits(base: str, members: list[BitMember]) -> list[BitMember]:
 def enum_uses(
     layout: Layout,
 ) -> Iterator[tuple[Field | BitMember, str, tuple[str, ...] | None]]:
-    """Yield (field or bit member, enum, names under ``only`` or None for all) for each scalar field
-    and bit member with an enum. Types of a field in several versions have the same enum.
+    """Yield (field or bit member, enum, names under ``only`` or None for all) for each scalar field,
+    value from outside and bit member with an enum. Types of a field in several versions have the
+    same enum.
     """
-    for f in layout.fields:
+    for f in (*layout.fields, *layout.given):
         if isinstance(f.type, ScalarType) and f.type.enum is not None:
             yield f, f.type.enum, f.type.only
         for m in members(f):
@@ -227,7 +243,7 @@ def enum_of(path: Path, layout: Layout, model: Model, item: Layout | None = None
     names = path.names
     if names[0] == "item" and item is not None and len(names) > 1:
         return enum_of(Path(names[1:]), item, model)
-    field = next((f for f in layout.fields if f.name == names[0]), None)
+    field = value_of(layout, names[0])
     if field is None:
         return None
     if isinstance(field.type, ScalarType) and len(names) == 1:

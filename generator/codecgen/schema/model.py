@@ -48,7 +48,8 @@ class Field:
     ``filled``: the default of such a layout is the one whose fields all hold their defaults.
 
     ``types`` has the type in each range of versions where it is not always the same (``type`` is then the last of them),
-    ``ranges`` how YAML says so, by key.
+    ``ranges`` how YAML says so, by key. ``gives`` has the values that the layout which the field holds is given, by name.
+    With ``is_given`` it is such a value, and no field: it has no bytes.
     """
 
     name: str
@@ -79,6 +80,8 @@ class Field:
     sensitive: Sensitive | None = None
     tag: int | None = None
     filled: bool = False
+    is_given: bool = False
+    gives: tuple[tuple[str, Expression], ...] = ()
     types: tuple[tuple[Versions, FieldType], ...] = ()
     ranges: Mapping[str, tuple[tuple[Versions, Span], ...]] = field(
         default_factory=dict, compare=False, repr=False
@@ -271,6 +274,8 @@ class Layout:
     examples: tuple[Example, ...] = ()
     overhead: Overhead | None = None
     message: Message | None = None
+    given: tuple[Field, ...] = ()
+    """The values that whoever holds the layout gives it. They have no bytes."""
     is_local: bool = False
     """Whether it is written in the place of a field."""
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
@@ -304,7 +309,8 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One of several layouts: by a field that lies at the same byte in all (``by``), or by a value that the caller has: of an
-    enum (``given``), or of a type (``given_type``). ``named`` has the cases as written: choices, too.
+    enum (``given``), or of a type (``given_type``). ``named`` has the cases as written: choices, too. ``outer`` are the values
+    that whoever holds the choice gives it, and ``decider`` the name of the one that decides.
     """
 
     name: str
@@ -314,6 +320,8 @@ class Choice:
     given: str | None
     cases: tuple[tuple[int | str, Reference], ...]
     given_type: str | None = None
+    outer: tuple[Field, ...] = ()
+    decider: str | None = None
     since: Since | None = None
     named: tuple[tuple[int | str, Reference], ...] = ()
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)

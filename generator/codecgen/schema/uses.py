@@ -222,4 +222,6 @@ def _is_reference(holder: object, key: str) -> bool:
     """Return whether the attribute ``key`` of ``holder`` names a declaration."""
     if key == "layout":
         return isinstance(holder, Reference)
-    return key in ("enum", "given") or (key == "choice" and isinstance(holder, ChoiceType | Step))
+    if key == "given":
+        return isinstance(holder, Choice)
+    return key == "enum" or (key == "choice" and isinstance(holder, ChoiceType | Step))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codecgen.diagnostics import suggest
 from codecgen.examples.live import Codecs
@@ -15,6 +15,7 @@ from codecgen.runtime.layout import Layout as LayoutCodec
 from codecgen.runtime.located_bytes import Source
 from codecgen.schema.declarations import used_of
 from codecgen.schema.model import Choice, Layout
+from codecgen.schema.reader import parse_integer
 from codecgen.targets.construct.homes import symbol
 
 
@@ -24,11 +25,14 @@ class UnknownCodecError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NamedCodec:
-    """A codec and its name. A choice finds its layout in the bytes or in the values."""
+    """A codec and its name. A choice finds its layout in the bytes or in the values. ``given`` has the values that the layout
+    gets from outside.
+    """
 
     name: str
     plan: Plan
     codec: LayoutCodec | ChoiceCodec
+    given: Mapping[str, object] | None = None
 
     def layout_of_bytes(self, source: Source) -> LayoutPlan:
         """Return the layout of the bytes at the position of ``source``. Raise CodecError if no layout matches."""
@@ -83,15 +87,18 @@ def format_layout(plan: LayoutPlan) -> str:
 
 def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> NamedCodec:
     """Return the codec for ``layout``, ``layout@version`` or a choice. Raise UnknownCodecError if
-    there is none, a version is unknown or needed, ``given`` (the discriminator that the bytes lack)
-    is unknown or needed, or either stands where it has no meaning.
+        there is none, a version is unknown or needed, ``given`` is unknown or needed, or either stands
+    where it has no meaning. ``given`` is the discriminator of a choice that the bytes lack, or of a
+    layout the values that it gets from outside: ``has_key=true,base=7``.
     """
     name, at, version = text.partition("@")
     model = plan.model
     if name in model.layouts:
-        if given is not None:
+        layout = model.layouts[name]
+        if given is not None and not layout.given:
             raise UnknownCodecError(f"{name} is a layout, not a choice: leave out --given")
-        return _find_layout(plan, codecs, model.layouts[name], version if at else None)
+        found = _find_layout(plan, codecs, layout, version if at else None)
+        return replace(found, given=None if given is None else _read_given(given))
     if name in model.choices:
         if at:
             raise UnknownCodecError(f"{name} is a choice, which has no versions")
@@ -99,6 +106,21 @@ def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> Name
     known = [*model.layouts, *model.choices]
     hint = suggest(name, known, "declared layouts and choices")
     raise UnknownCodecError(f"unknown layout {name!r}; {hint}")
+
+
+def _read_given(text: str) -> dict[str, object]:
+    """Return the values of ``name=value,name=value``: truth values, numbers, and names of enum values. Raise
+    UnknownCodecError if an item has another form.
+    """
+    out: dict[str, object] = {}
+    for item in text.split(","):
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise UnknownCodecError(f"--given {text}: write name=value, not {item!r}")
+        number = parse_integer(value)
+        words = {"true": True, "false": False}
+        out[name.strip()] = words.get(value, value) if number is None else number
+    return out
 
 
 def _find_layout(plan: Plan, codecs: Codecs, layout: Layout, version: str | None) -> NamedCodec:

@@ -44,7 +44,7 @@ def read_one(named: NamedCodec, given: Input, start: int, end: int, *, strict: b
     """
     trace: list[tuple[str, int, int, bool]] = []
     begun: dict[str, Any] = {}
-    session = Session(strict=strict, file=given.name, trace=trace, begun=begun)
+    session = Session(strict=strict, file=given.name, trace=trace, begun=begun, given=named.given)
     source = Source(given.data, session, pos=start, end=end)
     plan, value, error = None, None, None
     try:

@@ -24,7 +24,8 @@ fields: {a: u8}
 ---
 choice: newer
 since: {app: 2.0}
-given: u8
+given: {kind: u8}
+by: kind
 cases: {0: old}
 """
 TOP = "layout: top\nsince: {app: 1.1}\nfields: {"
@@ -55,10 +56,10 @@ CASES = [
     ("layout: top\nfields: {x: {layout: new}}", ""),
     (TOP + "x: {layout: draft}}", '"draft" is a draft that never shipped, but "top" is not a draft'),
     ("layout: top\ndraft: {rfc: [2]}\nfields: {x: {layout: draft}, y: {layout: new}}", ""),
-    (TOP + "k: u8, x: {choice: newer, given: k}}", '"newer" exists since 2.0, but is held since 1.1'),
-    (TOP + "k: u8, x: {array: {choice: newer, given: k}, count: u8}}", '"newer" exists since 2.0, but is held since 1.1'),
-    (TOP + "k: u8, x: {choice: newer, given: k, since: {app: 2.0}}}", ""),
-    ("layout: top\ndraft: {rfc: [2]}\nfields: {k: u8, x: {choice: newer, given: k}}", ""),
+    (TOP + "k: u8, x: {choice: newer, given: {kind: k}}}", '"newer" exists since 2.0, but is held since 1.1'),
+    (TOP + "k: u8, x: {array: {choice: newer, given: {kind: k}}, count: u8}}", '"newer" exists since 2.0, but is held since 1.1'),
+    (TOP + "k: u8, x: {choice: newer, given: {kind: k}, since: {app: 2.0}}}", ""),
+    ("layout: top\ndraft: {rfc: [2]}\nfields: {k: u8, x: {choice: newer, given: {kind: k}}}", ""),
     # ends of ranges, and what is counted, are as old as what speaks of them
     (TOP + "m: {type: u8, measures: {from: x}}, x: {bytes: rest, since: {app: 2.0}}}", '"x" exists since 2.0, but "m" since 1.1'),
     ("layout: top\nfields: {m: {type: u8, measures: {from: x}}, x: {bytes: rest, since: {app: 1.0}}}", '"x" exists since 1.0, but "m" since the first release'),
@@ -78,7 +79,7 @@ CASES = [
     ("layout: top\nsince: {app: 1.1.0}\nfields: {a: u8}", ""),
     ("layout: top\nsince: {app: 1.0}\ndraft: {rfc: [1]}\nfields: {a: u8}", "a draft never shipped: it has no release from which it exists"),
     ("layout: top\nfields: {a: u8}\nexamples: [{name: x, hex: 01, values: {a: 1}, since: {app: 1.5}}]", "the manifest does not list the release 1.5"),
-    ("choice: top\ngiven: u8\nsince: {app: 1.5}\ncases: {0: old}", "the manifest does not list the release 1.5"),
+    ("choice: top\ngiven: {kind: u8}\nby: kind\nsince: {app: 1.5}\ncases: {0: old}", "the manifest does not list the release 1.5"),
     ("enums: {top: {values: {x: {value: 0, since: {app: 1.5}}}}}", "the manifest does not list the release 1.5"),
     ("text: top\nsince: {app: 1.5}\nproperties: {a: {string: rest}}", "the manifest does not list the release 1.5"),
     ("text: top\nproperties: {a: {string: rest, since: {app: 1.5}}}", "the manifest does not list the release 1.5"),

@@ -291,7 +291,7 @@ def test_layouts_of_other_directories(tool: Tool) -> None:
     (tool.root / "own/case.yaml").write_text(
         "layout: own\nfields: {points: {array: other.point, count: u8}}\n---\n"
         "choice: either\nby: version\ncases: {0: other.told@0, 1: other.told@1}\n---\n"
-        "choice: given\ngiven: other.colour\ncases: {red: other.point, dark_blue: own}\n",
+        "choice: given\ngiven: {colour: other.colour}\nby: colour\ncases: {red: other.point, dark_blue: own}\n",
         "utf-8",
     )
     (tool.root / "x.bin").write_bytes(b"\1\2\3")

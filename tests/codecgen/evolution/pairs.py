@@ -21,6 +21,15 @@ def _fields(*lines: str, head: str = "") -> str:
     return f"layout: reading\n{head}fields:\n{body}\n"
 
 
+def _given(value: str, doc: str = "") -> str:
+    part = "layout: part\ngiven: {is_long: bool}\nfields: {b: {type: u8, when: is_long}}\n"
+    return (
+        _fields("a: u8", f"part: {{{doc}layout: part, given: {{is_long: {value}}}}}")
+        + "---\n"
+        + part
+    )
+
+
 _SKY = "enums: {{sky: {{doc: Sky., {}values: {{{}}}}}}}\n---\n"
 _CLEAR = _SKY.format("", "clear: 0, fog: 1")
 _OF_SKY = _fields("sky: {type: u8, enum: sky}")
@@ -184,6 +193,14 @@ PAIRS = (
         _choice("0: one, 1: two", "one", "two", by="by: other"),
         _choice("0: one, 1: two, 2: three", "one", "two", "three"),
         "entry",
+    ),
+    Pair(
+        "B019",
+        _given("a > 1"),
+        _given("a > 2"),
+        _given("a > 1", doc="doc: One., "),
+        "reading.part",
+        certain=False,
     ),
     Pair(
         "B020",

@@ -10,19 +10,20 @@ layout: record
 fields:
   kind: {type: uvarint, enum: kind}
   version: uvarint
-  body: {choice: body, given: kind, version: version, unknown: bytes}
+  body: {choice: body, given: {kind: kind}, version: version, unknown: bytes}
 ---
 layout: strict
 fields:
   flags: {bits: u8, members: {kind: {at: 0-3, enum: kind}, others: {reserved: keep}}}
   held: u8
-  body: {choice: body, given: flags.kind, version: held}
-  spare: {choice: body, given: flags.kind, version: held, when: held > 0}
+  body: {choice: body, given: {kind: flags.kind}, version: held}
+  spare: {choice: body, given: {kind: flags.kind}, version: held, when: held > 0}
   after: {type: u8, default: if spare == null then 0 else 1}
 ---
 choice: body
 doc: Nothing for gone.
-given: kind
+given: {kind: kind}
+by: kind
 cases: {topic: topic, broker: broker}
 ---
 layout: topic
@@ -36,14 +37,15 @@ layout: pair
 accepts: [negative_null]
 fields:
   key: {choice: key, length: varint, none: -1}
-  value: {choice: value, given: key.version, length: i16, none: -1, unknown: bytes}
+  value: {choice: value, given: {kind: key.version}, length: i16, none: -1, unknown: bytes}
 ---
 choice: key
 by: version
 cases: {0-1: commit, 2: group}
 ---
 choice: value
-given: i16
+given: {kind: i16}
+by: kind
 cases: {-1: nothing, 0-1: rest, 2: broker}
 ---
 layout: commit
@@ -66,11 +68,12 @@ versions: 0-1
 fields:
   kind: u8
   ks: {array: {choice: key}, count: u8}
-  vs: {array: {choice: value, given: kind, length: u8, none: 255, unknown: bytes}, count: u8}
-  bodies: {array: {choice: around, given: kind}, until: end}
+  vs: {array: {choice: value, given: {kind: kind}, length: u8, none: 255, unknown: bytes}, count: u8}
+  bodies: {array: {choice: around, given: {kind: kind}}, until: end}
 ---
 choice: around
-given: u8
+given: {kind: u8}
+by: kind
 cases: {0-2: topic, 255: broker}
 ---
 layout: told
@@ -81,9 +84,10 @@ fields:
   commit: {layout: commit, version: version}
 ---
 layout: node
-fields: {kind: u8, next: {choice: node_or_end, given: kind}}
+fields: {kind: u8, next: {choice: node_or_end, given: {kind: kind}}}
 ---
 choice: node_or_end
-given: u8
+given: {kind: u8}
+by: kind
 cases: {0: broker, 1: node}
 """

@@ -50,11 +50,12 @@ layout: entry
 fields:
   kind: u8
   version: u8
-  body: {choice: body, given: kind, version: version, length: u8, none: 255, unknown: bytes}
+  body: {choice: body, given: {kind: kind}, version: version, length: u8, none: 255, unknown: bytes}
   key: {choice: key}
 ---
 choice: body
-given: u8
+given: {kind: u8}
+by: kind
 cases: {0-1: built, 2: moved}
 ---
 choice: key

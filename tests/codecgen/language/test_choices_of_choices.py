@@ -28,7 +28,7 @@ fields:
   kind: {type: u8, enum: kind}
   version: u8
   entry: {choice: entry, length: u8, none: 255}
-  body: {choice: body, given: kind, version: version, length: u8, unknown: bytes}
+  body: {choice: body, given: {kind: kind}, version: version, length: u8, unknown: bytes}
   entries: {array: {choice: entry}, count: u8}
   number: {type: u8, default: entry.magic}
 ---
@@ -78,12 +78,14 @@ layout: three
 fields: {a: u8, magic: u8, b: u8}
 ---
 choice: body
-given: kind
+given: {kind: kind}
+by: kind
 cases: {old: plain, new: new, both: some}
 ---
 choice: some
 doc: Of those that are given a kind.
-given: kind
+given: {kind: kind}
+by: kind
 cases: {old: plain, new: plain, both: versioned}
 ---
 layout: plain

@@ -31,16 +31,18 @@ def test_a_case_for_all_versions_is_each_in_its_own() -> None:
 def test_cases_that_came_later_are_not_there_before() -> None:
     text = """
 layout: holder
-fields: {kind: {type: u8, enum: kind}, body: {choice: body, given: kind}, more: {choice: newer, given: kind, when: 0 == 1}}
+fields: {kind: {type: u8, enum: kind}, body: {choice: body, given: {kind: kind}}, more: {choice: newer, given: {kind: kind}, when: 0 == 1}}
 ---
 enums: {kind: {doc: Kinds., values: {old: 0, new: {value: 1, since: {app: 2.0}}}}}
 ---
 choice: body
-given: kind
+given: {kind: kind}
+by: kind
 cases: {old: first, new: second}
 ---
 choice: newer
-given: kind
+given: {kind: kind}
+by: kind
 cases: {new: second}
 doc: Nothing for old.
 ---
@@ -51,7 +53,7 @@ layout: second
 since: {app: 2.0}
 fields: {b: u8}
 """
-    now = model_of(text.replace(", more: {choice: newer, given: kind, when: 0 == 1}", ""))
+    now = model_of(text.replace(", more: {choice: newer, given: {kind: kind}, when: 0 == 1}", ""))
     assert [str(ref) for ref in now.references(now.layouts["holder"])] == ["first", "second"]
     before = as_of(now, "1.0")
     assert [str(ref) for ref in before.references(before.layouts["holder"])] == ["first"]
@@ -85,14 +87,15 @@ def test_who_holds_a_choice_that_came_later_came_with_it() -> None:
 def test_a_layout_of_one_version_needs_none_told(tmp_path: Path) -> None:
     text = """
 layout: holder
-fields: {number: u8, a: {choice: own}, b: {choice: told, given: number}, c: {choice: told, given: number, version: number}}
+fields: {number: u8, a: {choice: own}, b: {choice: told, given: {kind: number}}, c: {choice: told, given: {kind: number}, version: number}}
 ---
 choice: own
 by: number
 cases: {0: only}
 ---
 choice: told
-given: u8
+given: {kind: u8}
+by: kind
 cases: {0: only, 3: only_3}
 ---
 layout: only
@@ -220,10 +223,11 @@ fields:
   frame: {type: uvarint, const: 1}
   kind: {type: uvarint, enum: kind}
   version: uvarint
-  body: {choice: body, given: kind, version: version, unknown: bytes}
+  body: {choice: body, given: {kind: kind}, version: version, unknown: bytes}
 ---
 choice: body
-given: kind
+given: {kind: kind}
+by: kind
 cases: {topic: topic, broker: broker}
 ---
 layout: topic
@@ -235,10 +239,11 @@ layout: broker
 versions: 0
 flexible: 0+
 fields: {number: i16, racks: {array: string}}
-tagged: {bodies: {tag: 0, array: {choice: around, given: number}, default: []}}
+tagged: {bodies: {tag: 0, array: {choice: around, given: {kind: number}}, default: []}}
 ---
 choice: around
-given: i16
+given: {kind: i16}
+by: kind
 cases: {3: topic}
 """
 

@@ -74,15 +74,16 @@ fields:
 layout: holder
 fields:
   kind: {type: u8, enum: kinds}
-  body: {choice: bodies, given: kind}
+  body: {choice: bodies, given: {kind: kind}}
 ---
 layout: many
 fields:
   kind: {type: u8, enum: kinds}
-  all: {array: {choice: bodies, given: kind}, count: u8}
+  all: {array: {choice: bodies, given: {kind: kind}}, count: u8}
 ---
 choice: bodies
-given: kinds
+given: {kind: kinds}
+by: kind
 cases: {early: first_body, middle: second_body, late: third_body}                 #@2.0
 cases: {early: first_body, middle: second_body}                                    #@1.1-1.1
 cases: {early: first_body}                                                         #@1.0-1.0

@@ -34,7 +34,7 @@ CASES = {
     "a count": ("  x: {array: i16, count: u8}", b"\x64"),
     "a length": ("  x: {array: i16, length: u8}", b"\x96"),
     "a choice with a length": (
-        "  n: {type: u8, const: 1}\n  x: {choice: chosen, given: n, length: u8}",
+        "  n: {type: u8, const: 1}\n  x: {choice: chosen, given: {kind: n}, length: u8}",
         b"\1\x96",
     ),
     "a layout": ("  x: {layout: large}", b""),
@@ -46,7 +46,8 @@ CASES = {
 }
 MORE = """---
 choice: chosen
-given: u8
+given: {kind: u8}
+by: kind
 cases: {1: large}
 ---
 layout: large

@@ -44,7 +44,8 @@ examples:
     values: {level: high, reading: {taken_at: 7, sky: fog, text: hi, points: [{x: 1, y: 2}]}, points: [], sky: fog, fog: 5}
 ---
 choice: thing
-given: weather.sky
+given: {kind: weather.sky}
+by: kind
 cases: {clear: weather.point, fog: page}
 ---
 choice: any
@@ -261,14 +262,15 @@ def test_choices_inside_of_used_layouts(tmp_path: Path) -> None:
     shutil.copytree(WEATHER, tmp_path / "weather")
     far = """\
 layout: given
-fields: {sky: {type: u8, enum: sky}, what: {choice: thing, given: sky, length: u16}}
+fields: {sky: {type: u8, enum: sky}, what: {choice: thing, given: {kind: sky}, length: u16}}
 examples: [{name: one, hex: 00 0001 01, values: {sky: clear, what: {a: 1}}}]
 ---
 enums:
   sky: {values: {clear: 0, fog: 2}}
 ---
 choice: thing
-given: sky
+given: {kind: sky}
+by: kind
 cases: {clear: one, fog: two}
 ---
 layout: one

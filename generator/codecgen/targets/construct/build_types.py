@@ -49,11 +49,11 @@ class BuildTypes:
         """
         out = []
         filled = self.filled_by_others(plan)
-        for fp in plan.fields:
+        for fp in plan.values:
             if isinstance(fp.field.type, PaddingType):
                 continue
             type_ = self.built_type(plan, fp)
-            if self.is_needed(fp) and fp.name not in filled:
+            if not fp.field.is_given and self.is_needed(fp) and fp.name not in filled:
                 type_ = f"{self.types.use('typing', 'Required')}[{type_}]"
             out.append((fp.name, type_))
         return out

@@ -161,7 +161,7 @@ class FunctionPrinter:
         """
         key = f" {name}"
         if key not in self.locals:
-            taken = {*self.locals.values(), *self.reserved, *(fp.name for fp in self.layout.fields)}
+            taken = {*self.locals.values(), *self.reserved, *(fp.name for fp in self.layout.values)}
             while name in taken:
                 name += "_"
             self.locals[key] = name
@@ -172,7 +172,7 @@ class FunctionPrinter:
         of two names to a bit, return the bit's own variable and ``()``, and note the bit in
         ``bits_used``. Raise Unsupported if the layout lacks the field.
         """
-        fp = self.layout.field(names[0])
+        fp = self.layout.value(names[0])
         if fp is None:
             raise Unsupported
         if isinstance(fp.field.type, BitsType) and len(names) == 2:

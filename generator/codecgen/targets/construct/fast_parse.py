@@ -72,21 +72,41 @@ class ParseFunction(ReadPrinter):
         """
         for _ in range(2):  # the second time it is known which bits are used
             self.begin()
+            given = [self.local(fp.name) for fp in self.layout.given]
             self.body()
         parsed = self.module.refer(
             self.layout.name, self.module.scope.classes[self.layout.name, self.layout.version]
         )
-        signature = "(data: bytes, pos: int, end: int, session: Session)"
-        head = f"def {function_name(self.layout)}{signature} -> tuple[{parsed}, int]:"
+        parameters = ["data: bytes, pos: int, end: int, session: Session"]
+        for name, fp in zip(given, self.layout.given, strict=True):
+            parameters.append(f"{name}: {self.given_type(fp)}")
+        signature = ", ".join(parameters)
+        head = f"def {function_name(self.layout)}({signature}) -> tuple[{parsed}, int]:"
         if len(head) > 100:
-            head = (
-                f"def {function_name(self.layout)}(\n    data: bytes, pos: int, end: int, session: Session\n"
-                f") -> tuple[{parsed}, int]:"
-            )
+            head = f"def {function_name(self.layout)}(\n    {signature}\n) -> tuple[{parsed}, int]:"
         title = (
             f"Parse ``{full_name(self.layout)}``. Raise an exception if the bytes are not regular."
         )
         return "\n".join([head, docstring(title, indent=4), *self.lines])
+
+    def given_type(self, fp: FieldPlan) -> str:
+        """Return the annotation of a value that the layout is given."""
+        type_ = fp.field.type
+        assert isinstance(type_, ScalarType)
+        return "bool" if type_.name == "bool" else "int"
+
+    def given_arguments(self, fp: FieldPlan) -> str:
+        """Return the values that a field gives to the layout it holds, as arguments of its fast parser. Raise Unsupported
+        if one is a member of an enum that an expression computes.
+        """
+        out = ""
+        for value in fp.gives.values():
+            if value.type.enum is not None and not isinstance(
+                value, nodes.FieldValue | nodes.BitValue
+            ):
+                raise Unsupported
+            out += f", {self.expression(value)}"
+        return out
 
     def body(self) -> None:
         """Print the statements of the function: the operations, the comparison of checksums, the
@@ -119,7 +139,8 @@ class ParseFunction(ReadPrinter):
         parsed = self.module.refer(
             layout.name, self.module.scope.classes[layout.name, layout.version]
         )
-        names = [fp.name for fp in layout.in_order if not _is_tags(fp)]
+        names = [fp.name for fp in layout.given]
+        names += [fp.name for fp in layout.in_order if not _is_tags(fp)]
         for fp in layout.in_order:
             if _is_tags(fp):
                 names += [t.name for t in layout.fields if t.field.tag is not None]
@@ -421,6 +442,7 @@ class ParseFunction(ReadPrinter):
             )
             return
         item = self.temporary(f"{op.field.name}_item")
+        given = self.given_arguments(op.field)
         self.emit(f"{target} = {list_}()")
         if check is not None:
             self.emit(f"if {number}:")
@@ -436,7 +458,7 @@ class ParseFunction(ReadPrinter):
         self.ends.append(end)
         if isinstance(element, LayoutPlan):
             function = self.module.function(element)
-            self.emit(f"{item}, {pos} = {function}({data}, {pos}, {end}, session)")
+            self.emit(f"{item}, {pos} = {function}({data}, {pos}, {end}, session{given})")
         elif data != "data":
             raise Unsupported
         elif isinstance(element, ScalarType):
@@ -469,9 +491,10 @@ class ParseFunction(ReadPrinter):
         function = self.module.function(held)
         self.depth = max(self.depth, 1 + (self.modules.depth(held) or 0))
         target = self.local(fp.name)
+        given = self.given_arguments(fp)
         if type_.present is None or type_.null is None:
             self.flush()
-            self.emit(f"{target}, pos = {function}(data, pos, {self.end}, session)")
+            self.emit(f"{target}, pos = {function}(data, pos, {self.end}, session{given})")
             return
         self.scalar("size", SCALARS[type_.present], fp.field.endian)
         self.flush()
@@ -479,7 +502,7 @@ class ParseFunction(ReadPrinter):
             f"if size == {type_.null}:",
             f"    {target} = None",
             "elif size == 1:",
-            f"    {target}, pos = {function}(data, pos, {self.end}, session)",
+            f"    {target}, pos = {function}(data, pos, {self.end}, session{given})",
             "else:",
             "    raise Irregular",
         )
@@ -496,6 +519,8 @@ class ParseFunction(ReadPrinter):
         cases: dict[str, str] = {}
         for number, held in op.cases:
             depth = self.modules.depth(held)
+            if held.given:
+                raise Unsupported
             if fp.held_version is not None and held.version is None:
                 continue
             key = str(number) if fp.held_version is None else f"({number}, {held.version})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.plan import LayoutPlan
+from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.nodes import Value
 from codecgen.runtime.compression import CODECS
 from codecgen.schema.scalars import SCALARS
@@ -101,6 +101,25 @@ class FieldCodecs:
                 return call(self.scope.use(f"Float{scalar.bits}"), endian=order)
             case "bool" | "uuid":
                 return call(self.scope.use({"bool": "Boolean", "uuid": "Uuid"}[scalar.kind]))
+
+    def given_codec(self, fp: FieldPlan) -> Code:
+        """Return the code for the type of a value that a layout is given."""
+        type_ = fp.field.type
+        assert isinstance(type_, ScalarType)
+        base = self.scalar_codec(type_.name, fp.field.endian, frozenset())
+        return base if type_.enum is None else self.enum_field(base, type_.enum, None)
+
+    def giving(self, layout: Code, fp: FieldPlan) -> Code:
+        """Return the code for a layout that the field ``fp`` holds, with the values that the field gives it."""
+        if not fp.gives:
+            return layout
+        values = {name: self.scope.function(value) for name, value in fp.gives.items()}
+        return call(self.scope.use("Giving"), layout, **values)
+
+    def given_mapping(self, fp: FieldPlan) -> Code | None:
+        """Return the code for the values that a field gives to the layout it holds, by name; None if it gives none."""
+        items = [(string(name), self.scope.function(value)) for name, value in fp.gives.items()]
+        return mapping([(name, code or "None") for name, code in items]) if items else None
 
     def enum_members(self, enum: str, only: tuple[str, ...] | None) -> Code | None:
         """Return the code of a tuple of the members ``only`` of an enum, or None if ``only`` is
@@ -223,6 +242,9 @@ class FieldCodecs:
             null=None if type_.null is None else str(type_.null),
             any_negative="True" if negative else None,
             unknown="True" if type_.unknown else None,
+            gives=self.given_mapping(fp)
+            if any(layouts[ref.layout].given for ref in type_.layouts)
+            else None,
         )
 
     def struct_codec(
@@ -235,10 +257,12 @@ class FieldCodecs:
         endian = plan.fields[index].field.endian
         if type_.version is None:
             layout = self.layout_reference(type_.layout, plan)
+            layout = self.giving(layout, plan.fields[index])
         else:
             name = self.scope.refer(type_.layout.layout, symbol(type_.layout.layout))
             version = self.scope.function(plan.fields[index].held_version)
-            layout = call(self.scope.use("Chosen"), f"lambda: {name}", version=version)
+            gives = self.given_mapping(plan.fields[index])
+            layout = call(self.scope.use("Chosen"), f"lambda: {name}", version=version, gives=gives)
         if type_.present is None or type_.null is None:
             return layout
         return call(
@@ -262,7 +286,7 @@ class FieldCodecs:
         inner: Code
         mixed = False
         if isinstance(element, Reference):
-            inner = self.layout_reference(element, plan)
+            inner = self.giving(self.layout_reference(element, plan), plan.fields[index])
             held = self.plan.model.layouts[element.layout]
             mixed = (
                 held.name == plan.name and held.version_is is not None and element.version is None

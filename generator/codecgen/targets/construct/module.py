@@ -216,6 +216,8 @@ class Module:
             items.append(("version=", str(plan.version)))
         if "trailing_bytes" in plan.layout.accepts:
             items.append(("trailing=", "True"))
+        if plan.given:
+            items.append(("given=", self.given_calls(plan)))
         code = assign(name, Call(self.scope.use("Layout"), tuple(items)))
         return f"{code}\n{self.parsed_class(plan.name, plan.version)}"
 
@@ -252,6 +254,12 @@ class Module:
             if f.sensitive is None
             else sensitive_code(self.scope.use("Sensitive"), f.sensitive),
         )
+
+    def given_calls(self, plan: LayoutPlan) -> Code:
+        """Return the values that a layout is given."""
+        given = self.scope.use("Given")
+        codecs = ((fp.name, self.fields.given_codec(fp)) for fp in plan.given)
+        return Call("", tuple(("", call(given, string(name), codec)) for name, codec in codecs))
 
     def fill_calls(self, plan: LayoutPlan, array: str) -> Code | None:
         """Return the code of a tuple of ``Fill`` calls, one for each field of the elements of

@@ -136,7 +136,7 @@ class Stub:
             if isinstance(fp.field.type, BitsType):
                 bits = [(m.name, self.types.bit_type(m)) for m in fp.field.type.members]
                 self.add_class(self.types.inner_class(name, fp.name), bits, hidden=True)
-        fields = [(fp.name, self.types.field_type(plan, fp)) for fp in plan.fields]
+        fields = [(fp.name, self.types.field_type(plan, fp)) for fp in plan.values]
         derived = [
             (v.derived.name, self.types.optional(self.types.builtin("int"), v.type.nullable))
             for v in plan.derived

@@ -231,7 +231,7 @@ class ValueTypes:
         derives for elements of ``array``. Values with the name of a field or derived value of the
         element are left out.
         """
-        known = {fp.name for fp in element.fields}
+        known = {fp.name for fp in element.values}
         known |= {v.derived.name for v in element.derived if v.derived.array is None}
         return [
             (v.derived.name, self.optional(self.builtin("int"), v.type.nullable))
@@ -275,7 +275,7 @@ def _declared_names(plan: Plan) -> frozenset[str]:
         for one in plans:
             out |= {one.name, *(v.derived.name for v in one.derived)}
             out |= {f"{v.derived.array}_{v.derived.name}" for v in one.derived if v.derived.array}
-            for fp in one.fields:
+            for fp in one.values:
                 out.add(fp.name)
                 if isinstance(fp.field.type, BitsType):
                     out |= {m.name for m in fp.field.type.members}

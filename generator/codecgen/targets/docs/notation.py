@@ -20,6 +20,7 @@ from codecgen.schema.types import (
     ScalarType,
     StructType,
     TagsType,
+    choosing,
 )
 from codecgen.targets.docs.expression_phrases import condition
 from codecgen.targets.docs.text import printable
@@ -79,6 +80,11 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
         notes.append(f"{f.endian} endian")
     if f.when is not None:
         notes.append(f"only when {condition_text(f.when)}")
+    deciding = choosing(f.type)[0]
+    gives = [(name, value) for name, value in f.gives if value is not deciding]
+    if gives:
+        given = ", ".join(f"{name}: {condition_text(value)}" for name, value in gives)
+        notes.append(f"given {given}")
     match f.type:
         case ScalarType(scalar, enum):
             yield _line(name, scalar_name(scalar), notes)

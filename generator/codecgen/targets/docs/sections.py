@@ -10,7 +10,13 @@ from codecgen.plan import Plan
 from codecgen.plan.encoded_sizes import overhead_rows
 from codecgen.plan.payloads import part_kinds
 from codecgen.plan.size_bounds import size_bounds
-from codecgen.plan.type_text import format_byte_count, format_number, range_words, scalar_words
+from codecgen.plan.type_text import (
+    format_byte_count,
+    format_number,
+    given_type_words,
+    range_words,
+    scalar_words,
+)
 from codecgen.schema.model import Choice, Column, Enum, Layout, Message, Overhead, Rows, View
 from codecgen.schema.nested_choices import list_cases
 from codecgen.schema.texts import Text
@@ -325,6 +331,9 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
         yield phrase(version_words(versions), "; ", where, ".")
     if layout.message is not None:
         yield from _message_facts(site, page, layout.message)
+    if layout.given:
+        given = (phrase(field_name(f.name), f" ({given_type_words(f)})") for f in layout.given)
+        yield phrase("Given from outside, without bytes of its own: ", join_list(given), ".")
     for group in found:
         yield _size_words(plan, group)
     which = "least" if layout.endian == "little" else "most"

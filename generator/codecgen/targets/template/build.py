@@ -161,6 +161,10 @@ def _version(plan: Plan, p: LayoutPlan) -> view.Version:
         layout=p.name,
         number=p.version,
         name=version_name(p),
+        given=tuple(
+            view.GivenValue(fp.name, type_of(plan, p, fp.field.type), _source_place(fp.field.span))
+            for fp in p.given
+        ),
         fields=tuple(_field(plan, p, fp) for fp in p.fields),
         size=p.size,
         min_size=found.min_size,
@@ -184,7 +188,7 @@ def _enums(p: LayoutPlan) -> set[str]:
     elements, and of compression, are not included.
     """
     out: set[str | None] = set()
-    for fp in p.fields:
+    for fp in p.values:
         match fp.field.type:
             case field_types.ScalarType(_, enum):
                 out.add(enum)
@@ -237,6 +241,11 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
         else view.Former(plan.spelling(f.formerly.name, None), f.formerly.until),
         hidden=f.hidden,
         sensitive=f.sensitive is not None,
+        gives=tuple(
+            view.Gift(name, given)
+            for name, value in f.gives
+            if (given := expression(value)) is not None
+        ),
         tag=f.tag,
         place=_source_place(f.span),
     )

@@ -101,6 +101,7 @@ class Field:
     formerly: Annotated[Former | None, "The name that it had before."]
     hidden: Annotated[bool, "Whether summaries leave it out."]
     sensitive: Annotated[bool, "Whether its value is a secret, always or by the name that it has."]
+    gives: Annotated[tuple[Gift, ...], "What the layout that it holds gets from outside."]
     tag: Annotated[
         int | None,
         "Of a tagged field its number: it lies in the field of kind `tags`, which is the last one.",
@@ -138,6 +139,23 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenValue:
+    """A value that a layout gets from outside. It has no bytes in the layout."""
+
+    name: Annotated[str, "Its name."]
+    type: Annotated[Type, "Its type."]
+    place: Annotated[Place, "Where it is declared."]
+
+
+@dataclass(frozen=True, slots=True)
+class Gift:
+    """A value that a field gives to the layout, or to each element of the array, that it holds."""
+
+    name: Annotated[str, "The name under which the layout has it."]
+    value: Annotated[Expression, "The value, in terms of fields before."]
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """An example of a layout."""
 
@@ -154,6 +172,7 @@ class Version:
     layout: Annotated[str, "The name of the layout."]
     number: Annotated[int | None, "The version; None for a layout without."]
     name: Annotated[str, "The two together, as `message_v0`: a name for each version."]
+    given: Annotated[tuple[GivenValue, ...], "The values that it gets from outside."]
     fields: Annotated[tuple[Field, ...], "Its fields, in the order of the bytes."]
     size: Annotated[int | None, "Its length in bytes, if that is fixed."]
     min_size: Annotated[int, "The fewest bytes that it takes."]
@@ -431,6 +450,8 @@ REFERENCE = (
         TextValue,
         Derived,
         Rule,
+        GivenValue,
+        Gift,
         Expression,
         View,
         Part,

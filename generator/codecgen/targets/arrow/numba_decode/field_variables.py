@@ -201,7 +201,7 @@ class Fields:
         """
         f = value.field
         part, layout = self.locate_owner(value.owner)
-        if value.holders or layout.field(f.name) is None:
+        if value.holders or (layout.field(f.name) is None and not f.is_given):
             raise Refused("a layout in the place of a field")
         variable = self.variables.get(part, f.name)
         match f.type:

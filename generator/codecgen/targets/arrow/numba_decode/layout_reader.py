@@ -248,6 +248,7 @@ class LayoutReader:
             case read_ops.Elements():
                 self.read_array(op, fields, end)
             case read_ops.Struct(fp, layout):
+                self.give(fp, fields, part_of(part, fp.name))
                 self.read_struct(fp.field, layout, fields, end)
             case read_ops.Tags():
                 self.read_tags(op, fields, end, wanted)
@@ -512,6 +513,7 @@ class LayoutReader:
             most = self.gives.most
             self.values.fail_if(any_of([n < 0, n > end - self.p, n > most]), f)
             self.values.loose = 0
+        self.give(fp, fields, part_of(part, f.name))
         size = element_size(element)
         if size is not None and counted and self.gives.find_target(part, f.name) is None:
             self.values.fail_if(n * size > end - self.p, f)
@@ -520,6 +522,17 @@ class LayoutReader:
             self.code.add(self.p, n * size)
             return
         self.read_elements(f, type_, element, fields, n, end, counted)
+
+    def give(self, fp: FieldPlan, fields: Fields, part: str) -> None:
+        """Emit the assignment of the values that a field gives to the layout at ``part``. Raise Unsupported if kernels cannot
+        express one.
+        """
+        for name, value in fp.gives.items():
+            try:
+                number = fields.arithmetic().number(fields.folded(value))
+            except Refused as error:
+                raise Unsupported(error.reason, fp.field) from None
+            self.code.assign(self.variables.get(part, name), number)
 
     def handle_null_array(
         self, type_: ArrayType, n: Var, null: int, target: Target | None, f: Field

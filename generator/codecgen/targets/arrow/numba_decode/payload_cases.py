@@ -68,6 +68,8 @@ class Cases:
             plans = self.plans(layout, choice.name, name)
             for plan in plans:
                 refuse_unsupported_layout(self.plan, plan)
+                for given in plan.given:
+                    raise Unsupported("a value from outside in a case", given.field)
             known[name] = Case(part_of(part_of(part, choice.name), case.name), plans)
         if len(read.holders) == 2:
             type_ = read.field.type

@@ -428,7 +428,10 @@ class PayloadRowsKernel:
             fields = PayloadFields(plan, layout, part, self.variables)
             with self.code.otherwise(test):
                 self.code.assign(at, start)
-                reader.read_field(find_operation(self.kernels, layout, f), fields, end, {f.name})
+                op = find_operation(self.kernels, layout, f)
+                if isinstance(op, read_ops.Elements | read_ops.Struct) and op.field.gives:
+                    raise Unsupported("a column of a layout that is given values", f)
+                reader.read_field(op, fields, end, {f.name})
 
     def write_unread(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
         """Emit the value that a column gets where its field was not read: if the layout version has

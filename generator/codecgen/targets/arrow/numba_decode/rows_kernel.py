@@ -153,6 +153,7 @@ class RowsKernel:
         for c in deferred(case.entry):
             place = self.noted(ENTRY, f"start of {c.name}")
             reader.compare_checksum(c, ENTRY, place, self.end - place, (unchecked,))
+        reader.give(array, self.kernels.fields(case, self.variables), ITEM)
         self.find_ends(array)
         for refused in self.kernels.refused(self.kernels.fields(case, self.variables), case):
             reader.values.fail_if(refused, array.field)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
 from codecgen.plan.column_sources import SourceError, Sources, column_sources, field_to_blame
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
+from codecgen.plan.read_ops import names_given
 from codecgen.plan.read_program import array_refusals
 from codecgen.schema.model import Field
 from codecgen.targets.arrow.arithmetic import Refused, Term
@@ -171,6 +172,7 @@ class Kernels:
             return set()
         asked = self.asked[case.number]
         out = {(part, name) for part, name in asked.used if part == ENTRY}
+        out |= {(ENTRY, name) for name in names_given(case.array)}
         for c in deferred(case.entry):
             out |= {(ENTRY, c.name), (ENTRY, f"start of {c.name}")}
         if rules_of_rows(case):

@@ -85,6 +85,9 @@ class Readers(ElementReader):
         self.parts: list[Function | tuple[str, Expr]] = []
         self.done: dict[tuple[str | int | None, ...], str] = {}
         self.row = Var("row")
+        for case in view.cases:
+            for fp in case.element.given:
+                raise Unsupported("a value from outside", fp.field)
         try:
             self.sources = {case.number: column_sources(view, case) for case in view.cases}
             for case in view.cases:
@@ -247,6 +250,8 @@ class Readers(ElementReader):
         if key in self.done:
             return self.done[key]
         name = self.done[key] = self.names.new(function_name(verb, layout))
+        for fp in layout.given if part else ():
+            raise Unsupported("a value from outside", fp.field)
         code, walk_ = Builder(), Var("walk")
         inner = _NoArrays() if part else self
         reader = NumpyLayoutReader(self.plan, layout, code, walk_, inner)

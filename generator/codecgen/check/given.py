@@ -1,0 +1,168 @@
+"""Check values from outside: whoever holds a layout gives it each value that it declares, of the right type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.check.expressions import check_ages
+from codecgen.diagnostics import Diagnostic, unique
+from codecgen.plan.resolve import Resolver
+from codecgen.plan.scope import Scope
+from codecgen.plan.types import scalar_type
+from codecgen.plan.value_ranges import exact_range
+from codecgen.schema.expression import Expression
+from codecgen.schema.lookup import choice_of, given_of, integer_range, reference_of, versions_of
+from codecgen.schema.model import Choice, Field, Layout, Model, View
+from codecgen.schema.types import ScalarType, Span
+from codecgen.spans import expression_span, hint, place
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics about fields that give a layout too few values, unknown ones or ones of another type, and about
+    layouts that are given values where nobody can.
+    """
+    for layout in model.layouts.values():
+        found: list[Diagnostic] = []
+        for i, f in enumerate(layout.fields):
+            found += _check_field(f, layout, model)
+            for version in versions_of(layout, f.versions):
+                since = f.since or layout.since
+                found += _check_values(
+                    f, Scope(model, layout, version, before=i, owner=f.name, since=since)
+                )
+        yield from unique(found)
+    for choice in model.choices.values():
+        yield from unique(_check_choice(choice, model))
+    for view in model.views.values():
+        yield from _check_view(view, model)
+
+
+def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics if what decides is a boolean, or a case is given a value that the choice does not have."""
+    known = {f.name: f for f in choice.outer}
+    if choice.given_type == "bool":
+        message = (
+            f'"{choice.decider}" is true or false: what decides is a number or a value of an enum'
+        )
+        yield Diagnostic("C071", message, known[choice.decider or ""].span)
+    for _, ref in choice.cases:
+        held = model.layouts.get(ref.layout)
+        for f in held.given if held is not None else ():
+            own = known.get(f.name)
+            if own is None:
+                message = f'"{ref.layout}" is given "{f.name}", which "{choice.name}" is not given'
+                help = f"write it under `given` of the choice too; it is declared at {f.span}"
+                yield Diagnostic("C071", message, ref.span, help=help)
+            elif own.type != f.type:
+                message = f'"{f.name}" has another type in "{ref.layout}"'
+                yield Diagnostic("C071", message, own.span, help=f"it is declared at {f.span}")
+
+
+def _check_view(view: View, model: Model) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each layout or choice of a view that is given values, but those that decide."""
+    for key, name in (("of", view.of), *((f"of.{k}", v) for k, v in view.parts.items())):
+        layout, choice = model.layouts.get(name), model.choices.get(name)
+        given = layout.given if layout is not None else ()
+        if choice is not None:
+            given = tuple(f for f in choice.outer if f.name != choice.decider)
+        if given:
+            yield _refuse(name, given, f'an entry of the view "{view.name}"', place(view, key))
+
+
+def _refuse(name: str, given: tuple[Field, ...], what: str, where: Span) -> Diagnostic:
+    """Return the diagnostic about a layout or a choice that is given values where nobody gives any."""
+    names = ", ".join(f'"{f.name}"' for f in given)
+    message = f'"{name}" is given {names}, and nobody gives it to {what}'
+    help = "a field that holds it, or an array of it, can: `given: {..}`"
+    return Diagnostic("C071", message, where, help=help)
+
+
+def _check_field(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless the names that a field gives are those that the layout it holds declares."""
+    given = {name: _place_of(f, name) for name, _ in f.gives}
+    choice = choice_of(f)
+    held: Layout | Choice | None
+    if choice is not None:
+        held = model.choices.get(choice.choice)
+        where = choice.span
+    else:
+        ref = reference_of(f)
+        held = None if ref is None else model.layouts.get(ref.layout)
+        where = f.span if ref is None else ref.span
+        if ref is None and given:
+            message = (
+                f'"given" goes with a layout, a choice or an array of them, which "{f.name}" is not'
+            )
+            yield Diagnostic("C071", message, place(f, "given"))
+    if held is None:
+        return  # reported elsewhere
+    if given and isinstance(held, Layout) and held.is_local:
+        message = f'the fields of "{f.name}" are declared in place, and are given no values'
+        help = "give the layout a name, and declare the values there"
+        yield Diagnostic("C071", message, place(f, "given"), help=help)
+        return
+    declared = held.given if isinstance(held, Layout) else held.outer
+    deciding = None if isinstance(held, Layout) else held.decider
+    if f.tag is not None and any(one.name != deciding for one in declared):
+        yield _refuse(held.name, declared, f'the tagged field "{f.name}"', where)
+        return
+    wanted = {one.name: one.span for one in declared}
+    for name, where in given.items():
+        if name not in wanted:
+            message = f'"{held.name}" is given no "{name}"'
+            help = (
+                hint(name, wanted) or f"declare it there: `given: {{{name}: bool}}` ({held.span})"
+            )
+            yield Diagnostic("C071", message, where, help=help)
+    for name, span in wanted.items():
+        if name not in given and name != deciding:
+            message = f'"{held.name}" is given "{name}", which "{f.name}" does not give it'
+            help = f"write `given: {{{name}: ..}}` with an expression; it is declared at {span}"
+            yield Diagnostic("C071", message, place(f, "given") if given else where, help=help)
+
+
+def _place_of(f: Field, name: str) -> Span:
+    """Return the place of a value that a field gives."""
+    return f.places.get(f"given.{name}", f.places.get(f"array.given.{name}", f.span))
+
+
+def _check_values(f: Field, scope: Scope) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless the values that a field gives are known there and have the declared types."""
+    choice = scope.model.choices.get(getattr(choice_of(f), "choice", ""))
+    declared = {
+        one.name: one
+        for one in given_of(f, scope.model)
+        if choice is None or one.name != choice.decider
+    }
+    for name, value in f.gives:
+        if name in declared:
+            yield from _check_value(value, declared[name], scope)
+
+
+def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[Diagnostic]:
+    """Yield diagnostics unless an expression has the type of a declared value."""
+    assert isinstance(declared.type, ScalarType)
+    wanted = scalar_type(declared.type)
+    resolver = Resolver(value, scope)
+    found = resolver.resolve(wanted.enum)
+    yield from resolver.found
+    yield from check_ages(resolver)
+    if found is None:
+        return
+    where = expression_span(scope.model, value)
+    help = f"it is declared at {declared.span}"
+    type_ = found.type
+    if (type_.kind, type_.enum) != (wanted.kind, wanted.enum):
+        message = f'"{declared.name}" is {wanted}, not {type_}'
+        yield Diagnostic("C071", message, where, help=help)
+    elif type_.nullable:
+        message = f'"{declared.name}" may be null here: a layout is given values, not null'
+        yield Diagnostic(
+            "C071", message, where, help="say what stands for null: `if x == null then -1 else x`"
+        )
+    elif wanted.kind == "int":
+        low, high = exact_range(found)
+        least, most = integer_range(declared.type.name) or (low, high)
+        if low < least or high > most:
+            message = f'"{declared.name}" is {declared.type.name}, and numbers from {low} to {high} are given'
+            yield Diagnostic("C071", message, where, help=help)
