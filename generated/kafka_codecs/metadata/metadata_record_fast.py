@@ -6,9 +6,25 @@ edit.
 
 from __future__ import annotations
 
-from codecgen.runtime.fast_path import FastPath, Irregular, read_varint
+from typing import Any
+
+from codecgen.runtime.fast_path import FastPath, Irregular, getter, read_varint, write_varint
 from codecgen.runtime.located_bytes import Session
 from kafka_codecs.metadata.brokers_fast import (
+    build_broker_registration_change_record_v0,
+    build_broker_registration_change_record_v1,
+    build_broker_registration_change_record_v2,
+    build_broker_registration_change_record_v3,
+    build_fence_broker_record_v0,
+    build_register_broker_record_v0,
+    build_register_broker_record_v1,
+    build_register_broker_record_v2,
+    build_register_broker_record_v3,
+    build_register_broker_record_v4,
+    build_register_controller_record_v0,
+    build_unfence_broker_record_v0,
+    build_unregister_broker_record_v0,
+    build_unregister_controller_record_v0,
     parse_broker_registration_change_record_v0,
     parse_broker_registration_change_record_v1,
     parse_broker_registration_change_record_v2,
@@ -25,6 +41,15 @@ from kafka_codecs.metadata.brokers_fast import (
     parse_unregister_controller_record_v0,
 )
 from kafka_codecs.metadata.cluster_fast import (
+    build_abort_transaction_record_v0,
+    build_begin_transaction_record_v0,
+    build_client_quota_record_v0,
+    build_config_record_v0,
+    build_end_transaction_record_v0,
+    build_feature_level_record_v0,
+    build_no_op_record_v0,
+    build_producer_ids_record_v0,
+    build_zk_migration_state_record_v0,
     parse_abort_transaction_record_v0,
     parse_begin_transaction_record_v0,
     parse_client_quota_record_v0,
@@ -36,8 +61,14 @@ from kafka_codecs.metadata.cluster_fast import (
     parse_zk_migration_state_record_v0,
 )
 from kafka_codecs.metadata.enums import MetadataRecordType
-from kafka_codecs.metadata.metadata_record import MetadataRecord
+from kafka_codecs.metadata.metadata_record import METADATA_RECORD, MetadataRecord
 from kafka_codecs.metadata.security_fast import (
+    build_access_control_entry_record_v0,
+    build_delegation_token_record_v0,
+    build_remove_access_control_entry_record_v0,
+    build_remove_delegation_token_record_v0,
+    build_remove_user_scram_credential_record_v0,
+    build_user_scram_credential_record_v0,
     parse_access_control_entry_record_v0,
     parse_delegation_token_record_v0,
     parse_remove_access_control_entry_record_v0,
@@ -46,6 +77,15 @@ from kafka_codecs.metadata.security_fast import (
     parse_user_scram_credential_record_v0,
 )
 from kafka_codecs.metadata.topics_fast import (
+    build_clear_elr_record_v0,
+    build_partition_change_record_v0,
+    build_partition_change_record_v1,
+    build_partition_change_record_v2,
+    build_partition_record_v0,
+    build_partition_record_v1,
+    build_partition_record_v2,
+    build_remove_topic_record_v0,
+    build_topic_record_v0,
     parse_clear_elr_record_v0,
     parse_partition_change_record_v0,
     parse_partition_change_record_v1,
@@ -58,6 +98,8 @@ from kafka_codecs.metadata.topics_fast import (
 )
 
 _metadata_record_type = {member.value: member for member in MetadataRecordType}
+_metadata_record_names = frozenset(METADATA_RECORD.by_name)
+_metadata_record_api_key_number = METADATA_RECORD.by_name["api_key"].codec.number
 
 
 def parse_metadata_record(
@@ -109,6 +151,38 @@ def parse_metadata_record(
     ), pos
 
 
+def build_metadata_record(given: Any, out: bytearray, level: int | None) -> None:
+    """Append ``metadata_record``. Raise an exception if the values are not regular."""
+    get = getter(given, _metadata_record_names)
+    frame_version = get("frame_version", 1)
+    if type(frame_version) is not int:
+        raise Irregular
+    if 0 <= frame_version < 128:
+        out.append(frame_version)
+    else:
+        write_varint(out, frame_version, 0xFFFFFFFF)
+    if frame_version != 1:
+        raise Irregular
+    api_key = get("api_key")
+    if type(api_key) is not MetadataRecordType:
+        api_key = _metadata_record_api_key_number(api_key)
+    if 0 <= api_key < 128:
+        out.append(api_key)
+    else:
+        write_varint(out, api_key, 0xFFFFFFFF)
+    version = get("version")
+    if type(version) is not int:
+        raise Irregular
+    if 0 <= version < 128:
+        out.append(version)
+    else:
+        write_varint(out, version, 0xFFFFFFFF)
+    if version > 32767:
+        raise Irregular
+    body = get("body")
+    _metadata_record_body_builders[api_key, version](body, out, level)
+
+
 _metadata_record_body_parsers = {
     (0, 0): parse_register_broker_record_v0,
     (0, 1): parse_register_broker_record_v1,
@@ -150,8 +224,49 @@ _metadata_record_body_parsers = {
     (29, 0): parse_unregister_controller_record_v0,
 }
 
+_metadata_record_body_builders = {
+    (0, 0): build_register_broker_record_v0,
+    (0, 1): build_register_broker_record_v1,
+    (0, 2): build_register_broker_record_v2,
+    (0, 3): build_register_broker_record_v3,
+    (0, 4): build_register_broker_record_v4,
+    (1, 0): build_unregister_broker_record_v0,
+    (2, 0): build_topic_record_v0,
+    (3, 0): build_partition_record_v0,
+    (3, 1): build_partition_record_v1,
+    (3, 2): build_partition_record_v2,
+    (4, 0): build_config_record_v0,
+    (5, 0): build_partition_change_record_v0,
+    (5, 1): build_partition_change_record_v1,
+    (5, 2): build_partition_change_record_v2,
+    (7, 0): build_fence_broker_record_v0,
+    (8, 0): build_unfence_broker_record_v0,
+    (9, 0): build_remove_topic_record_v0,
+    (10, 0): build_delegation_token_record_v0,
+    (11, 0): build_user_scram_credential_record_v0,
+    (12, 0): build_feature_level_record_v0,
+    (14, 0): build_client_quota_record_v0,
+    (15, 0): build_producer_ids_record_v0,
+    (17, 0): build_broker_registration_change_record_v0,
+    (17, 1): build_broker_registration_change_record_v1,
+    (17, 2): build_broker_registration_change_record_v2,
+    (17, 3): build_broker_registration_change_record_v3,
+    (18, 0): build_access_control_entry_record_v0,
+    (19, 0): build_remove_access_control_entry_record_v0,
+    (20, 0): build_no_op_record_v0,
+    (21, 0): build_zk_migration_state_record_v0,
+    (22, 0): build_remove_user_scram_credential_record_v0,
+    (23, 0): build_begin_transaction_record_v0,
+    (24, 0): build_end_transaction_record_v0,
+    (25, 0): build_abort_transaction_record_v0,
+    (26, 0): build_remove_delegation_token_record_v0,
+    (27, 0): build_register_controller_record_v0,
+    (28, 0): build_clear_elr_record_v0,
+    (29, 0): build_unregister_controller_record_v0,
+}
+
 FAST_PATHS = {
-    "metadata_record": FastPath(parse_metadata_record, None, depth=4),
+    "metadata_record": FastPath(parse_metadata_record, build_metadata_record, depth=4),
 }
 
 

@@ -6,18 +6,29 @@ not edit.
 
 from __future__ import annotations
 
-from codecgen.runtime.fast_path import FastPath, Irregular, read_varint
+from typing import Any
+
+from codecgen.runtime.fast_path import FastPath, Irregular, getter, read_varint, write_varint
 from codecgen.runtime.located_bytes import Session
 from kafka_codecs.remote.enums import RemoteLogMetadataRecordType
 from kafka_codecs.remote.remote_log_metadata_fast import (
+    build_remote_log_segment_metadata_record_v0,
+    build_remote_log_segment_metadata_snapshot_record_v0,
+    build_remote_log_segment_metadata_update_record_v0,
+    build_remote_partition_delete_metadata_record_v0,
     parse_remote_log_segment_metadata_record_v0,
     parse_remote_log_segment_metadata_snapshot_record_v0,
     parse_remote_log_segment_metadata_update_record_v0,
     parse_remote_partition_delete_metadata_record_v0,
 )
-from kafka_codecs.remote.remote_log_metadata_record import RemoteLogMetadataRecord
+from kafka_codecs.remote.remote_log_metadata_record import (
+    REMOTE_LOG_METADATA_RECORD,
+    RemoteLogMetadataRecord,
+)
 
 _remote_log_metadata_record_type = {member.value: member for member in RemoteLogMetadataRecordType}
+_remote_log_metadata_record_names = frozenset(REMOTE_LOG_METADATA_RECORD.by_name)
+_remote_log_metadata_record_api_key_number = REMOTE_LOG_METADATA_RECORD.by_name["api_key"].codec.number
 
 
 def parse_remote_log_metadata_record(
@@ -69,6 +80,38 @@ def parse_remote_log_metadata_record(
     ), pos
 
 
+def build_remote_log_metadata_record(given: Any, out: bytearray, level: int | None) -> None:
+    """Append ``remote_log_metadata_record``. Raise an exception if the values are not regular."""
+    get = getter(given, _remote_log_metadata_record_names)
+    frame_version = get("frame_version", 1)
+    if type(frame_version) is not int:
+        raise Irregular
+    if 0 <= frame_version < 128:
+        out.append(frame_version)
+    else:
+        write_varint(out, frame_version, 0xFFFFFFFF)
+    if frame_version != 1:
+        raise Irregular
+    api_key = get("api_key")
+    if type(api_key) is not RemoteLogMetadataRecordType:
+        api_key = _remote_log_metadata_record_api_key_number(api_key)
+    if 0 <= api_key < 128:
+        out.append(api_key)
+    else:
+        write_varint(out, api_key, 0xFFFFFFFF)
+    version = get("version")
+    if type(version) is not int:
+        raise Irregular
+    if 0 <= version < 128:
+        out.append(version)
+    else:
+        write_varint(out, version, 0xFFFFFFFF)
+    if version > 32767:
+        raise Irregular
+    body = get("body")
+    _remote_log_metadata_record_body_builders[api_key, version](body, out, level)
+
+
 _remote_log_metadata_record_body_parsers = {
     (0, 0): parse_remote_log_segment_metadata_record_v0,
     (1, 0): parse_remote_log_segment_metadata_update_record_v0,
@@ -76,8 +119,15 @@ _remote_log_metadata_record_body_parsers = {
     (3, 0): parse_remote_log_segment_metadata_snapshot_record_v0,
 }
 
+_remote_log_metadata_record_body_builders = {
+    (0, 0): build_remote_log_segment_metadata_record_v0,
+    (1, 0): build_remote_log_segment_metadata_update_record_v0,
+    (2, 0): build_remote_partition_delete_metadata_record_v0,
+    (3, 0): build_remote_log_segment_metadata_snapshot_record_v0,
+}
+
 FAST_PATHS = {
-    "remote_log_metadata_record": FastPath(parse_remote_log_metadata_record, None, depth=4),
+    "remote_log_metadata_record": FastPath(parse_remote_log_metadata_record, build_remote_log_metadata_record, depth=4),
 }
 
 
