@@ -238,6 +238,7 @@ def check() -> None:
         "imports": [PYTHON.with_name("lint-imports" + PYTHON.suffix)],
         "schemas": [PYTHON, "-m", "codecgen", "check", "schemas"],
         "format of schemas": [PYTHON, "-m", "codecgen", "fmt", "schemas", "--check"],
+        "schemas break no old data": [PYTHON, "-m", "tests.schema_breaks"],
         "docs/api is current": [PYTHON, "-m", "tests.api_pages", "--check"],
     }
     failed = [name for name, command in commands.items() if not succeeds(name, command)]

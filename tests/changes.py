@@ -42,6 +42,12 @@ def find_landed(root: Path = ROOT, landed: str | None = None) -> str | None:
     return None
 
 
+def find_release(root: Path = ROOT) -> str | None:
+    """Return the newest release tag (`v1.2.3`) before HEAD; None if git knows none."""
+    found = _git(root, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*")
+    return None if found is None else found.strip()
+
+
 def _git(root: Path, *arguments: str) -> str | None:
     """Return what git prints; None if it fails or is not installed."""
     command: Sequence[str] = ("git", "-C", str(root), *arguments)

@@ -32,6 +32,40 @@ def load_with(directory: Path, files: Mapping[str, str]) -> Loaded:
     return _Loader().load(directory, (), files)
 
 
+def read_all_files(directory: Path) -> dict[Path, Mapping[str, str]]:
+    """Return the text of the files of a schema directory and of all directories that it uses, by
+    file name, by resolved directory. A directory that does not exist has no files. Raise OSError if
+    a file cannot be read.
+    """
+    found: dict[Path, Mapping[str, str]] = {}
+    todo = [directory]
+    while todo:
+        here = todo.pop()
+        there = here.resolve()
+        if there not in found:
+            is_used = len(found) > 0
+            missing = is_used and not (here / loader.MANIFEST).is_file()
+            found[there] = {} if missing else loader.read_files(here)
+            wanted = _find_uses(found[there].get(loader.MANIFEST, ""))
+            todo += [place for name in wanted if (place := _locate(name, here)) is not None]
+    return found
+
+
+def _find_uses(manifest: str) -> list[str]:
+    """Return the paths and packages that the text of a manifest names under ``uses``."""
+    documents, _ = yaml_tree.load(loader.MANIFEST, manifest)
+    uses = documents[0].get("uses") if documents else None
+    entries = uses.entries if isinstance(uses, yaml_tree.Mapping) else ()
+    return [node.text for _, node in entries if isinstance(node, yaml_tree.Scalar)]
+
+
+def _locate(wanted: str, directory: Path) -> Path | None:
+    """Return the schema directory that ``uses`` of ``directory`` names as ``wanted``: a relative
+    path, or an installed package. Return None if no such package is installed.
+    """
+    return shipped(wanted) if NAME.match(wanted) else directory / wanted
+
+
 def texts_of(model: Model) -> dict[str, str]:
     """Return the text of the files of a model and of the directories that it uses, by the names in places."""
     used = [file_texts(directory) for directory in model.uses.values()]
@@ -122,7 +156,7 @@ class _Loader:
         contains one of the directories ``around`` (those being loaded, the current one last).
         """
         installed = NAME.match(wanted) is not None
-        found = shipped(wanted) if installed else directory / wanted
+        found = _locate(wanted, directory)
         if found is None:
             raise CannotUse(
                 f"no package {wanted} with schemas is installed",

@@ -135,8 +135,7 @@ def name_of(error: Exception) -> str:
     last = frames[-1] if frames else traceback.extract_tb(error.__traceback__)[-1]
     own = "laws_codecs" in last.filename
     path = Path(last.filename)
-    file = re.sub(r"_codecgen_[0-9a-f]+", "_codecgen", path.name)
-    place = _generated(last.filename) if own else f"{path.parent.name}/{file}: {last.name}"
+    place = _generated(last.filename) if own else f"{path.parent.name}/{path.name}: {last.name}"
     said = _DETAILS.sub("_", str(error).partition("\n")[0])[:50]
     return f"{type(error).__name__} in {place}: {said}"
 

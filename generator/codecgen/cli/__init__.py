@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from codecgen import directories, output
+from codecgen import directories
 from codecgen.cli import (
     evolution_commands,
     explain_commands,
@@ -18,11 +18,10 @@ from codecgen.cli import (
     schema_commands,
     value_commands,
 )
-from codecgen.cli.common import COULD_NOT_RUN, EXIT_CODES, FINDINGS, GOOD, UsageError, say
+from codecgen.cli.common import COULD_NOT_RUN, EXIT_CODES, FINDINGS, GOOD, UsageError, report_errors
 from codecgen.runtime import completion
 from codecgen.runtime.version import RELEASE
 from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
-from codecgen.template_files import TemplateFilesError
 
 __all__ = ["COULD_NOT_RUN", "FINDINGS", "GOOD", "UsageError", "main"]
 
@@ -40,20 +39,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream, io.TextIOWrapper
         ):  # a terminal that cannot show a character is no reason to fail
             stream.reconfigure(errors="replace")
-    parser = _parser()
-    try:
-        arguments = parser.parse_args(argv)
+
+    def run() -> int:
+        """Parse the arguments and run the command that they name. Return its exit code."""
+        arguments = _parser().parse_args(argv)
         command: Callable[[argparse.Namespace], int] = arguments.run
         return command(arguments)
-    except (UsageError, TemplateFilesError, output.OutputError) as error:
-        say(f"codecgen: {error}")
-        return COULD_NOT_RUN
+
+    try:
+        return report_errors(run)
     except BrokenPipeError:
         sys.stderr.close()
-        return COULD_NOT_RUN
-    except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        say(f"codecgen: {what}")
         return COULD_NOT_RUN
 
 
@@ -149,6 +145,7 @@ def _parser() -> argparse.ArgumentParser:
         "generate codecs and documentation from schemas",
         "generate schemas --out generated",
         "generate schemas --out generated --check",
+        "generate schemas --out generated --watch",
         "generate schemas --out old --targets docs --as-of 0.11.0",
     )
     generate.add_argument("directory", metavar="DIR", type=Path, help=_SCHEMA_DIRECTORY)
@@ -176,10 +173,16 @@ def _parser() -> argparse.ArgumentParser:
         help="directory with templates (*.j2) that replace the target's own of the same name; "
         f"for one target of {', '.join(TEMPLATED)}",
     )
-    generate.add_argument(
+    how = generate.add_mutually_exclusive_group()
+    how.add_argument(
         "--check",
         action="store_true",
         help="write nothing, and exit with 1 if a file in --out would change",
+    )
+    how.add_argument(
+        "--watch",
+        action="store_true",
+        help="generate again after each change of the schemas or templates, until Ctrl-C",
     )
 
     explain = add(

@@ -15,20 +15,23 @@ from codecgen.cli.common import (
     UsageError,
     count,
     load,
+    paused_garbage_collection,
     release_of,
     report,
     say,
     sound,
 )
+from codecgen.cli.watching import watch
 from codecgen.diagnostics import did_you_mean, render
 from codecgen.plan import Plan, as_of, make_plan
 from codecgen.schema import loader
 from codecgen.schema.loader import MANIFEST
 from codecgen.schema.model import Model
 from codecgen.targets.target_output import Emitted
-from codecgen.template_files import read_templates
+from codecgen.template_files import TemplateFilesError, read_templates
 
 
+@paused_garbage_collection()
 def check(arguments: argparse.Namespace) -> int:
     """Run ``codecgen check``: check the schemas and run all default targets without writing. Return
     1 if there are diagnostics, else 0 after printing a summary. Raise UsageError if the directory
@@ -58,11 +61,35 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def generate(arguments: argparse.Namespace) -> int:
-    # What only this command needs is imported here.
     """Run ``codecgen generate``. Return 1 if the schemas or targets have diagnostics or, with
-    ``--check``, files would change; else 0. Raise UsageError for a missing directory, an unknown
-    target or release or unsuitable ``--templates``; TemplateFilesError or OutputError if templates
-    or output are unusable.
+    ``--check``, files would change; else 0. With ``--watch`` return 0 after Ctrl-C. Raise
+    UsageError for a missing directory, an unknown target or release or unsuitable ``--templates``;
+    TemplateFilesError or OutputError if templates or output are unusable.
+    """
+    if arguments.watch:
+        return watch(
+            lambda: _read_input(arguments),
+            lambda: _generate_once(arguments),
+            str(arguments.directory),
+        )
+    return _generate_once(arguments)
+
+
+def _read_input(arguments: argparse.Namespace) -> object:
+    """Return the text of all schema files and templates that a run of ``codecgen generate`` reads,
+    for comparison with those of another run; the error as text if they cannot be read.
+    """
+    try:
+        files = directories.read_all_files(arguments.directory)
+        return files, {} if arguments.templates is None else read_templates(arguments.templates)
+    except (OSError, TemplateFilesError) as error:
+        return str(error)
+
+
+@paused_garbage_collection()
+def _generate_once(arguments: argparse.Namespace) -> int:
+    """Generate the files, or compare them with ``--check``. Return the exit code and raise errors
+    as :func:`generate` does without ``--watch``.
     """
     from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import TypeVar
 
+from codecgen.identity_cache import cached_by_identity
 from codecgen.plan.generated_names import spell
 from codecgen.plan.nodes import DerivedValue, EndValue, FieldValue, Value, ends_read
 from codecgen.plan.resolve import as_maximum, resolve_expression
@@ -265,9 +266,16 @@ class Plan:
 
 def make_plan(model: Model, release: str | None = None) -> Plan:
     """Return the plan of a model: its layouts in all versions, derived values and texts, with those
-    of used directories. ``release`` is recorded and filters nothing. Raise ValueError if an
-    expression is invalid, which the checks exclude.
+    of used directories. ``release`` is recorded and filters nothing. Without it, the same model
+    gives the same object. Raise ValueError if an expression is invalid, which the checks exclude.
     """
+    plan = _plan_model(model)
+    return plan if release is None else replace(plan, release=release)
+
+
+@cached_by_identity
+def _plan_model(model: Model) -> Plan:
+    """Return the plan of a model as it is today. Raise ValueError if an expression is invalid."""
     plans: dict[str, tuple[LayoutPlan, ...]] = {}
 
     def plan_of(name: str) -> tuple[LayoutPlan, ...]:
@@ -288,7 +296,10 @@ def make_plan(model: Model, release: str | None = None) -> Plan:
     }
     texts = {name: text_plan(text, model) for name, text in model.texts.items()}
     return Plan(
-        model, _split_declarations(plans, used), _split_declarations(derived, used), release, texts
+        model=model,
+        versions=_split_declarations(plans, used),
+        derived=_split_declarations(derived, used),
+        texts=texts,
     )
 
 

@@ -73,7 +73,7 @@ def load(
     return list(documents), list(found)
 
 
-@lru_cache(maxsize=256)  # nodes are frozen: who loads again what has not changed has it at once
+@lru_cache(maxsize=1024)  # nodes are frozen: who loads again what has not changed has it at once
 def _load_cached(
     file: str, text: str, most: int, deepest: int
 ) -> tuple[list[Mapping], list[Diagnostic]]:

@@ -6,6 +6,7 @@ import html
 import json
 import re
 import textwrap
+from functools import lru_cache
 
 from codecgen import diagnostics
 
@@ -15,7 +16,7 @@ _LINE_START = re.compile(r"(?:[-+#=](?=\s|#|=|-|$)|\d{1,9}[.)](?=\s|$))")
 _ADDRESS = re.compile(
     r"(?i)[a-z][a-z0-9+.-]{0,63}://[^\s|`]*|www\.[^\s|`]*|[^\s|`<>]{1,255}@[^\s|`]+"
 )
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
 
 
 def printable(text: str) -> str:
@@ -23,6 +24,7 @@ def printable(text: str) -> str:
     return diagnostics.printable(text, "\N{REPLACEMENT CHARACTER}")
 
 
+@lru_cache(maxsize=16_384)
 def markdown_text(text: str) -> str:
     """Return text as Markdown that reads as written: marks of Markdown and HTML are escaped, also
     at the start of a line, and control characters replaced. Addresses become code, so that
@@ -46,8 +48,7 @@ def markdown_text(text: str) -> str:
 
 def _marks_escaped(text: str) -> str:
     """Return text with the marks of Markdown and HTML escaped."""
-    text = _SPECIAL.sub(lambda found: "\\" + found.group(), text)
-    return "".join(_ENTITIES.get(char, char) for char in text)
+    return _SPECIAL.sub(lambda found: "\\" + found.group(), text).translate(_ENTITIES)
 
 
 def markdown_code(text: object) -> str:

@@ -224,6 +224,8 @@ def subexpressions(value: Expr) -> tuple[Expr, ...]:
     names, numbers and strings. Parameters of lambdas and keys of dict displays are not included.
     """
     match value:
+        case Var() | Global() | Num():  # most of them
+            return ()
         case Op(_, left, right):
             return (left, right)
         case Prefix(_, operand):
@@ -245,9 +247,11 @@ def subexpressions(value: Expr) -> tuple[Expr, ...]:
 
 def iterate_expressions(value: Expr) -> Iterator[Expr]:
     """Yield ``value`` and all its subexpressions, depth first."""
-    yield value
-    for part in subexpressions(value):
-        yield from iterate_expressions(part)
+    todo = [value]
+    while todo:
+        part = todo.pop()
+        yield part
+        todo += reversed(subexpressions(part))
 
 
 def variables(value: Expr) -> set[Var]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
+from codecgen.identity_cache import cached_by_identity
 from codecgen.runtime import construct
 from codecgen.schema.declarations import is_used, used_of
 from codecgen.schema.model import Choice, Enum, Layout, Model
@@ -63,7 +64,7 @@ class Aliases:
     """
 
     def __init__(self, model: Model, taken: Collection[str] = ()) -> None:
-        self._taken = {*construct.__all__, *symbols(model), *taken}
+        self._taken = frozenset((*construct.__all__, *taken)) | symbols(model)
         self._given: dict[tuple[str, str], str] = {}
 
     def name(self, thing: str, symbol: str) -> str:
@@ -79,14 +80,15 @@ class Aliases:
         before = thing.rpartition(".")[0].replace(".", "_")
         constant = symbol.isupper()
         alias = f"{before.upper()}_{symbol}" if constant else class_name(before) + symbol
-        while alias in self._taken:
+        given = self._given.values()
+        while alias in self._taken or alias in given:
             alias += "_"
-        self._taken.add(alias)
         self._given[thing, symbol] = alias
         return alias
 
 
-def symbols(model: Model) -> set[str]:
+@cached_by_identity
+def symbols(model: Model) -> frozenset[str]:
     """Return the names of enum classes and codecs that the generated modules of a directory
     declare: codecs of choices, texts and layouts, also of each version. Names of parsed classes are
     not included.
@@ -95,7 +97,7 @@ def symbols(model: Model) -> set[str]:
     out |= {symbol(name) for name in (*model.choices, *model.texts)}
     for layout in model.layouts.values():
         out |= {symbol(layout.name), *(symbol(layout.name, v) for v in layout.all_versions())}
-    return out
+    return frozenset(out)
 
 
 def import_key(name: str) -> tuple[int, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from codecgen.identity_cache import cached_by_identity
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.layouts import FieldPlan
 from codecgen.schema.scalars import SCALARS, is_float
@@ -266,11 +267,12 @@ class ValueTypes:
         return [*lines, "", *others] if lines and others else lines + others
 
 
+@cached_by_identity
 def _declared_names(plan: Plan) -> frozenset[str]:
     """Return the names that a directory declares and imports must not hide: enum classes, codecs,
     layouts, fields, bits, derived values (also as ``array_value``), and lines and values of texts.
     """
-    out = symbols(plan.model)
+    out = set(symbols(plan.model))
     for plans in plan.versions.values():
         for one in plans:
             out |= {one.name, *(v.derived.name for v in one.derived)}

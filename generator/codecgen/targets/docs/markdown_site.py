@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from markupsafe import Markup
@@ -25,7 +26,7 @@ class MarkdownPages:
     def __init__(self, templates: Mapping[str, str], pictures: str | None) -> None:
         self._pictures = pictures
         known = package_templates("codecgen.targets.docs", FOLDER)
-        self._renderer = Renderer({**known, **templates}, _finalize, _FILTERS)
+        self._renderer = _renderer(tuple({**known, **templates}.items()))
 
     def index(self, index: Index) -> str:
         """Return the text of the index page."""
@@ -48,6 +49,12 @@ class MarkdownPages:
         shown = {"pictures": self._pictures is not None, "picture": picture}
         text = self._renderer.render(template, **shown, **values)
         return _GAP.sub("\n\n", text).strip("\n") + "\n"
+
+
+@lru_cache(maxsize=2)  # compiling the templates takes longer than rendering the pages of a release
+def _renderer(templates: tuple[tuple[str, str], ...]) -> Renderer:
+    """Return a renderer of templates, given as (name, text)."""
+    return Renderer(dict(templates), _finalize, _FILTERS)
 
 
 def template_names() -> frozenset[str]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from codecgen.identity_cache import cached_by_identity
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.payloads import has_all_parts
 from codecgen.plan.type_text import type_pieces
 from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import choice_of, enum_uses
-from codecgen.schema.model import Choice, Declared, Enum, Layout, UsedDirectory, View
+from codecgen.schema.model import Choice, Declared, Enum, Layout, Model, UsedDirectory, View
 from codecgen.schema.nested_choices import case_names
 from codecgen.schema.texts import Text
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
@@ -165,19 +166,31 @@ def layouts_using(plan: Plan, name: str) -> list[str]:
     declaration ``name``: as a held layout, an enum of a field or bit, a choice of a field, a case,
     or the enum that selects cases. A layout that holds itself is included.
     """
-    found = set()
-    for layout in plan.model.layouts.values():
-        if any(ref.layout == name for ref in plan.model.references(layout)):
-            found.add(layout.name)
+    return sorted(_users(plan.model).get(name, ()))
+
+
+@cached_by_identity
+def _users(model: Model) -> Mapping[str, Set[str]]:
+    """Return the names of the layouts and choices that use a declaration, by its name."""
+    users: dict[str, set[str]] = {}
+
+    def add(user: str, names: Iterable[str | None]) -> None:
+        for name in names:
+            if name is not None:
+                users.setdefault(name, set()).add(user)
+
+    for layout in model.layouts.values():
+        add(layout.name, (ref.layout for ref in model.references(layout)))
         for f in layout.fields:
-            enums = [f.type.enum] if isinstance(f.type, ScalarType) else []
-            enums += [m.enum for m in f.type.members] if isinstance(f.type, BitsType) else []
-            if name in enums or any(c.choice == name for c in map(choice_of, f.variants()) if c):
-                found.add(layout.name)
-    for choice in plan.model.choices.values():
-        if choice.given == name or name in case_names(choice):
-            found.add(choice.name)
-    return sorted(found)
+            add(layout.name, [f.type.enum] if isinstance(f.type, ScalarType) else [])
+            add(
+                layout.name,
+                (m.enum for m in f.type.members) if isinstance(f.type, BitsType) else [],
+            )
+            add(layout.name, (c.choice for c in map(choice_of, f.variants()) if c))
+    for choice in model.choices.values():
+        add(choice.name, [choice.given, *case_names(choice)])
+    return users
 
 
 def held_layouts(plan: Plan, layout: Layout) -> list[str]:
@@ -227,6 +240,7 @@ PageItem = Declared | View
 """What pages describe."""
 
 
+@cached_by_identity
 def items_by_file(plan: Plan) -> Mapping[str, tuple[PageItem, ...]]:
     """Return the declarations of each YAML file and the views of payloads whose parts the plan has,
     files sorted, each in the order of its file. Views of entries have no page.
