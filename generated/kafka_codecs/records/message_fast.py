@@ -147,7 +147,6 @@ def build_message_v0(given: Any, out: bytearray, level: int | None) -> None:
     else:
         if get("value") is not None:
             raise Irregular
-        value = None
     if attributes_compression != 0:
         raise Irregular
     if get("messages") is not None:
@@ -280,7 +279,6 @@ def build_message_v1(given: Any, out: bytearray, level: int | None) -> None:
     else:
         if get("value") is not None:
             raise Irregular
-        value = None
     if attributes_compression != 0:
         raise Irregular
     if get("messages") is not None:

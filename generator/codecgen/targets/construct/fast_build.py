@@ -373,10 +373,11 @@ class BuildFunction(WritePrinter):
 
     def absent(self, fp: FieldPlan) -> None:
         """Print that the function raises Irregular if a value is given for a field that is not
-        there, and the assignment of None to it and to its bits that expressions use.
+        there, and the assignment of None to it and to its bits, as far as expressions use them.
         """
         self.refuse_if(f"get({string(fp.name)}) is not None")
-        self.emit(f"{self.local(fp.name)} = None")
+        if fp.name in self.names_read:
+            self.emit(f"{self.local(fp.name)} = None")
         self.known.add(fp.name)
         for name, member in sorted(self.bits_used):
             if name == fp.name:
