@@ -147,11 +147,11 @@ def build_message_v0(given: Any, out: bytearray, level: int | None) -> None:
     else:
         if get("value") is not None:
             raise Irregular
+        value = None
     if attributes_compression != 0:
         raise Irregular
     if get("messages") is not None:
         raise Irregular
-    messages = None
     crc_to = len(out)
     message_size = len(out) - message_size_from
     pack_into_i(out, message_size_at, message_size)
@@ -279,11 +279,11 @@ def build_message_v1(given: Any, out: bytearray, level: int | None) -> None:
     else:
         if get("value") is not None:
             raise Irregular
+        value = None
     if attributes_compression != 0:
         raise Irregular
     if get("messages") is not None:
         raise Irregular
-    messages = None
     crc_to = len(out)
     message_size = len(out) - message_size_from
     pack_into_i(out, message_size_at, message_size)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from codecgen.plan import FieldPlan, LayoutPlan, nodes
@@ -92,7 +94,7 @@ class BuildFunction(WritePrinter):
         name = builder_name(self.layout)
         head = f"def {name}(given: Any, out: bytearray, level: int | None) -> None:"
         title = f"Append ``{full_name(self.layout)}``. Raise an exception if the values are not regular."
-        return "\n".join([head, docstring(title, indent=4), *self.lines])
+        return "\n".join([head, docstring(title, indent=4), *_without_unused(self.lines)])
 
     def body(self) -> None:
         """Print the statements of the function: the check of names, the arrays, the fields with
@@ -373,11 +375,10 @@ class BuildFunction(WritePrinter):
 
     def absent(self, fp: FieldPlan) -> None:
         """Print that the function raises Irregular if a value is given for a field that is not
-        there, and the assignment of None to it and to its bits, as far as expressions use them.
+        there, and the assignment of None to it and to its bits that expressions use.
         """
         self.refuse_if(f"get({string(fp.name)}) is not None")
-        if fp.name in self.names_read:
-            self.emit(f"{self.local(fp.name)} = None")
+        self.emit(f"{self.local(fp.name)} = None")
         self.known.add(fp.name)
         for name, member in sorted(self.bits_used):
             if name == fp.name:
@@ -774,6 +775,13 @@ class BuildFunction(WritePrinter):
             covered = parts[0] if len(parts) == 1 else f'b"".join([{", ".join(parts)}])'
             self.emit(f"{self.local(fp.name)} = {compute}({covered})")
             self.put(fp)
+
+
+def _without_unused(lines: Sequence[str]) -> list[str]:
+    """Return the lines without assignments of None to variables that occur on no other line."""
+    whole = Counter(re.findall(r'(?<!["\w])\w+(?!["\w])', "\n".join(lines)))
+    nones = [re.fullmatch(r" *(\w+) = None", line) for line in lines]
+    return [line for line, none in zip(lines, nones, strict=True) if not none or whole[none[1]] > 1]
 
 
 def _names_read(layout: LayoutPlan) -> set[str]:
