@@ -96,6 +96,8 @@ VIEWS = Selection(
         "tests/kafka_log/logs/test_index_views.py",
         "tests/codecs/arrow/test_view_writes.py",
         "tests/codecgen/runtime/arrow/test_encoder.py",
+        "tests/kafka_log/read/test_topic_views.py",
+        "tests/kafka_log/inspect/metadata/test_metadata.py",
     ),
     SLOW,
 )

@@ -183,6 +183,8 @@ def test_lenient_readers(made: ModuleType) -> None:
 def test_a_choice_that_holds_itself_goes_as_deep_as_parsers_do(made: ModuleType) -> None:
     with pytest.raises(LimitError, match="32 deep"):
         made.NODE.parse(b"\1" * 5000)
+    with pytest.raises(LimitError, match="32 deep"):
+        made.NODE.parse(b"\1" * 40 + b"\0\1")
     value: dict[str, Any] = {"kind": 0, "next": {"id": 1}}
     for _ in range(40):
         value = {"kind": 1, "next": value}

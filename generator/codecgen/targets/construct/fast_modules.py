@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.schema.model import Layout
+from codecgen.schema.lookup import choice_of
+from codecgen.schema.model import Layout, Model
 from codecgen.targets.construct.class_names import Classes
 from codecgen.targets.construct.fast_build import BuildFunction
 from codecgen.targets.construct.fast_module import (
@@ -34,6 +35,7 @@ class FastModules:
         self._depths: dict[tuple[str, int | None], int | None] = {}
         self._builders: dict[tuple[str, int | None], bool] = {}
         taken = {home[: depth + 1] for home in homes.values() for depth in range(len(home))}
+        self._recursive = _find_recursive(plan.model)
         self._suffix = "_fast"
         while any((*home[:-1], home[-1] + self._suffix) in taken for home in homes.values()):
             self._suffix += "_"
@@ -44,13 +46,25 @@ class FastModules:
         return (*package, module + self._suffix)
 
     def depth(self, layout: LayoutPlan) -> int | None:
-        """Return how many layouts and arrays are nested in a layout, itself included (1: none
-        inside). Return None if the layout has no fast parser: it is declared in another directory,
-        holds itself, or has a field that fast parsers do not support.
+        """Return how many layouts and arrays are nested in a layout that another one holds, itself
+        included (1: none inside). Return None if the functions of the other one cannot call those
+        of the layout: it has none, or can hold itself.
+        """
+        return None if layout.name in self._recursive else self._own_depth(layout)
+
+    def has_builder(self, layout: LayoutPlan) -> bool:
+        """Return whether the fast builder of a layout that holds another one can call that of the
+        other, ``layout``: it has one, and cannot hold itself.
+        """
+        return layout.name not in self._recursive and self._has_own_builder(layout)
+
+    def _own_depth(self, layout: LayoutPlan) -> int | None:
+        """Return how deep the fast parser of a layout goes, or None if the layout has none: it is
+        declared in another directory, or has a field that fast parsers do not support.
         """
         key = layout.name, layout.version
         if key not in self._depths:
-            self._depths[key] = None  # a layout that holds itself
+            self._depths[key] = None
             if layout.name in self.plan.model.layouts and "." not in layout.name:
                 try:
                     function = ParseFunction(self, self.module(layout.name), layout)
@@ -60,14 +74,14 @@ class FastModules:
                 self._depths[key] = function.depth
         return self._depths[key]
 
-    def has_builder(self, layout: LayoutPlan) -> bool:
+    def _has_own_builder(self, layout: LayoutPlan) -> bool:
         """Return whether a layout has a fast builder: it has a fast parser, and no field that fast
         builders do not support.
         """
         key = layout.name, layout.version
         if key not in self._builders:
             self._builders[key] = False
-            if self.depth(layout) is not None:
+            if self._own_depth(layout) is not None:
                 try:
                     BuildFunction(self, self.module(layout.name), layout).text()
                     self._builders[key] = True
@@ -87,7 +101,7 @@ class FastModules:
         parser. ``header`` is the module's docstring.
         """
         plans = [p for layout in layouts for p in self.plan.versions[layout.name]]
-        wanted = [p for p in plans if self.depth(p) is not None]
+        wanted = [p for p in plans if self._own_depth(p) is not None]
         if not wanted:
             return None
         home = self.home(wanted[0].name)
@@ -96,15 +110,39 @@ class FastModules:
         for p in wanted:
             functions.append(ParseFunction(self, module, p).text())
             builder = "None"
-            if self.has_builder(p):
+            if self._has_own_builder(p):
                 functions.append(BuildFunction(self, module, p).text())
                 module.building = True
                 builder = builder_name(p)
-            path = f"FastPath({function_name(p)}, {builder}, depth={self.depth(p)})"
+            path = f"FastPath({function_name(p)}, {builder}, depth={self._own_depth(p)})"
             paths.append(f"    {string(full_name(p))}: {path},")
         table = "\n".join(["FAST_PATHS = {", *paths, "}"])
         module.fast_runtime.add("FastPath")
         return ".".join(home), module.text(header, [*functions, table])
+
+
+def _find_recursive(model: Model) -> set[str]:
+    """Return the names of the layouts that can hold themselves, in any depth and by any choice.
+    The fast functions do not count how deep they go.
+    """
+    inner: dict[str, set[str]] = {
+        name: {ref.layout for ref in model.references(layout)}
+        | {choice.choice for f in layout.fields if (choice := choice_of(f)) is not None}
+        for name, layout in model.layouts.items()
+    }
+    inner |= {name: {ref.layout for _, ref in c.cases} for name, c in model.choices.items()}
+    found = set()
+    for name in model.layouts:
+        seen: set[str] = set()
+        todo = list(inner[name])
+        while todo and name not in seen:
+            held = todo.pop()
+            if held not in seen:
+                seen.add(held)
+                todo += inner.get(held, ())
+        if name in seen:
+            found.add(name)
+    return found
 
 
 __all__ = ["FastModules"]
