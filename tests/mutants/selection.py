@@ -89,6 +89,7 @@ VIEWS = Selection(
     (
         "tests/codecs/test_spellings.py",
         "tests/codecs/arrow/test_topic_views.py",
+        "tests/codecs/arrow/test_framed_topic_views.py",
         "tests/kafka_log/read/test_columns_of_views.py",
         "tests/kafka_log/read/test_rows_of_every_record.py",
         "tests/codecs/arrow/test_view_values.py",
