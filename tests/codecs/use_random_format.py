@@ -52,9 +52,6 @@ PARTS = [(0, "none"), (MAGIC, "none"), (1, "gzip"), (2, "zstd"), (MAGIC, "lz4"),
 PARTS += [(0, "snappy"), (2, "none"), (MAGIC, "gzip"), (1, "none"), (MAGIC, "snappy")]
 ALL = [column.name for column in RECORDS.columns]
 ENGINES: tuple[Engine, ...] = ("construct", "arrow")
-_THIRD = LOG_ENTRY.cases[MAGIC]
-NEW = "topic_epoch" if "topic_epoch" in _THIRD.by_name else f"{_THIRD.layout_name} at byte"
-"""What ``hexdump`` prints of batches of the new version alone."""
 ABORT, COMMIT = b"\0\0\0\0", b"\0\0\0\1"
 SAMPLE_ROWS = 28  # committed records in the sample transactions-0
 
@@ -417,7 +414,9 @@ def is_written_again(mixed: Path, directory: Path) -> None:
     assert count == sum(t.num_rows for n, t in rows.items() if n.startswith("codecs-"))
     (first, *_) = sorted((mixed / "codecs-0").glob("*.log"))
     shown = [said("hexdump", str(first), "--byte", str(b.position)) for b in SegmentReader(first)]
-    assert 0 < sum(NEW in one for one in shown) < len(shown)
+    third = LOG_ENTRY.cases[MAGIC]
+    own = "topic_epoch" if "topic_epoch" in third.by_name else f"{third.layout_name} at byte"
+    assert 0 < sum(own in one for one in shown) < len(shown)
     again = directory / "again"
     table = rows["codecs-0"].select(["key", "value", "timestamp", "headers"])
     for _ in range(2):  # the second one is moved to other offsets
