@@ -363,8 +363,8 @@ def columns_read(value: Value) -> Iterator[ColumnValue]:
 
 def negate(value: Value) -> Value:
     """Return the opposite condition: the operand of ``not``, the other truth, or the opposite
-    comparison for ``==``, ``!=`` and sides that are never null. Wrap every other condition in
-    ``not``.
+    comparison for ``==``, ``!=`` and sides that are never null or floats (each comparison with NaN
+    is false). Wrap every other condition in ``not``.
     """
     match value:
         case Negation(operand):
@@ -372,7 +372,9 @@ def negate(value: Value) -> Value:
         case Literal(number, type_) if type_.kind == "bool":
             return Literal(int(not number), BOOL)
         case Comparison(operator, left, right) if operator in ("==", "!=") or not (
-            left.type.nullable or right.type.nullable
+            left.type.nullable
+            or right.type.nullable
+            or "float" in (left.type.kind, right.type.kind)
         ):
             return Comparison(OPPOSITE[operator], left, right)  # type: ignore[arg-type]
         case _:

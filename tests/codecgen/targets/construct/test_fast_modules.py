@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import math
+import struct
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from codecgen.cli import main
+from codecgen.runtime.errors import BuildError, ParseError
+from codecgen.runtime.fast_path import without_fast_paths
 from kafka_codecs.records import header_fast
+from tests.codecgen.generated import package_of
 
 LAYOUT = "layout: {}\ndoc: A layout.\nfields: {{x: u8}}\n"
 
@@ -45,3 +52,25 @@ def test_the_builder_of_a_header() -> None:
     assert body.count("write_varint(") == 2  # the lengths of the key and the value
     assert body.count("out += ") == 2
     assert "for " not in body
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_accepted"),
+    [("valid: x >= 1", False), ("refuse: x < 1", True), ("valid: x != 1", True)],
+)
+def test_each_comparison_with_nan_is_false(rule: str, is_accepted: bool, tmp_path: Path) -> None:
+    name = f"nan_{rule.partition(':')[0]}_{'ne' if '!=' in rule else 'order'}"
+    package: Any = package_of(
+        f"layout: one\nfields: {{x: {{type: f64, {rule}}}}}\n", tmp_path, name
+    )
+    data = struct.pack(">d", math.nan)
+    for ways in (nullcontext(), without_fast_paths()):
+        with ways:
+            if is_accepted:
+                assert math.isnan(package.ONE.parse(data).x)
+                assert package.ONE.build({"x": math.nan}) == data
+            else:
+                with pytest.raises(ParseError):
+                    package.ONE.parse(data)
+                with pytest.raises(BuildError):
+                    package.ONE.build({"x": math.nan})
