@@ -35,19 +35,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     defaults to the process's arguments. ``--help`` and ``--version`` raise SystemExit.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(
-            stream, io.TextIOWrapper
-        ):  # a terminal that cannot show a character is no reason to fail
+        # A terminal that cannot show a character is no reason to fail.
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
-    def run() -> int:
+    def run_command() -> int:
         """Parse the arguments and run the command that they name. Return its exit code."""
         arguments = _parser().parse_args(argv)
         command: Callable[[argparse.Namespace], int] = arguments.run
         return command(arguments)
 
     try:
-        return report_errors(run)
+        return report_errors(run_command)
     except BrokenPipeError:
         sys.stderr.close()
         return COULD_NOT_RUN

@@ -407,8 +407,8 @@ class FieldComparison:
         all versions count.
         """
         reason, certain = self.pair.comparer.find_incompatibility(
-            _held(self.pair.old_plan, old, self.pair.old, told),
-            _held(self.pair.new_plan, new, self.pair.new, told),
+            _find_held_plans(self.pair.old_plan, old, self.pair.old, told),
+            _find_held_plans(self.pair.new_plan, new, self.pair.new, told),
         )
         if reason:
             message = f"holds {new} instead of {old}: {reason}"
@@ -449,8 +449,8 @@ class FieldComparison:
                 yield self.change(f"case {number}, {ref}, is removed", "B020", "choice")
                 continue
             reason, certain = self.pair.comparer.find_incompatibility(
-                _held(self.pair.old_plan, ref, self.pair.old, told),
-                _held(self.pair.new_plan, other_ref, self.pair.new, told),
+                _find_held_plans(self.pair.old_plan, ref, self.pair.old, told),
+                _find_held_plans(self.pair.new_plan, other_ref, self.pair.new, told),
             )
             if reason:
                 message = f"case {number} is {other_ref} instead of {ref}: {reason}"
@@ -483,11 +483,13 @@ class FieldComparison:
             yield self.change(message, "B021" if new.limit < old.limit else "", "compressed.limit")
 
 
-def _held(plan: Plan, ref: Reference, around: LayoutPlan, told: bool) -> Sequence[LayoutPlan]:
+def _find_held_plans(
+    plan: Plan, ref: Reference, around: LayoutPlan, has_version_field: bool
+) -> Sequence[LayoutPlan]:
     """Return the plans that a reference in ``around`` can mean: all versions of the layout if
-    another field holds the version (``told``), else those that go with ``around``.
+    another field holds the version (``has_version_field``), else those that go with ``around``.
     """
-    return plan.of(ref) if told else plan.held(ref, around)
+    return plan.of(ref) if has_version_field else plan.held(ref, around)
 
 
 def _case_key(number: int, ref: Reference) -> tuple[int, ...]:

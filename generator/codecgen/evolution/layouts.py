@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
 
-from codecgen.evolution.changes import Change, Side
+from codecgen.evolution.changes import Change
 from codecgen.evolution.conditions import find_narrowing, named_shape, presence
 from codecgen.evolution.fields import FieldComparison
 from codecgen.evolution.messages import compare_messages
@@ -125,7 +125,9 @@ class _Comparison:
         )
         if programs[0] != programs[1]:
             message = "the read program differs"
-            yield self._change(self.old.name, message, "B026", self.new.layout.span, certain=False)
+            yield self.pair.change(
+                self.old.name, message, "B026", self.new.layout.span, certain=False
+            )
 
     def _explain(self) -> Iterator[Change]:
         """Yield the changes of fields (removed, added, renamed, reordered, changed), rules and
@@ -138,7 +140,7 @@ class _Comparison:
         if order != there and set(order) == set(there):
             first = next(name for name, other in zip(order, there, strict=True) if name != other)
             message = f"the order {', '.join(order)} becomes {', '.join(there)}"
-            yield self._change(f"{self.old.name}.{first}", message, "B005", self._span(first))
+            yield self.pair.change(f"{self.old.name}.{first}", message, "B005", self._span(first))
         for fp in (*_in_order(self.old), *self.old.tagged):
             if fp.name in self.names:
                 new = self.new.field(self.names[fp.name])
@@ -148,7 +150,7 @@ class _Comparison:
         removed = sorted(self.old.layout.accepts - self.new.layout.accepts)
         if removed:
             message = f"the tolerance {', '.join(removed)} is removed"
-            yield self._change(self.old.name, message, "B023", self.new.layout.span)
+            yield self.pair.change(self.old.name, message, "B023", self.new.layout.span)
 
     def _compare_presence(self) -> Iterator[Change]:
         """Yield a change for each field that is removed or added (breaking), or renamed. An added
@@ -158,7 +160,7 @@ class _Comparison:
             path = f"{self.old.name}.{fp.name}"
             if fp.name not in self.names:
                 message = f"{_field_words(fp)} is removed"
-                yield self._change(path, message, "B003", fp.field.span, side="old")
+                yield self.pair.change(path, message, "B003", fp.field.span, side="old")
             elif self.names[fp.name] != fp.name:
                 message = f"is renamed to {self.names[fp.name]}"
                 yield Change("names", path, message, span=self._span(self.names[fp.name]))
@@ -172,7 +174,7 @@ class _Comparison:
             if tag is not None:
                 rule = "B009" if tag in self.old.other_tags else ""
                 message += ", whose old readers reject the tag" if rule else ""
-            yield self._change(path, message, rule, fp.field.span)
+            yield self.pair.change(path, message, rule, fp.field.span)
 
     def _compare_rules(self) -> Iterator[Change]:
         """Yield a change for each rule of the new layout that is new (breaking) or differs
@@ -193,12 +195,12 @@ class _Comparison:
             other = old_by_name.get(rule.name)
             if other is None:
                 message = f"the rule {rule.rule.text} is added"
-                yield self._change(path, message, "B024", rule.rule.span)
+                yield self.pair.change(path, message, "B024", rule.rule.span)
                 continue
             all_old = [one for found in before for one in found]
             narrowing = find_narrowing(all_old, conditions, self.names) if conditions else "yes"
             message = f"the rule {other.rule.text} becomes {rule.rule.text}"
-            yield self._change(
+            yield self.pair.change(
                 path,
                 message,
                 "" if narrowing == "no" else "B024",
@@ -210,7 +212,7 @@ class _Comparison:
             if rule.name not in there:
                 path = f"{self.old.name}.{rule.name}"
                 message = f"the rule {rule.rule.text} is removed"
-                yield self._change(path, message, "", rule.rule.span, side="old")
+                yield self.pair.change(path, message, "", rule.rule.span, side="old")
 
     def _is_same_ascending(self, old: RulePlan, new: RulePlan) -> bool:
         """Return whether two rules require the same field of the same (perhaps renamed) array to
@@ -227,18 +229,6 @@ class _Comparison:
         """
         found = self.new.field(name)
         return self.new.layout.span if found is None else found.field.span
-
-    def _change(
-        self,
-        path: str,
-        message: str,
-        rule: str,
-        span: Span,
-        *,
-        certain: bool = True,
-        side: Side = "new",
-    ) -> Change:
-        return self.pair.change(path, message, rule, span, certain=certain, side=side)
 
 
 def _rule_conditions(rule: RulePlan) -> list[Value]:

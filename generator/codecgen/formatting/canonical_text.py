@@ -109,14 +109,17 @@ class _Document:
         if form is None:
             return found
 
-        def place(pair: tuple[Entry, key_types.Kind]) -> tuple[bool, tuple[int, int]]:
+        def sort_position(
+            pair: tuple[Entry, key_types.Kind],
+        ) -> tuple[bool, tuple[int, int]]:
+            """Return where an entry stands: in the order of its form, nested blocks of lines last."""
             entry, inner = pair
             assert entry.key is not None
             name = entry.key.value
             is_last = name in NESTED.get(form, ()) and self.takes_lines(entry, inner, indent)
             return is_last, sort_key(form, name)
 
-        return sorted(found, key=place)
+        return sorted(found, key=sort_position)
 
     def entry_of(self, key: yaml.ScalarNode | None, value: yaml.Node) -> Entry:
         """Return the entry of a value: that with its comments, or a new one if it stands in braces."""
@@ -127,9 +130,9 @@ class _Document:
         value = entry.value
         if not isinstance(value, yaml.MappingNode):
             return False
-        return not value.flow_style or not self.fits(entry, kind, indent)
+        return not value.flow_style or not self.fits_on_line(entry, kind, indent)
 
-    def fits(self, entry: Entry, kind: key_types.Kind, indent: int) -> bool:
+    def fits_on_line(self, entry: Entry, kind: key_types.Kind, indent: int) -> bool:
         """Return whether an entry in flow style fits on one line."""
         line = f"{self.lead(entry)} {self.flow(entry.value, kind)}"
         return indent + len(line) <= WIDTH
@@ -149,7 +152,7 @@ class _Document:
             *others, last = f"{blanks}{lead} {self.raw(value)}".split("\n")
             yield from (line.rstrip() for line in others)
             yield last + beside
-        elif not value.value or (value.flow_style and self.fits(entry, kind, indent)):
+        elif not value.value or (value.flow_style and self.fits_on_line(entry, kind, indent)):
             yield f"{blanks}{lead} {self.flow(value, kind)}{beside}"
         elif value.flow_style and _has_scalars_only(value):
             items = [self.flow(item, kind) for item in value.value]
@@ -173,7 +176,7 @@ class _Document:
         raw = self.raw(node)
         if node.style in ("|", ">"):
             return _block_lines(raw, indent)
-        one = raw if "\n" not in raw else _joined(node, raw)
+        one = raw if "\n" not in raw else _join_lines(node, raw)
         name = "" if entry.key is None else entry.key.value
         is_long = indent + len(name) + 2 + len(one) > WIDTH
         if is_long and name in _TEXTS and _folds(node.value):
@@ -194,7 +197,7 @@ class _Document:
         """Return a node on one line."""
         if isinstance(node, yaml.ScalarNode):
             raw = self.raw(node)
-            return raw if "\n" not in raw else _joined(node, raw)
+            return raw if "\n" not in raw else _join_lines(node, raw)
         if isinstance(node, yaml.SequenceNode):
             item = _item_kind(kind)
             return "[" + ", ".join(self.flow(part, item) for part in node.value) + "]"
@@ -236,7 +239,7 @@ def _block_lines(raw: str, indent: int) -> list[str]:
     return [header.rstrip(), *(f"{blanks}{line[own:]}" if line[own:] else "" for line in lines)]
 
 
-def _joined(node: yaml.ScalarNode, raw: str) -> str:
+def _join_lines(node: yaml.ScalarNode, raw: str) -> str:
     """Return a scalar of several lines on one line. Raise FormatError if it has blank lines or
     escaped line ends.
     """

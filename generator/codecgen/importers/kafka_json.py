@@ -102,7 +102,7 @@ def convert(
         struct_names(messages, [*taken, *declared, TABLE], needs_name),
         spelling,
         {m: word for one in records.values() for m, word in one.words().items()},
-        Protocol.of(messages),
+        Protocol.from_messages(messages),
     )
     files: dict[str, str] = {}
     missing = Missing()

@@ -46,7 +46,7 @@ class Protocol:
     messages: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, messages: Iterable[Message]) -> Protocol:
+    def from_messages(cls, messages: Iterable[Message]) -> Protocol:
         """Return the headers and the names of the requests and responses that have an apiKey. Of
         several with one type and apiKey the first counts. A request header that does not begin with
         apiKey and version is left out.

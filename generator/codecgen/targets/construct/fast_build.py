@@ -144,7 +144,7 @@ class BuildFunction(WritePrinter):
                 self.require(fp, condition, why)
                 return
             case When():
-                self.when(op)
+                self.write_conditional(op)
             case Absent(fp):
                 self.absent(fp)
             case Elements():
@@ -340,7 +340,7 @@ class BuildFunction(WritePrinter):
         if why in ("refuse", "valid") and not self.is_computed(fp):
             self.refuse_if(self.expression(nodes.negate(condition)))
 
-    def when(self, op: When) -> None:
+    def write_conditional(self, op: When) -> None:
         """Print the writing of a conditional field; the function raises Irregular if the condition
         is false and a value is given. If the field is not supported, print that the function raises
         Irregular when the condition holds, and add the field to ``always_null``. Raise Unsupported
@@ -736,10 +736,12 @@ class BuildFunction(WritePrinter):
         self.flush()
         start = self.temporary(f"{name}_from")
         self.emit(f"{self.local(fp.name)} = len({self.out}) - {start}")
-        self.put(fp)
+        self.fill_place(fp)
 
-    def put(self, fp: FieldPlan) -> None:
-        """Print the writing of a length or checksum in its variable to the place kept for it."""
+    def fill_place(self, fp: FieldPlan) -> None:
+        """Print that the value of a length or checksum, from its variable, overwrites the bytes that were
+        reserved for it.
+        """
         assert isinstance(fp.field.type, ScalarType)
         scalar, endian = SCALARS[fp.field.type.name], fp.field.endian
         target, place = self.local(fp.name), self.temporary(f"{fp.name}_at")
@@ -774,7 +776,7 @@ class BuildFunction(WritePrinter):
             )
             covered = parts[0] if len(parts) == 1 else f'b"".join([{", ".join(parts)}])'
             self.emit(f"{self.local(fp.name)} = {compute}({covered})")
-            self.put(fp)
+            self.fill_place(fp)
 
 
 def _without_unused(lines: Sequence[str]) -> list[str]:

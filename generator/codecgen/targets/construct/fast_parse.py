@@ -214,7 +214,7 @@ class ParseFunction(ReadPrinter):
                 if why not in ("enum", "reserved"):
                     self.require(fp, condition)
             case When():
-                self.when(op)
+                self.read_conditional(op)
             case Absent(fp):
                 self.absent(fp)
             case Open(length, _, last):
@@ -244,7 +244,7 @@ class ParseFunction(ReadPrinter):
         text = self.expression(nodes.negate(condition))
         self.later(f"if {text}:", "    raise Irregular")
 
-    def when(self, op: When) -> None:
+    def read_conditional(self, op: When) -> None:
         """Print the reading of a conditional field, and None for it if the condition is false. If
         the field is not supported, print that the function raises Irregular when the condition
         holds, set the field to None, and add it to ``always_null``.

@@ -29,12 +29,12 @@ def __getattr__(name: str) -> Function:
     crc = CHECKSUMS.get(name)
     if not isinstance(crc, Crc):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return compile_crc(crc) if JIT else _plain(name)
+    return compile_crc(crc) if JIT else _make_plain_function(name)
 
 
 @cache
-def _plain(name: str) -> Function:
-    """Return the function for where there is no compiler."""
+def _make_plain_function(name: str) -> Function:
+    """Return a function in plain Python that computes a CRC, for machines without numba."""
     compute = checksum(name)
     return lambda start, size: wrap_64(compute(ctypes.string_at(start, size)))
 
