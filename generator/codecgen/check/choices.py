@@ -12,7 +12,7 @@ from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
 from codecgen.schema.expression import Expression
 from codecgen.schema.key_types import MAX_CASES
-from codecgen.schema.lookup import choice_of, versions_of
+from codecgen.schema.lookup import choice_of, has_byte_order, versions_of
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model
 from codecgen.schema.nested_choices import can_nest, has_same_discriminator
 from codecgen.schema.scalars import INTEGERS, VARINTS
@@ -85,7 +85,9 @@ def _check_position(
             message = f'"{by}" does not lie at a fixed byte in {name}'
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
             continue
-        type_ = f"{fp.field.type.name}, {fp.field.endian} endian"
+        type_ = fp.field.type.name
+        if has_byte_order(fp.field):
+            type_ += f", {fp.field.endian} endian"
         if first is None:
             first = (fp.offset, type_, plan)
             continue

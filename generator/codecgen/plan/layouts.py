@@ -18,7 +18,7 @@ from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, given_of, with_reserved_bits
 from codecgen.schema.model import Declared, Field, Layout, Manifest, Model, Rule
-from codecgen.schema.scalars import SCALARS, fixed_size
+from codecgen.schema.scalars import fixed_size
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
@@ -476,7 +476,7 @@ def _with_version_bits(f: Field, version: int | None, model: Model) -> Field:
 
 
 def _fixed_size(f: Field, version: int | None, plan_of: object) -> int | None:
-    """Return the size of a field in bytes, or None if it varies: for varints, variable bytes,
+    """Return the size of a field in bytes, or None if it varies: for varints (with or without bit members), variable bytes,
     optional structs, choices, padding, tags and arrays, except uncompressed arrays of a fixed
     number of elements of fixed size. Structs have the size of their layout.
     """
@@ -484,7 +484,7 @@ def _fixed_size(f: Field, version: int | None, plan_of: object) -> int | None:
         case ScalarType(name):
             return fixed_size(name)
         case BitsType(base):
-            return SCALARS[base].width
+            return fixed_size(base)
         case BytesType(length):
             return length if isinstance(length, int) else None
         case StructType(_, str()) | StructType(version=Expression()) | ChoiceType() | PaddingType():
