@@ -164,7 +164,7 @@ def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnost
         yield Diagnostic("C054", message, where, help=help)
         return
     found: list[Diagnostic] = []
-    given = _resolve_type(type_.given, scope, found)
+    given = _resolve_type(type_.given, scope, found, choice.given)
     yield from found
     if given is None:
         return
@@ -215,12 +215,15 @@ def _take_out_help(held: list[Reference], model: Model) -> str:
     return f'take out "version", or give "{layout.name}" `versions` ({layout.span})'
 
 
-def _resolve_type(expression: Expression, scope: Scope, found: list[Diagnostic]) -> Type | None:
-    """Return the type of an expression, or None if it does not resolve. Append to ``found`` the
-    diagnostics of the resolution, and one for each name newer than the owner of the expression.
+def _resolve_type(
+    expression: Expression, scope: Scope, found: list[Diagnostic], enum: str | None = None
+) -> Type | None:
+    """Return the type of an expression, or None if it does not resolve. A single word is a value of
+    ``enum`` if the enum has it. Append to ``found`` the diagnostics of the resolution, and one for
+    each name newer than the owner of the expression.
     """
     resolver = Resolver(expression, scope)
-    value = resolver.resolve()
+    value = resolver.resolve(enum)
     found += resolver.found
     found += check_ages(resolver)
     return None if value is None else value.type

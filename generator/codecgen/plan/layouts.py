@@ -16,7 +16,7 @@ from codecgen.plan.scope import Scope
 from codecgen.plan.texts import TextPlan, text_plan
 from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.expression import Expression
-from codecgen.schema.lookup import field_of, given_of, with_reserved_bits
+from codecgen.schema.lookup import choice_of, field_of, given_of, with_reserved_bits
 from codecgen.schema.model import Declared, Field, Layout, Manifest, Model, Rule
 from codecgen.schema.scalars import fixed_size
 from codecgen.schema.types import (
@@ -410,7 +410,9 @@ def _resolve_expressions(
             for m in bits
             if m.default is not None
         },
-        None if given is None else resolve_expression(given, before),
+        None
+        if given is None
+        else resolve_expression(given, before, getattr(choice_of(f), "enum", None)),
         None if held_version is None else resolve_expression(held_version, before),
         {
             one.name: resolve_expression(value, before, getattr(one.type, "enum", None))
