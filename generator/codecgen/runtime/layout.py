@@ -262,8 +262,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self._parse_of(source, self._given_values(source, None)).open()
 
     def _given_values(self, source: Source, this: Any) -> dict[str, Any]:
-        """Return the values that the layout is given: those in ``this``, or without it those of the caller. Raise
-        ValueRefused if the caller gives none, or others than the layout declares.
+        """Return the values that the layout is given, by name: those in ``this`` or, if it is None,
+        those that the caller passed, converted to parsed values (further ones are ignored). Return
+        ``{}`` if the layout declares none. Raise ValueRefused if the caller passed none for a
+        declared name, or one that does not fit its type.
         """
         if not self.given:
             return {}

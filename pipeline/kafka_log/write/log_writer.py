@@ -408,10 +408,10 @@ def _write_anew(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> RewrittenBatch:
-    """Encode the records of a damaged batch, except those with wrong checksums unless
-    ``keep_damaged``, write them, and return how many were written and left out. If no batch can
-    hold their values, write none, and return the message as ``error``. Raise OSError if writing
-    fails.
+    """Encode the records of a damaged batch and write them, with the values ``constants`` in place
+    of their own. Leave out records with wrong checksums unless ``keep_damaged``. Return how many
+    were written and left out; if no batch can hold their values, write none, and return the message
+    as ``error``. Raise OSError if writing fails.
     """
     there = sum(rows.num_rows for rows in given)
     if not keep_damaged:
