@@ -549,9 +549,10 @@ class LogDirectory:
         show_secrets: bool = False,
     ) -> pa.Table:
         """Return the cluster metadata from ``__cluster_metadata``: one row per topic, partition,
-        broker or other object of a kind. Raise CodecError or DirectoryError if a record is damaged,
-        unknown or missing, and neither ``salvage`` nor ``on_damage`` is given; ValueError if the
-        kind, the offset or the metadata log does not exist.
+        broker or other object of a kind. With ``salvage``, records that are damaged, unknown or
+        missing are skipped; with only ``on_damage``, the answer ends before them; else they raise
+        CodecError or DirectoryError. Raise ValueError if the kind, the offset or the metadata log
+        does not exist.
 
         Reading begins at the newest complete snapshot.
 

@@ -285,8 +285,8 @@ class RewrittenBatch:
 
 def build_empty_batch(version: int, first: int, last: int, leader_epoch: int) -> bytes:
     """Return the bytes of a batch without records that takes the offsets ``first`` to ``last``
-    (both included). Raise WrittenError if the header of that version cannot state these offsets or
-    the leader epoch.
+    (both included). Raise BuildError if the header of that version has no such fields, or they do
+    not fit into them; WrittenError if the header reads as other offsets or another leader epoch.
     """
     batch = {
         "base_offset": first,
@@ -478,7 +478,7 @@ class _HeaderChanges:
 
 def _build_emptied(headers: Headers, batches: range | list[int]) -> bytes:
     """Return a batch without records that has the offsets of the adjacent ``batches`` (indexes into
-    ``headers``). Raise WrittenError if its header cannot state them.
+    ``headers``), in the version of the last one. Raise as :func:`build_empty_batch` does.
     """
     first, last = batches[0], batches[-1]
     return build_empty_batch(
