@@ -74,12 +74,15 @@ class FastPath:
                 return None  # a copy of all that follows may be large
             data = bytes(data)
         section, depth = session.section, session.section_depth
+        session.depth += 1
         try:
             value, source.pos = self.parse(data, pos, end, session, *given)
         except Exception:
             # Whatever it is: the field-by-field parser raises it again, or reads the value.
             session.section, session.section_depth = section, depth
             return None
+        finally:
+            session.depth -= 1
         return value
 
     def write(self, value: Any, level: int | None, depth: int) -> bytes | None:

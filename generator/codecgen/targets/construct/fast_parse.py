@@ -120,12 +120,8 @@ class ParseFunction(ReadPrinter):
         self.covered = self.checksum_places()
         if any(isinstance(op, Padding) for op in self.program.ops):
             self.emit("start = pos")
-        compressed = [
-            fp
-            for fp in layout.in_order
-            if isinstance(fp.field.type, ArrayType) and fp.field.type.compression is not None
-        ]
-        self.decompressed = self.temporary("decompressed") if len(compressed) > 1 else None
+        has_several = len(compressed_arrays(layout)) > 1
+        self.decompressed = self.temporary("decompressed") if has_several else None
         if self.decompressed is not None:
             self.emit(f"{self.decompressed} = 0")
         for op in self.program.ops:
@@ -739,6 +735,15 @@ class ParseFunction(ReadPrinter):
 def _is_tags(fp: FieldPlan) -> bool:
     """Return whether a field is a section of tagged fields."""
     return isinstance(fp.field.type, TagsType)
+
+
+def compressed_arrays(layout: LayoutPlan) -> list[FieldPlan]:
+    """Return the arrays of a layout itself that are compressed, in order."""
+    return [
+        fp
+        for fp in layout.in_order
+        if isinstance(fp.field.type, ArrayType) and fp.field.type.compression is not None
+    ]
 
 
 def _min_size(layout: LayoutPlan) -> int:
