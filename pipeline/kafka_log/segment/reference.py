@@ -13,7 +13,7 @@ from codecgen.runtime.construct import Layout
 from codecgen.runtime.errors import ChecksumError, CodecError, TruncatedError, ValueRefused
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.parsing import Opened
-from codecgen.runtime.rows import Case, Place, parse_rest
+from codecgen.runtime.rows import Case, Place, parse_rest, row_items
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
 from kafka_codecs.rows.records import RECORDS
@@ -240,16 +240,18 @@ def _read_records(
     if case is None:
         return problems
     entry = opened.fields
-    items: Iterable[tuple[Any, CodecError | None]] = _with_checksum_errors(opened.items, session)
+    items: Iterable[tuple[Any, CodecError | None]] = ()
     lost: CodecError | None = None
     try:
         if case.each is None:
             parse_rest(opened)
             items = [(entry, _first_wrong(session.findings, 0))]
-        elif case.whole and session.strict:  # values depend on the first or the last of them
-            items = list(items)
+        elif not case.whole:
+            items = _with_checksum_errors(row_items(case, opened, RECORDS.columns), session)
+        elif session.strict:  # values depend on the first or the last of them
+            items = list(_with_checksum_errors(opened.items, session))
             entry[case.each] = [item for item, _ in items]
-        elif case.whole:
+        else:
             found, lost = inner_messages.find_messages(case, opened, session)
             if not found[0].is_wrapper:
                 first = found[0].head

@@ -27,7 +27,14 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.scanner import Scanner
-from kafka_log.segment.versions import absent_value, columns_from, field_of, version_of
+from kafka_log.segment.versions import (
+    WRITTEN_BATCH_VERSIONS,
+    WRITTEN_VERSIONS,
+    absent_value,
+    columns_from,
+    field_of,
+    version_of,
+)
 from kafka_log.write.encoding import encode
 from kafka_log.write.output_files import OutputFile, open_output
 from kafka_log.write.rewrite.segment_contents import SegmentContents
@@ -359,7 +366,7 @@ def write_batches(
                 assert rows is not None
                 (index,) = run.batches
                 given = rows.of(headers.position[[index]])
-                version = {"magic": version_of(int(headers.magic[index]))}
+                version = {"magic": _written_version(int(headers.magic[index]))}
                 anew.append(_write_anew(log, index, list(given), keep_damaged, constants | version))
             if log.size > start:
                 encoded.append((run, Written(log.segments[-1][0], start, log.size)))
@@ -446,6 +453,14 @@ def _encode_rows(
     return encode(stream, batch_bytes=BATCH_BYTES, **constants)
 
 
+def _written_version(magic: int) -> int:
+    """Return the version in which the records of a batch with a magic byte are written again: its
+    own, or the newest one of record batches if its own is only read.
+    """
+    version = version_of(magic)
+    return version if version in WRITTEN_VERSIONS else WRITTEN_BATCH_VERSIONS[-1]
+
+
 class _HeaderChanges:
     """Replaces values in the headers of batches of one version. Records, their compression and batch boundaries stay."""
 
@@ -482,7 +497,7 @@ def _build_emptied(headers: Headers, batches: range | list[int]) -> bytes:
     """
     first, last = batches[0], batches[-1]
     return build_empty_batch(
-        version_of(int(headers.magic[last])),
+        _written_version(int(headers.magic[last])),
         int(headers.first[first]),
         int(headers.last[last]),
         int(headers.leader_epoch[last]),
