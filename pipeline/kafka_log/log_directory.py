@@ -705,6 +705,56 @@ class LogDirectory:
         partitions = self._select_partitions(self._merged_partitions, wanted)
         return key_table(partitions, _only_row_filters(wanted), advance)
 
+    def schemas(
+        self,
+        *,
+        source: PathLike | None = None,
+        records: int | None = 10_000,
+        on_problem: Callable[[str], None] | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """List the schemas of a schema registry: one row per version of a subject, and one per id
+        that keys or values have and that is not registered. Raise DirectoryError if a path or
+        ``source`` holds no log or schemas; OSError if ``source`` cannot be read; ValueError if it
+        is invalid, and for problems of records if ``on_problem`` is None.
+
+        :data:`kafka_log.inspect.schemas.table.SCHEMAS` lists the columns. The schemas come from the topic ``_schemas`` below the
+        paths, also if ``topics`` does not select it. With selected topics, only schemas that they use are listed. Keys and values
+        count if they begin with an id, or if a header has a GUID, as Confluent's serializers write them.
+
+        Args:
+            source: Another source of schemas: a path with the topic, a directory of files ``SUBJECT.ID.avsc`` (``.proto``, ``.json``), a
+                saved answer of a registry's ``/schemas``, or the URL of a registry.
+            records: Maximum number of records to read of each partition, to find the schemas that it uses. None: all.
+            on_problem: Called with a line per problem of the registry's records and of the logs.
+            advance: Called with the size of each partition after it is read.
+
+        Raises:
+            DirectoryError: If a path or ``source`` holds no log or schemas.
+            OSError: If ``source`` cannot be read.
+            ValueError: If ``source`` is invalid, and for problems if ``on_problem`` is None.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data").schemas().to_pandas()
+        """
+        from kafka_log.inspect.schemas.table import schema_table
+        from kafka_log.read.schemas.sources import read_registry
+
+        most = optional_number("records", records, 0)
+        partitions = self.refuse_duplicates(self.all_partitions)
+        problems: list[str] = []
+        table = schema_table(
+            read_registry(self._survey.partitions, source),
+            merge_tiered_segments(partitions),
+            records=most,
+            only_used=self._topics is not None,
+            on_problem=problems.append if on_problem is None else on_problem,
+            advance=advance,
+        )
+        if on_problem is None and problems:
+            raise ValueError(f"{problems[0]} (problem 1 of {len(problems)})")
+        return table
+
     def records_of_key(
         self,
         keys: bytes | Iterable[bytes | None],
