@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.inspect.statistics.columns import By
     from kafka_log.inspect.statistics.options import StatOptions
+    from kafka_log.read.schemas.decoding import Decoding
     from kafka_log.read.selection import OtherFilters, RowFilters, Selection
     from kafka_log.segment.kernels import Engine
     from kafka_log.segment.ranges import Range
@@ -807,6 +808,9 @@ class LogDirectory:
         policy: Policy | str | None = None,
         selection: Selection | None = None,
         overwrite: bool = False,
+        decode: Decoding | None = None,
+        schemas: PathLike | None = None,
+        schema_version: int | None = None,
         **filters: Unpack[RowFilters],
     ) -> Generator[ExportedFile, None, None]:
         """Write the records of each partition into a file of its own, one file per step of the
@@ -827,6 +831,9 @@ class LogDirectory:
             policy: What counts as damage: ``strict``, ``kafka`` or ``salvage``.
             selection: Which records to write, as in :func:`kafka_log.scan`.
             overwrite: Replace files that other exports wrote.
+            decode: Decode keys and values with the schemas of a schema registry, as in :func:`kafka_log.scan`.
+            schemas: Source of the schemas, as in :func:`kafka_log.scan`.
+            schema_version: Version to which values are resolved, as in :func:`kafka_log.scan`.
             **filters: Single filters of a selection, instead of ``selection``.
 
         Yields:
@@ -853,6 +860,11 @@ class LogDirectory:
         names = tuple_of(str, text_of("names of columns"))("columns", columns)
         refuse_inside(output, [path for path in self._paths if isinstance(path, Path)])
         wanted = change_selection(selection, policy, filters)
+        registry = None
+        if decode is not None:
+            from kafka_log.read.schemas.sources import read_registry
+
+            registry = read_registry(self._survey.partitions, schemas)
         return export(
             self.refuse_duplicates(self._select_partitions(self.all_partitions, wanted)),
             output,
@@ -862,6 +874,9 @@ class LogDirectory:
             selection=_only_row_filters(wanted),
             overwrite=flag("overwrite", overwrite),
             show_secrets=flag("show_secrets", show_secrets),
+            decode=decode,
+            schemas=registry,
+            schema_version=schema_version,
         )
 
     def salvage(

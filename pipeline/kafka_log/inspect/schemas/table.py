@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.internal_topics import INTERNAL_TOPICS
-from kafka_log.read.scanning import scan
-from kafka_log.read.schemas.framing import HEADERS, SchemaId, split_frames
+from kafka_log.read.schemas.framing import SchemaId
 from kafka_log.read.schemas.registry import SchemaError, SchemaRegistry, SchemaVersion
 from kafka_log.read.schemas.sources import SCHEMAS_TOPIC
+from kafka_log.read.schemas.usage import DEFAULT_RECORDS, Usage, count_ids
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.segment.model import Lost
 
 SCHEMAS = pa.schema(
     [
@@ -43,18 +36,7 @@ SCHEMAS = pa.schema(
     ]
 )  # fmt: skip
 
-DEFAULT_RECORDS = 10_000
-"""Number of records of each partition that are read to find which schemas a topic uses."""
-
 OnProblem = Callable[[str], None]
-
-
-@dataclass
-class _Usage:
-    """Number of records by id of the keys or values of one topic. ``unframed`` counts those without an id."""
-
-    counts: Counter[SchemaId] = field(default_factory=Counter)
-    unframed: int = 0
 
 
 def schema_table(
@@ -79,10 +61,10 @@ def schema_table(
     """
     for problem in registry.problems:
         on_problem(problem)
-    usage: dict[tuple[str, str], _Usage] = defaultdict(_Usage)
+    usage: dict[tuple[str, str], Usage] = defaultdict(Usage)
     for partition in partitions:
         if partition.topic not in INTERNAL_TOPICS and partition.topic != SCHEMAS_TOPIC:
-            _count_ids(partition, records, usage, on_problem)
+            count_ids(partition, records, usage, on_problem)
         advance(partition.size)
     used: dict[SchemaVersion, dict[str, int]] = defaultdict(dict)
     unregistered: dict[SchemaId, dict[str, int]] = defaultdict(dict)
@@ -106,7 +88,7 @@ def schema_table(
 
 
 def _look_up(
-    registry: SchemaRegistry, usage: _Usage, subject: str
+    registry: SchemaRegistry, usage: Usage, subject: str
 ) -> tuple[dict[SchemaVersion, int], dict[SchemaId, int]]:
     """Return the number of records by registered version, and by id that is not registered."""
     found: Counter[SchemaVersion] = Counter()
@@ -124,49 +106,9 @@ def _look_up(
     return found, missing
 
 
-def _is_framed(usage: _Usage) -> bool:
+def _is_framed(usage: Usage) -> bool:
     """Return whether all bytes look like frames. Numbers of 8 bytes do too: they have the id 0."""
     return not usage.unframed and all(i.number != 0 for i in usage.counts)
-
-
-def _count_ids(
-    partition: Partition,
-    records: int | None,
-    usage: dict[tuple[str, str], _Usage],
-    on_problem: OnProblem,
-) -> None:
-    """Add the ids of the first records of a partition to ``usage``, without damaged records. Call
-    ``on_problem`` for lost ranges, and for files and directories that cannot be read.
-    """
-
-    def on_lost(path: Path, lost: Lost) -> None:
-        on_problem(f"{path}: bytes {lost.start} to {lost.end} are lost: {lost.reason}")
-
-    count = 0
-    columns = ["key", "value", "headers", "damage"]
-    try:
-        with closing(scan([partition], columns, "salvage", on_lost=on_lost)) as reader:
-            for batch in reader:
-                rows = batch if records is None else batch.slice(0, records - count)
-                count += rows.num_rows
-                rows = rows.filter(pc.is_null(rows.column("damage")))
-                for part in HEADERS:
-                    _count_batch(rows, part, usage[partition.topic, part])
-                if count == records:
-                    break
-    except (CodecError, OSError) as error:
-        on_problem(str(error))
-
-
-def _count_batch(rows: pa.RecordBatch, part: str, usage: _Usage) -> None:
-    """Add the ids of the keys or values of rows to ``usage``."""
-    frames = split_frames(rows.column(part), rows.column("headers"), part)
-    counts = np.bincount(frames.codes[frames.codes >= 0], minlength=len(frames.ids)).tolist()
-    for schema_id, count in zip(frames.ids, counts, strict=True):
-        if schema_id is None:
-            usage.unframed += count
-        else:
-            usage.counts[schema_id] += count
 
 
 def _registered_row(version: SchemaVersion, counts: Mapping[str, int]) -> dict[str, Any]:

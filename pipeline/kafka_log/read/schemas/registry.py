@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import defaultdict
@@ -89,6 +90,11 @@ class SchemaRegistry:
             self._by_subject[version.subject].append(version)
             if version.guid is not None:
                 self._by_guid[version.guid].append(version)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all versions, to tell whether two registries are the same."""
+        return hashlib.sha256(repr(self.versions).encode()).hexdigest()
 
     def find_by_id(self, schema_id: int, subject: str | None = None) -> SchemaVersion:
         """Return the version with an id: of ``subject`` if it has one, else of the default context,

@@ -47,8 +47,8 @@ _HTTP = re.compile(r"https?://", re.IGNORECASE)
 def read_registry(
     partitions: Sequence[Partition], source: str | os.PathLike[str] | None = None
 ) -> SchemaRegistry:
-    """Return the schemas of a source, or those of the topic ``_schemas`` among ``partitions`` if
-    ``source`` is None; no schemas if there is no such topic. Raise DirectoryError if the source has
+    """Return the schemas of a source. If it is None, return those of the topic ``_schemas`` among
+    ``partitions`` or in their log directories; no schemas if there is no such topic. Raise DirectoryError if the source has
     none; SchemaError if it is invalid; OSError if it cannot be read.
 
     Args:
@@ -57,7 +57,12 @@ def read_registry(
             ``/schemas`` or records of its topic; a log directory or partition directory with the topic; or the URL of a registry.
     """
     if source is None:
-        return _read_topic([p for p in partitions if p.topic == SCHEMAS_TOPIC])
+        of_topic = [p for p in partitions if p.topic == SCHEMAS_TOPIC]
+        parents = {p.directory.parent for p in partitions if isinstance(p.directory, Path)}
+        beside = [p for d in sorted(parents) if (p := d / f"{SCHEMAS_TOPIC}-0").is_dir()]
+        if not of_topic and beside:
+            of_topic = survey(beside, (), unreadable_raises=False).partitions
+        return _read_topic(of_topic)
     text = os.fspath(source)
     if _HTTP.match(text):
         return _read_url(text)

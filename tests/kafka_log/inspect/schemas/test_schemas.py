@@ -87,9 +87,12 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert {row["id"]: (row["used_by"], row["records"]) for row in rows if row["used_by"]} == USED | {999: (["orders value"], 1)}  # fmt: skip
     assert main(["schemas", str(SAMPLE), "--topic", "events"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == ["events-value", "1", "7", "AVRO", "registered", "events", "value", "2"]  # fmt: skip
-    assert main(["schemas", str(SAMPLE / "orders-0")]) == 0
+    assert main(["schemas", str(SAMPLE / "orders-0"), "--topic", "orders"]) == 0
+    assert "orders-value" in capsys.readouterr().out  # from the log directory of the partition
+    other = SAMPLE.parent / "kafka-4.x" / "empty-0"
+    assert main(["schemas", str(other)]) == 0
     assert capsys.readouterr().out == "no schemas\n"
-    assert main(["schemas", str(SAMPLE / "orders-0"), "--schemas", str(SAMPLE)]) == 0
+    assert main(["schemas", str(other), "--schemas", str(SAMPLE)]) == 0
     assert "orders-value" in capsys.readouterr().out
     (tmp_path / "x.avsc").write_text('"int"')
     assert main(["schemas", str(SAMPLE), "--schemas", str(tmp_path)]) == 2
