@@ -121,7 +121,7 @@ class Conditions:
         seen = d.pick([s for s in self.seen if s.kind == "array" and s.element])
         part = d.pick(seen.element)
         path = f"{d.pick(('first', 'last'))}({seen.path})" + (f".{part}" if part else "")
-        return f"{path} {d.pick(('<', '==', '>='))} {d.pick(NUMBERS)}"
+        return f"{path} {d.pick(('<', '==', '!=', '>='))} {d.pick(NUMBERS)}"
 
     def _version(self) -> str:
         assert self.versions is not None

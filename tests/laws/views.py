@@ -234,9 +234,24 @@ class ViewMaker:
             spec["null"] = 0 if spec["count"] == "compact" else -1
         elif kind == 0 and maker.fields[count]["type"] in ("i32", "varint") and d.chance(2):
             spec["null"] = -2
+        if element.numbers and d.chance(3):
+            spec[d.pick(("refuse", "valid"))] = self.about_ends(maker, name, element)
         maker.fields[name] = spec
         maker.see(name, spec)
         return name
+
+    def about_ends(self, maker: Maker, name: str, element: Made) -> str:
+        """A condition on the first or last element of an array, which may be empty, and fields before it."""
+        d = self.d
+        numbers = [s.path for s in maker.seen if s.ordered and not (s.late or s.nullable)]
+        other = d.pick(numbers) if numbers and d.chance(2) else str(d.pick((0, 1, -1, 100, 300)))
+        end = f"{d.pick(('first', 'last'))}({name}).{d.pick(element.numbers)}"
+        text = f"{end} {d.pick(('==', '!=', '<', '<=', '>', '>='))} {other}"
+        if d.chance(3):
+            text = f"{end} {d.pick(('==', '!='))} null {d.pick(('and', 'or'))} {text}"
+        if numbers and d.chance(3):
+            text = f"{text} {d.pick(('and', 'or'))} {d.pick(numbers)} < {d.pick((1, 100))}"
+        return f"not ({text})" if d.chance(4) else text
 
     # ------------------------------------------------------------ columns
 

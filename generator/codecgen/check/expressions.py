@@ -148,7 +148,8 @@ def _check_field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
         yield from check_kind("bool", f.when, before, "`when`")
     for key, condition in (("valid", f.valid), ("refuse", f.refuse)):
         if condition is not None:
-            yield from check_kind("bool", condition, itself, f"`{key}`")
+            for found in check_kind("bool", condition, itself, f"`{key}`"):
+                yield _point_to_later_place(found, key, condition, f, scope.layout)
     if isinstance(f.type, ArrayType) and f.type.compression is not None:
         yield from _check_codec(f.type.compression.by, before)
     type_ = f.in_versions((scope.version,)).type
@@ -160,6 +161,31 @@ def _check_field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
         if m.default is not None and exists_in(m, scope.version):
             inner = replace(_limit_scope(scope, index, built=True), since=m.since or scope.since)
             yield from check_type(m.default, inner, bit_type(m), f'"{m.name}"')
+
+
+def _point_to_later_place(
+    found: Diagnostic, key: str, condition: Expression, f: Field, layout: Layout
+) -> Diagnostic:
+    """Return a diagnostic about ``valid`` or ``refuse`` (``key``) of a field with other help if the
+    condition uses something too early: to write it at the last field that it names, or, for a
+    length or checksum in ``valid``, as a rule. Return all other diagnostics unchanged.
+    """
+    if found.code != "C016":
+        return found
+    names = [other.name for other in layout.fields]
+    later = max(
+        (names.index(p.names[0]) for p in condition.paths() if p.names[0] in names), default=0
+    )
+    last = layout.fields[later]
+    if later > names.index(f.name):
+        help = f'write it as `{key}` of "{last.name}" ({last.span}): the fields before it are known there'
+        return replace(found, help=help)
+    if key == "valid":
+        rule = f"{{about: {f.name}, is: {condition.text}}}"
+        return replace(
+            found, help=f"write a rule of the layout: `rules: {{{f.name}_agrees: {rule}}}`"
+        )
+    return found
 
 
 def _check_end_condition(f: Field, until: Expression, scope: Scope) -> Iterator[Diagnostic]:

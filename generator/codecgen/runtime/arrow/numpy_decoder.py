@@ -60,6 +60,18 @@ class _Each:
         return value
 
 
+def _spread(fields: Fields, some: Vector) -> Fields:
+    """Return the numbers of ``fields``, which has those of the entries in the mask ``some``, as
+    vectors of all entries: 0 for each of the others.
+    """
+    out = {}
+    for name, value in vars(fields).items():
+        if isinstance(value, np.ndarray):
+            out[name] = np.zeros(len(some), value.dtype)
+            out[name][some] = value
+    return Fields(**out)
+
+
 @dataclass(slots=True)
 class _Entries:
     """Entries of one case: bytes ``start`` to ``end`` of the chunk at ``bias`` in the file. The rows of entry i begin
@@ -450,15 +462,17 @@ class NumpyDecoder:
         return Fields(**found)
 
     def _find_refused(self, entries: _Entries, ends: Fields, counts: Vector) -> Vector:
-        """Return a mask of the entries that the case's condition ``refuse`` rejects, by the fields
-        of their first and last element (``ends``). It is all False if there is no such condition;
-        entries without elements (``counts`` 0) are never rejected.
+        """Return a mask of the entries that the case's condition ``refuse`` rejects, by their
+        fields and those of their first and last element (``ends``, of the entries that have
+        elements: those whose number in ``counts`` is not 0). It is all False if there is no such
+        condition.
         """
         bad = np.zeros(len(counts), np.bool_)
-        some = counts > 0
-        if entries.case.refuse is not None and some.any():
-            own = {name: value[some] for name, value in vars(entries.section.fields).items()}
-            bad[some] = entries.case.refuse(Fields(entry=Fields(**own), **vars(ends)))
+        if entries.case.refuse is not None:
+            some = counts > 0
+            spread = {name: _spread(fields, some) for name, fields in vars(ends).items()}
+            own = Fields(entry=entries.section.fields, empty=~some, **spread)
+            bad |= entries.case.refuse(own)
         return bad
 
     def _columns(

@@ -19,6 +19,9 @@ from codecgen.targets.arrow.code_tree import Expr, Num, Var, call, invert
 ENTRY, ITEM = "entry", "item"
 """Where fields lie: in the entry, in the element that is a row."""
 
+NO_ELEMENTS = ("no", "elements")
+"""The variable that is true while the array of rows is empty."""
+
 RAW = {"u64": "uint64", "f32": "float", "f64": "double"}
 """Numbers that kernels copy and do not work with, and the columns that hold them."""
 
@@ -39,6 +42,14 @@ def is_number(f: Field) -> bool:
 def is_raw(f: Field) -> bool:
     """Return True if a field is a number whose raw bits kernels copy."""
     return isinstance(f.type, ScalarType) and f.type.name in RAW
+
+
+def may_be_missing(value: nodes.EndValue) -> bool:
+    """Return True if an expression may ask an empty array for its first or last element, which is
+    null then. An array with ``at_least`` is rejected if it is empty.
+    """
+    type_ = value.array.field.type
+    return value.type.nullable and isinstance(type_, ArrayType) and not type_.at_least
 
 
 def null_of(type_: ArrayType | BytesType, f: Field) -> int | None:
@@ -164,8 +175,9 @@ class Fields:
 
     def end(self, value: nodes.EndValue) -> Term:
         """Return an integer field of the first or last element of the array of rows as a Term, and
-        note it in ``ends``. Raise Refused outside a view's case, for another array, and for fields
-        that are nested, nullable or no integers.
+        note it in ``ends``. It is null if the array is empty, unless that is not possible where the
+        value is used. Raise Refused outside a view's case, for another array, and for fields that
+        are nested, nullable or no integers.
         """
         inner = value.value
         if (
@@ -180,7 +192,8 @@ class Fields:
             raise Refused(f"asked for as {value.end}({self.case.array.name})")
         key = f"{value.end} {inner.field.name}"
         self.ends[key] = value
-        return Term(self.variables.get(value.end, inner.field.name))
+        empty = self.variables.get(*NO_ELEMENTS) if may_be_missing(value) else None
+        return Term(self.variables.get(value.end, inner.field.name), empty)
 
     def locate_owner(self, owner: str) -> tuple[str, LayoutPlan]:
         """Return the part name and the layout that hold the fields of ``owner``. If this object has

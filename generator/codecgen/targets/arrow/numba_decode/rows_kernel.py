@@ -27,11 +27,13 @@ from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs
 from codecgen.targets.arrow.numba_decode.field_variables import (
     ENTRY,
     ITEM,
+    NO_ELEMENTS,
     Fields,
     Variables,
     is_raw,
     load,
     load_raw,
+    may_be_missing,
 )
 from codecgen.targets.arrow.numba_decode.index_kernel import Index
 from codecgen.targets.arrow.numba_decode.layout_reader import LayoutReader
@@ -218,6 +220,8 @@ class RowsKernel:
             wanted.append((end.end, name, self.noted(end.end, name)))
         for _, _, variable in wanted:
             code.assign(variable, 0)
+        if any(may_be_missing(end) for end in ends.values()):
+            code.assign(self.variables.get(*NO_ELEMENTS), self.p.eq(self.end))
         start, before = Var("start"), Var("before")
         code.assign(start, self.p)
         only_first = all(which == "first" for which, _, _ in wanted)

@@ -12,7 +12,7 @@ from codecgen.schema.types import BitsType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.code_tree import Attribute, Expr, Num, Var
 from codecgen.targets.arrow.numba_decode.field_variables import Fields as KernelFields
-from codecgen.targets.arrow.numba_decode.field_variables import Variables, is_number
+from codecgen.targets.arrow.numba_decode.field_variables import Variables, is_number, may_be_missing
 from codecgen.targets.arrow.numpy_decode.arithmetic import NumpyArithmetic, opposite
 
 RAW_INTEGER = "u64"
@@ -72,8 +72,12 @@ class NumpyFields:
                 own = None if self.case is None or self.case.array is None else self.case.array
                 if own is None or array.names != (own.name,) or inner.holders:
                     raise Refused(f"asked for as {end}({'.'.join(array.names)})")
+                if inner.type.nullable or not is_number(inner.field):
+                    raise Refused(f"asked for as {end}({own.name})")
                 self.used |= {("item", inner.field.name), ("ends", inner.field.name)}
-                return Term(self.of_row(end, inner.field.name))
+                assert self.row is not None
+                empty = Attribute(self.row, "empty") if may_be_missing(value) else None
+                return Term(self.of_row(end, inner.field.name), empty)
         raise Refused(f"used as a number ({type(value).__name__})")
 
     def of_row(self, part: str, name: str) -> Expr:
