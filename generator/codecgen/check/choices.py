@@ -186,7 +186,7 @@ def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnosti
     yield from found
     where = expression_span(scope.model, expression)
     if value is not None and value.kind != "int":
-        yield Diagnostic("C055", f"a version is a number, not {value}", where)
+        yield Diagnostic("C055", f"the version needs a number, but this is {value}", where)
     held = [ref for ref in held_layouts(f.type) if ref.layout in scope.model.layouts]
     told = [ref for ref in held if scope.model.layouts[ref.layout].versions is not None]
     if held and not told:

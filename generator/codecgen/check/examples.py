@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, format_value
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.cases import find_held_plan
 from codecgen.schema.expression import Expression
@@ -211,9 +211,9 @@ class _Example:
         """Append a diagnostic that the value at ``path`` is not what ``wanted`` says, such as ``a
         list``; the value is cut to 40 characters.
         """
-        shown = repr(value)
+        shown = format_value(value)
         shown = shown if len(shown) <= 40 else shown[:37] + "..."
-        self.report("C017", f"{path} is {wanted}, not {shown}", path)
+        self.report("C017", f"{path} needs {wanted}, not {shown}", path)
 
     def check_choice(
         self,
@@ -293,7 +293,8 @@ class _Example:
         if isinstance(value, str) and value in (*known, *(v.spelled for v in declared.values)):
             return
         spans = {v.name: v.span for v in declared.values}
-        message = f'"{value}" is not a value of the enum "{enum}" that may stand here'
+        shown = f'"{value}"' if isinstance(value, str) else format_value(value)
+        message = f'{shown} is not a value of the enum "{enum}" that may stand here'
         self.report("C012", message, path, hint(value if isinstance(value, str) else "", spans))
 
     def bits(self, value: object, members: tuple[BitMember, ...], path: str) -> None:

@@ -156,7 +156,7 @@ def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[D
     help = f"it is declared at {declared.span}"
     type_ = found.type
     if (type_.kind, type_.enum) != (wanted.kind, wanted.enum):
-        message = f'"{declared.name}" is {wanted}, not {type_}'
+        message = f'"{declared.name}" needs {wanted}, but this is {type_}'
         yield Diagnostic("C071", message, where, help=help)
     elif type_.nullable:
         message = f'"{declared.name}" may be null here: a layout is given values, not null'

@@ -21,8 +21,11 @@ def check(model: Model) -> Iterator[Diagnostic]:
     for name, pattern in manifest.links.items():
         where = place(manifest, f"links.{name}")
         if name == manifest.release_line:
-            message = f'"{name}" names releases already: `since` could not tell which is meant'
-            yield Diagnostic("C011", message, where, help=f"see {place(manifest, 'release_line')}")
+            message = (
+                f'"{name}" is the release line, so a link cannot have this name: `since` uses both'
+            )
+            help = f"rename the link; the release line is at {place(manifest, 'release_line')}"
+            yield Diagnostic("C011", message, where, help=help)
         yield from _check_address(f'a link to "{name}"', pattern, "the number", where)
     if manifest.pages_at:
         where = place(manifest, "documents.at")

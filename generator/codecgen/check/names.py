@@ -224,9 +224,7 @@ def _check_declarations(model: Model) -> Iterator[Diagnostic]:
     """
     for layout in model.layouts.values():
         if layout.name in (*SCALARS, *FLEXIBLE):
-            message = (
-                f'"{layout.name}" is a type: `array: {layout.name}` could not tell which is meant'
-            )
+            message = f'"{layout.name}" is the name of a type, so a layout cannot have it'
             yield Diagnostic("C027", message, layout.span, help="take another name")
         yield from check_word(layout.name, layout.span, HELPERS if layout.derived else frozenset())
     for choice in model.choices.values():
@@ -242,13 +240,12 @@ def _check_declarations(model: Model) -> Iterator[Diagnostic]:
             message = f'the class of "{enum.name}" would be called {class_of(enum.name)}, which generated modules import'
             yield Diagnostic("C027", message, enum.span, help="take another name")
         for value in enum.values:
-            help = "expressions could not name the value"
             if value.name in EXPRESSION - {"item"}:
-                yield Diagnostic(
-                    "C027", f'"{value.name}" means something else', value.span, help=help
-                )
+                message = f'"{value.name}" is a word of expressions, so no expression could name the value'
+                yield Diagnostic("C027", message, value.span, help=f'write "{value.name}_"')
             elif value.name == "labels":
-                yield Diagnostic("C027", '"labels" is taken in the classes of enums', value.span)
+                message = '"labels" is the name of an attribute of generated enum classes'
+                yield Diagnostic("C027", message, value.span, help="take another name")
             elif len(value.name) > LONGEST:
                 yield _too_long(value.name, value.span)
 
@@ -295,11 +292,12 @@ def check_word(
     """
     help = "take another name"
     if field:
-        help = f'write "{name}_", and `spelled: {name}` for the documents'
+        help = f'write "{name}_", and `spelled: {name}` to keep the name in the format\'s own documents'
     if keyword.iskeyword(name):
         yield Diagnostic("C027", f'"{name}" is a keyword of Python', where, help=help)
     elif name in taken:
-        message = f'"{name}" is taken: it means something else in expressions or in generated code'
+        what = "a word of expressions" if name in EXPRESSION else "a name in generated code"
+        message = f'"{name}" is {what}, so it cannot be a name here'
         yield Diagnostic("C027", message, where, help=help)
     elif len(name) > LONGEST:
         yield _too_long(name, where)

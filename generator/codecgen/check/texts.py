@@ -128,7 +128,7 @@ def _check_repeated_lines(line: EachLine, index: int, text: Text) -> Iterator[Di
         )
     for value in line.values[:-1]:
         if value.of == "rest":
-            message = f'"{value.name}" takes all that is left of the line: no value can follow'
+            message = f'"{value.name}" takes the rest of the line, so no value can follow'
             yield Diagnostic("C031", message, place(value, "string"), help="write `string: word`")
     yield from _check_piece(line, "separator", line.separator)
     if not line.separator or set(line.separator) & set(BLANKS):

@@ -259,7 +259,7 @@ class _Rows:
         if found is None or (found.kind == "null" and f.when is not None):
             return
         if found.kind not in NUMBERS:
-            yield Diagnostic("C032", f'"{name}" is a number, not {found}', span)
+            yield Diagnostic("C032", f'"{name}" needs a number, but this is {found}', span)
         elif found.nullable:
             yield Diagnostic("C032", f'"{name}" cannot be null, but its value can', span)
 

@@ -99,7 +99,8 @@ class Resolver:
             case Null():
                 return nodes.NullValue()
             case Path():
-                word = None if expected is None else self.find_enum_word(node, expected)
+                single = expected is not None and len(node.names) == 1
+                word = self.require_enum_word(node, expected) if single else None  # type: ignore[arg-type]
                 return self.resolve_path(node) if word is None else word
             case EndOf():
                 return self.resolve_end(node)
@@ -231,11 +232,13 @@ class Resolver:
         if operator not in ("==", "!="):
             raise self.fail("C022", f'null has no order: "{operator}"', where)
         if one.kind == "null":
-            raise self.fail("C022", "null stands on the right of a comparison", where)
+            message = "null is on the left of a comparison"
+            written = "it on the right" if where is None else f"`{where} {operator} null`"
+            raise self.fail("C022", message, where, f"write {written}")
         if not one.nullable:
-            raise self.fail(
-                "C022", "it is never null, so the comparison always has the same result", where
-            )
+            what = "the left side" if where is None else f'"{where}"'
+            message = f"{what} is never null, so the comparison always has the same result"
+            raise self.fail("C022", message, where)
 
     # ------------------------------------------------------------ words of enums
 

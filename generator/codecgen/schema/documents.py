@@ -38,7 +38,7 @@ from codecgen.schema.model import (
     View,
 )
 from codecgen.schema.nested_choices import with_layouts
-from codecgen.schema.reader import Reader, Record, Value, parse_integer
+from codecgen.schema.reader import Reader, Record, Value, describe_alternatives, parse_integer
 from codecgen.schema.texts import EachLine, Kind, Text, TextExample, TextValue
 from codecgen.schema.types import (
     ArrayType,
@@ -119,9 +119,10 @@ class ModelBuilder:
         """
         kinds = [kind for kind in grammar.DOCUMENTS if node.get(kind) is not None]
         if len(kinds) != 1:
-            words = ", ".join(grammar.DOCUMENTS)
             place = node.entries[0][0].span if node.entries else node.span
-            self.reader.report("C005", f"a document has exactly one of the keys {words}", place)
+            code, message = describe_alternatives("this document", grammar.DOCUMENTS, kinds)
+            help = "begin each document with a line `---`" if kinds else ""
+            self.reader.report(code, message, place, help=help)
             return
         record = self.reader.read_record(node, kinds[0])
         if record is None:
@@ -434,7 +435,7 @@ class ModelBuilder:
                 for key, child in node.entries:
                     found = self.reader.read_record(child, "derived")
                     if found is not None:
-                        out.append(forms.derived(key.text, found, key.span, name))
+                        out.append(forms.derived(key.text, found, key.span, (name, span)))
             else:
                 found = self.reader.read_record(node, "derived")
                 if found is not None:

@@ -163,11 +163,15 @@ def type_help(text: str, known: Collection[str]) -> str:
     if text not in known and ours and all(one in known for one in ours):
         return f"write {ours[0]}" + "".join(f", or {one} without a sign" for one in ours[1:])
     if word in _ENDED:
-        return "text that a zero byte ends is `{string: zero_terminated}`"
+        return "write `{string: zero_terminated}` for text that a zero byte ends"
     if word in TEXTS:
-        return "text is `{string: i16}`, by the type of the length before it"
+        return (
+            "write `{string: TYPE}`, where TYPE is that of the length before the text, such as i16"
+        )
     if word in BYTES:
-        return "bytes are `{bytes: i32}`, by the type of the length before them"
+        return (
+            "write `{bytes: TYPE}`, where TYPE is that of the length before the bytes, such as i32"
+        )
     return ""
 
 

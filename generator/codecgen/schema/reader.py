@@ -151,9 +151,9 @@ class Reader:
         for group in form.one_of:
             present = [name for name in group if name in given]
             if len(present) != 1:
-                words = ", ".join(f'"{name}"' for name in group)
-                code = "C011" if present else "C005"
-                self.report(code, f"{_with_article(form_name)} has exactly one of {words}", anchor)
+                what = f"this {form_name.replace('_', ' ')}"
+                code, message = describe_alternatives(what, group, present)
+                self.report(code, message, anchor)
                 good = False
         for name, needs in form.together.items():
             failed = name in form.keys and name not in values
@@ -291,7 +291,7 @@ class Reader:
             case key_types.Release():
                 value = text if _RELEASE.match(text) else None
             case key_types.Hex():
-                value = parse_hex(text)
+                value, help = parse_hex(text), "two digits are one byte"
             case key_types.Code():
                 return self.read_code(node)
         if value is None:
@@ -304,9 +304,10 @@ class Reader:
             return None
         return Value(value, node.span)
 
-    def read_code(self, node: Scalar) -> Value | None:
+    def read_code(self, node: Scalar, help: str = "") -> Value | None:
         """Return a ``Value`` that holds the parsed expression. Return None after a diagnostic C009
-        if it has a syntax error; its place is the wrong token if the text is on one line.
+        if it has a syntax error; its place is the wrong token if the text is on one line. ``help``
+        is that of errors without their own.
         """
         span = node.span
         try:
@@ -318,7 +319,7 @@ class Reader:
             if whole and not node.block and "\n" not in node.text:
                 start = span.column + quotes + error.column
                 place = Span(span.file, span.line, start, start + error.width)
-            self.report("C009", error.reason, place, help=error.help)
+            self.report("C009", error.reason, place, help=error.help or help)
             return None
         return Value(parsed, span)
 
@@ -445,6 +446,21 @@ def parse_hex(text: str) -> bytes | None:
     if len(digits) % 2 or not re.fullmatch(r"[0-9a-fA-F]*", digits):
         return None
     return bytes.fromhex(digits)
+
+
+def describe_alternatives(
+    what: str, keys: Collection[str], present: Collection[str]
+) -> tuple[str, str]:
+    """Return (code, message) of a diagnostic about a mapping, called ``what``, that needs exactly
+    one of ``keys``, but has none of them or several (``present``).
+    """
+    if not present:
+        *most, last = keys
+        words = f"{', '.join(most)} or {last}"
+        return "C005", f"{what} needs one of the keys {words}, and has none of them"
+    *most, last = present
+    words = f"{', '.join(most)} and {last}"
+    return "C011", f"{what} has the keys {words}; only one of them is allowed"
 
 
 def _quote_short(text: str) -> str:
