@@ -182,7 +182,10 @@ class _Loader:
             way = " uses ".join(p.name for p in (*around[around.index(there) :], there))
             raise CannotUse(f"directories use each other: {way}", "put what both need into a third")
         if there == here or there in here.parents or here in there.parents:
-            raise CannotUse(f"{wanted} and this directory lie in each other", "put it beside")
+            raise CannotUse(
+                f"{wanted} contains this directory, or lies in it",
+                "use a directory beside this one",
+            )
         if len(around) >= DEEPEST:
             raise CannotUse(f"more than {DEEPEST} directories use each other in a row")
         model, findings, _ = self.load(found, around)

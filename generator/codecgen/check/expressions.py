@@ -169,7 +169,7 @@ def _check_end_condition(f: Field, until: Expression, scope: Scope) -> Iterator[
     found = list(check_kind("bool", until, scope, "`until`"))
     yield from found
     if not found and not any(path.names[0] == "item" for path in until.paths()):
-        message = f'`until` does not ask for anything of the elements of "{f.name}"'
+        message = f'`until` must test the elements of "{f.name}"'
         help = "`item` is the element: `until: item.size == 0`"
         yield Diagnostic("C064", message, expression_span(scope.model, until), help=help)
 
@@ -208,7 +208,7 @@ def check_ages(resolver: Resolver) -> Iterator[Diagnostic]:
     for name, since, path in resolver.uses:
         if own is None or release_key(since.release or "0") > release_key(own):
             first = "the first release" if own is None else own
-            message = f'"{name}" exists since {since.release}, but "{scope.owner}" since {first}'
+            message = f'"{scope.owner}" exists since {first}, but uses "{name}", which exists since {since.release}'
             yield Diagnostic("C028", message, resolver.span_of(path), help=f"see {since.span}")
 
 

@@ -47,15 +47,13 @@ def _check_address(what: str, pattern: str, part: str, where: Span) -> Iterator[
     ``part`` name the address and what ``{}`` stands for in messages.
     """
     if not pattern.startswith(("https://", "http://")):
-        yield Diagnostic("C017", f"{what} begins with https://", where)
+        yield Diagnostic("C017", f"{what} must begin with https:// or http://", where)
     elif (
         pattern.count("{}") != 1
         or "{" in pattern.replace("{}", "")
         or any(map(_is_unsafe, pattern))
     ):
-        message = (
-            f"{what} has {{}} once, where {part} goes, and nothing that an address cannot have"
-        )
+        message = f"{what} must have {{}} once, in the place of {part}, and no blanks, quotes, <, > or other {{"
         yield Diagnostic("C017", message, where)
 
 

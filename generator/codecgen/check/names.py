@@ -193,8 +193,11 @@ def _check_files(model: Model) -> Iterator[Diagnostic]:
         for part in parts:
             bare = part.replace("-", "_")
             if not _FILE_PART.match(part) or keyword.iskeyword(bare) or part in WINDOWS:
-                message = f'no module can be called after "{part}"'
+                message = f'"{part}" cannot be the name of a generated module'
                 help = "use lower-case letters, digits, _ and -; begin with a letter"
+                if _FILE_PART.match(part):
+                    what = "keyword of Python" if keyword.iskeyword(bare) else "device of Windows"
+                    help = f"take another name; this is a {what}"
                 yield Diagnostic("C027", message, where, help=help)
                 break
         else:
@@ -305,7 +308,7 @@ def check_word(
 
 def _too_long(name: str, where: Span) -> Diagnostic:
     """Return the diagnostic about a name that is too long."""
-    return Diagnostic("C027", f"a name of {len(name)} characters: {LONGEST} is the most", where)
+    return Diagnostic("C027", f"the name has {len(name)} characters, more than {LONGEST}", where)
 
 
 def class_of(enum: str) -> str:

@@ -56,7 +56,7 @@ def check_layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
         if ref.layout not in things:
             continue
         declared = things[ref.layout]
-        message = f'"{ref.layout}" is {kind}, where a layout must stand'
+        message = f'"{ref.layout}" is {kind}, but a layout is needed here'
         yield Diagnostic(
             "C012", message, ref.span, "not a layout", f"it is declared at {declared.span}"
         )
@@ -81,7 +81,7 @@ def _check_choice_known(f: Field, model: Model) -> Iterator[Diagnostic]:
             yield Diagnostic("C012", message, found.span, "not declared", help)
             continue
         kind = "a layout" if found.choice in model.layouts else "an enum"
-        message = f'"{found.choice}" is {kind}, where a choice must stand'
+        message = f'"{found.choice}" is {kind}, but a choice is needed here'
         help = f"it is declared at {other.span}"
         if found.choice in model.layouts:
             help = f"write `layout: {found.choice}`; {help}"
@@ -108,7 +108,7 @@ def _check_enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnost
     other = model.layouts.get(name) or model.choices.get(name)
     if other is not None:
         kind = "a layout" if name in model.layouts else "a choice"
-        message = f'"{name}" is {kind}, where an enum must stand'
+        message = f'"{name}" is {kind}, but an enum is needed here'
         help = f"it is declared at {other.span}"
         yield Diagnostic("C012", message, where, "not an enum", help)
         return
@@ -179,9 +179,14 @@ def _check_codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
         yield from check_value_known(word, enum, where)
         if word in CODECS:
             yield from _check_variant(
-                write, CODECS[word].write_variants, f"{word} is written", where
+                write,
+                CODECS[word].write_variants,
+                f"{word} has no variant for writing called",
+                where,
             )
-            yield from _check_variant(read, CODECS[word].read_variants, f"{word} is read", where)
+            yield from _check_variant(
+                read, CODECS[word].read_variants, f"{word} has no variant for reading called", where
+            )
 
 
 def _check_codec_enums(model: Model) -> Iterator[Diagnostic]:
@@ -209,7 +214,7 @@ def _check_variant(
     """
     if name not in known:
         help = f"known: {', '.join(known)}" if known else "it has no variants"
-        yield Diagnostic("C023", f'no way in which {what} is called "{name}"', where, help=help)
+        yield Diagnostic("C023", f'{what} "{name}"', where, help=help)
 
 
 def _check_derived_arrays(layout: Layout) -> Iterator[Diagnostic]:

@@ -108,7 +108,7 @@ def _check_tags(layout: Layout) -> Iterator[Diagnostic]:
             yield Diagnostic("C052", f"a tag is a number from 0 to {HIGHEST}", where)
         if f.tag in seen:
             other = seen[f.tag]
-            message = f'tag {f.tag} is that of "{other.name}" already, in whatever version'
+            message = f'tag {f.tag} is already that of "{other.name}"; a tag has one field in all versions'
             yield Diagnostic("C052", message, where, help=f"it is declared at {other.span}")
         seen.setdefault(f.tag, f)
 
@@ -139,9 +139,12 @@ def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
         return
     help = f'"{held.name}" is declared at {held.span}'
     if held.flexible is None:
-        message = f'"{layout.name}" is flexible, and "{held.name}", which it holds, does not say'
+        message = f'"{layout.name}" is flexible, but "{held.name}", which it holds, does not say whether it is'
         yield Diagnostic(
-            "C051", message, ref.span, help=f"{help}; say `flexible: never` if it is not"
+            "C051",
+            message,
+            ref.span,
+            help=f"{help}; write `flexible` there, or `flexible: never` if it is not",
         )
     if not isinstance(held.flexible, Versions) or held.versions is None or ref.version is not None:
         return

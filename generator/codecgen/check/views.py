@@ -102,7 +102,9 @@ def _check_entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagno
     plans = make_plan(model).versions[layout.name]
     ends = Ends(make_plan(model))
     if len(plans) > 1 and layout.version_is is None:
-        message = f'which version of "{layout.name}" stands there is open: its bytes do not say'
+        message = (
+            f'"{layout.name}" has several versions, and its bytes do not say which one they are'
+        )
         yield Diagnostic("C032", message, where, help=help)
     if any(ends.layout_open(plan) for plan in plans):
         message = (

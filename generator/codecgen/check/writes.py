@@ -207,7 +207,10 @@ class _Rows:
         rows_here = part == "entry" and f.name == self.rows.each
         own = f.const is not None or f.is_version or f.measures is not None or rows_here
         if own or f.counts is not None or f.checksum is not None:
-            return f'"{f.name}" is settled by the layout', f"it is declared at {f.span}"
+            return (
+                f'the layout gives "{f.name}" its value',
+                f"remove it here; it is declared at {f.span}",
+            )
         if isinstance(f.type, BitsType):
             spans = {m.name: m.span for m in members(f) if not m.reserved}
             if member not in spans:

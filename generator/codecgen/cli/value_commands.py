@@ -145,7 +145,7 @@ def build(arguments: argparse.Namespace) -> int:
     if out is None and not arguments.hex and sys.stdout.isatty():
         raise UsageError("bytes are nothing for a terminal: name a file with --out, or say --hex")
     if out is None and arguments.overwrite:
-        raise UsageError("--overwrite goes with --out")
+        raise UsageError("--overwrite is only allowed with --out")
     if out is not None and out.exists() and not arguments.overwrite:
         raise UsageError(f"{out} exists: say --overwrite to replace it")
     if out is not None and not out.parent.is_dir():

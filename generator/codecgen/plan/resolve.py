@@ -481,7 +481,7 @@ class Resolver:
             raise self.fail("C022", message, node.array)
         array = self.resolve_path(node.array)
         if not isinstance(array, nodes.FieldValue) or not isinstance(array.field.type, ArrayType):
-            message = f'"{node.end}" is about arrays, which "{node.array}" is not'
+            message = f'"{node.end}" needs an array, and "{node.array}" is not one'
             raise self.fail("C022", message, node.array)
         names = node.path.names if node.path is not None else ()
         value = self.resolve_element(

@@ -326,7 +326,7 @@ class ModelBuilder:
                 "C005", f'"{name}" is tagged, and needs the key "tag"', span, help=help
             )
         elif "tag" in given and not tagged:
-            message = '"tag" goes with fields under `tagged`'
+            message = '"tag" is only allowed for fields under `tagged`'
             self.reader.report("C011", message, given.at("tag"))
         r = with_lengths(self.reader, given, name, self.flexible, counted=counted, tagged=tagged)
         self.path.append(name)
@@ -506,8 +506,8 @@ def _case_values(reader: Reader, key: str, span: Span) -> Sequence[int | str]:
         return [key if number is None else number]
     numbers = parse_number_range(key)
     if numbers is None:
-        message = f'"{key}" is not a range of at most {MAX_CASES} numbers'
-        reader.report("C006", message, span, help="write the lower number first")
+        help = f"write the lower number first, such as 0-3, and at most {MAX_CASES} numbers"
+        reader.report("C006", f'"{key}" is not a valid range of numbers', span, help=help)
     return numbers or ()
 
 

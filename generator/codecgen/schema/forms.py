@@ -531,7 +531,7 @@ def default(reader: Reader, r: Record) -> Expression | None:
     value: str | bytes | None = None
     if isinstance(node, yaml_tree.Mapping) and not node.entries:
         if "tag" not in r or not ("layout" in r or "fields" in r):
-            message = "no fields at all are a default of tagged layouts only"
+            message = "`default: {}` is only allowed for layouts under `tagged`"
             reader.report("C017", message, node.span)
         return None
     if isinstance(node, yaml_tree.Mapping):

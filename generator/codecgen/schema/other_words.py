@@ -48,14 +48,14 @@ _C_TYPES: Mapping[str, tuple[str, ...]] = {
 TEXTS = ("string", "str", "text", "utf8", "varchar")
 _ENDED = ("strz", "stringz", "cstring", "c_string", "asciiz", "zstring", "null_terminated")
 BYTES = ("bytes", "blob", "binary", "buffer", "bytearray")
-_SIZE = "`bytes: 16` and `string: u8` say the length themselves; a field that is the length of others `measures` them"
-_WHOLE_SIZE = "the fields say how long it is, or one that `measures` the others"
+_SIZE = "write the length after the type, `bytes: 16` or `string: u8`; a field that holds a length has `measures`"
+_WHOLE_SIZE = "remove it: the fields give the size, or a field with `measures: rest`"
 _KEYS: Mapping[str, str] = {
-    "name": "the name stands before the colon",
-    "id": "the name stands before the colon",
+    "name": "remove it: a field is named by the key before the colon, a document by its first value",
+    "id": "remove it: a field is named by the key before the colon, a document by its first value",
     "size": _SIZE,
     "len": _SIZE,
-    "offset": "fields lie one after the other, in the order in which they stand here",
+    "offset": "remove it: each field begins where the field before it ends",
     "description": "doc",
     "comment": "doc",
     "docs": "doc",
@@ -272,12 +272,12 @@ def yaml_help(reason: str, line: str) -> tuple[str, int | None]:
     elsewhere.
     """
     if "'\\t'" in reason:
-        return "indent with blanks, not with tabs", None
+        return "indent with spaces, not with tabs", None
     ternary, negation = _TERNARY.search(line[:_WIDEST]), _NEGATION.search(line[:_WIDEST])
     if ternary is not None:
         return "write if .. then .. else ..", ternary.start(1) + 1
     if negation is not None:
         return "write not", negation.start(1) + 1
-    if "mapping values are not allowed" in reason:
+    if "mapping values are not allowed" in reason or "got ':'" in reason:
         return "put text that has a colon into quotes", None
     return "", None

@@ -159,7 +159,7 @@ class Reader:
             failed = name in form.keys and name not in values
             if name in given and not failed and not any(need in given for need in needs):
                 words = " or ".join(f'"{need}"' for need in needs)
-                self.report("C011", f'"{name}" goes with {words}', node.get(name).span)  # type: ignore[union-attr]
+                self.report("C011", f'"{name}" is only allowed with {words}', node.get(name).span)  # type: ignore[union-attr]
                 good = False
         return Record(form_name, values, node.span) if good else None
 
@@ -329,9 +329,9 @@ class Reader:
         value is invalid.
         """
         if not isinstance(node, Mapping):
-            self.report(
-                "C006", "a mapping with a release and documents is expected here", node.span
-            )
+            message = "a mapping with a release and documents is expected here"
+            line = self.release_line or "RELEASE_LINE"
+            self.report("C006", message, node.span, help=f"write `since: {{{line}: RELEASE}}`")
             return None
         release: str | None = None
         references: list[tuple[str, tuple[int, ...]]] = []
@@ -351,7 +351,10 @@ class Reader:
                     references.append((key.text, tuple(_iterate_items(numbers))))
             else:
                 known = [self.release_line, *self.links] if self.release_line else list(self.links)
-                hint = did_you_mean(key.text, known) or "the manifest names what may stand here"
+                hint = did_you_mean(key.text, known) or (
+                    "the keys are the `release_line` and the `links` of the manifest: "
+                    + (", ".join(known) or "it has none")
+                )
                 self.report("C004", f'unknown key "{key.text}"', key.span, help=hint)
                 good = False
         return Since(release, tuple(references), place) if good else None
@@ -519,7 +522,12 @@ def find_field_mistake(
     ours = next((one for one in ("string", "bytes") if one in given), "")
     length = given.get("length")
     if ours and "array" not in given and isinstance(length, Scalar):
-        return "C011", '"length" goes with "array"', length, f"write `{ours}: {length.text}`"
+        return (
+            "C011",
+            '"length" is only allowed with "array"',
+            length,
+            f"write `{ours}: {length.text}`",
+        )
     return None
 
 
