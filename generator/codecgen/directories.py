@@ -198,6 +198,6 @@ class _Loader:
                 else f"{len(findings)} findings of its own, the first"
             )
             message = f"{wanted} has {what}: {first.message} ({first.span})"
-            raise CannotUse(message, f"see codecgen check {shown}")
+            raise CannotUse(message, f"run `codecgen check {shown}`")
         place = f"{wanted}:" if installed else os.path.normpath(wanted).replace(os.sep, "/") + "/"
         return UsedDirectory(model, os.fspath(there), place)

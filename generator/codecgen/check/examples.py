@@ -348,7 +348,8 @@ class _Example:
         """
         if plan.size is not None and plan.size != len(data) and not self.layout.accepts:
             self.report(
-                "C024", f'"{self.layout.name}" has {plan.size} bytes, the example {len(data)}'
+                "C024",
+                f'"{self.layout.name}" has {plan.size} bytes, but the example has {len(data)}',
             )
             return
         for fp in plan.fields:
@@ -356,7 +357,7 @@ class _Example:
                 continue
             number = self.number(fp, data)
             if number is None and fp.offset + fp.size > len(data):
-                message = f'the example ends after {len(data)} bytes, "{fp.name}" after {fp.offset + fp.size}'
+                message = f'the example has {len(data)} bytes, but "{fp.name}" ends after {fp.offset + fp.size}'
                 self.report("C024", message)
                 return
             if number is not None:
@@ -416,7 +417,7 @@ class _Example:
         """
         self.report(
             "C024",
-            f"{path} is {there} in the bytes (at byte {fp.offset}), the example says {given}",
+            f"{path} is {there} in the bytes (at byte {fp.offset}), but the example says {given}",
             path,
         )
 

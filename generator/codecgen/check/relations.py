@@ -492,6 +492,6 @@ def _check_padding(f: Field, multiple: int) -> Iterator[Diagnostic]:
         yield Diagnostic("C062", message, place(f, "padding"), help=f"write 2 to {MOST_PADDING}")
     for key in _VALUE_KEYS:
         if key in f.places:
-            message = f'"{f.name}" is padding: it has no value that "{key}" could be about'
+            message = f'"{f.name}" is padding and has no value, so "{key}" has no effect'
             yield Diagnostic("C011", message, place(f, key), help=f'take out "{key}"')
             return

@@ -177,7 +177,7 @@ def _check_former_name(
     since = f.since or layout.since
     first = since.release if since is not None else None
     if first is not None and release_key(formerly.until) <= release_key(first):
-        message = f"it had that name until {formerly.until}, but is not there before {first}"
+        message = f'"{f.name}" exists since {first}, so it had no other name until {formerly.until}'
         yield Diagnostic("C028", message, where)
 
 

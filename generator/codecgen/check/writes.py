@@ -139,8 +139,9 @@ class _Rows:
             yield Diagnostic("C032", message, write.span, help=help)
             return
         if rows.each is None and write.item:
-            message = "these rows have no elements: the row is the layout itself"
-            yield Diagnostic("C032", message, place(write, f"item.{next(iter(write.item))}"))
+            message = "each of these rows is the layout itself, which has no elements"
+            span = place(write, f"item.{next(iter(write.item))}")
+            yield Diagnostic("C032", message, span, help="write all fields under `entry`")
         where = "row" if rows.each is None else "entry"
         yield from self.check_part("entry", layout, where)
         if element is not None:
@@ -274,7 +275,7 @@ class _Rows:
         span = expression_span(self.model, expression)
         node = expression.node
         if where == "entry":
-            message = f'"{f.name}" holds bytes or elements, of which an entry has no column'
+            message = f'"{f.name}" holds bytes or elements, which only the elements of rows can take from a column'
             yield Diagnostic("C032", message, span)
             return
         name = node.names[0] if isinstance(node, Path) and len(node.names) == 1 else None

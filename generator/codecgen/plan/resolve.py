@@ -330,7 +330,7 @@ class Resolver:
         scope = self.scope
         early = scope.built and isinstance(f.type, ArrayType)
         if scope.before is not None and index >= scope.before and not early:
-            message = f'"{f.name}" is not read yet: it lies after "{scope.owner}"'
+            message = f'"{f.name}" comes after "{scope.owner}", so its value is not known yet'
             if f.name == scope.owner:
                 message = f'"{f.name}" cannot depend on itself'
             raise self.fail("C016", message, path, f"it is declared at {f.span}")
@@ -466,7 +466,7 @@ class Resolver:
         has the name.
         """
         if self.scope.item is None:
-            message = '"item" is an element of an array: it has a meaning in `until`, and in values derived for elements'
+            message = '"item" is only allowed in `until`, and in values derived for elements'
             raise self.fail("C022", message, path)
         return self.resolve_element(self.scope.item, path.names[1:], "item", path)
 
@@ -477,7 +477,7 @@ class Resolver:
         """
         is_extreme = node.end in ("max", "min")
         if is_extreme and not self.scope.whole:
-            message = f'"{node.end}" is known when all elements are: it has a meaning in `rules`, `default` and `write`'
+            message = f'"{node.end}" is only allowed in `rules`, `default` and `write`, where all elements are known'
             raise self.fail("C022", message, node.array)
         array = self.resolve_path(node.array)
         if not isinstance(array, nodes.FieldValue) or not isinstance(array.field.type, ArrayType):

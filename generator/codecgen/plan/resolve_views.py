@@ -500,7 +500,7 @@ class WriteResolver(Resolver):
             raise self.fail("C022", f'"{node.end}" is about a column here', where)
         column = self.find_column(where)
         if self.part == "row":
-            message = f"the row is the entry itself: say {where}"
+            message = f"each row is an entry: write `{where}`, not `{node.end}({where})`"
             raise self.fail("C032", message, where)
         if self.part == "item" and node.end != "first":
             message = (

@@ -277,7 +277,7 @@ def yaml_help(reason: str, line: str) -> tuple[str, int | None]:
     if ternary is not None:
         return "write if .. then .. else ..", ternary.start(1) + 1
     if negation is not None:
-        return "write not", negation.start(1) + 1
+        return "write `not` in the place of `!`", negation.start(1) + 1
     if "mapping values are not allowed" in reason or "got ':'" in reason:
         return "put text that has a colon into quotes", None
     return "", None

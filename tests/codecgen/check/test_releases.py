@@ -41,9 +41,9 @@ CASES = [
     (TOP + "a: u8}\nderived: {d: {type: i32, is: a + 1, since: {app: 1.0}}}", "1.0 is before 1.1, the first release with top itself"),
     (TOP + "a: u8}\nderived: {d: {type: i32, is: a + 1, since: {app: 2.0}}}", ""),
     # former names
-    (TOP + "x: {type: u8, documentation: {formerly: {name: y, until: 1.1}}}}", "it had that name until 1.1, but is not there before 1.1"),
+    (TOP + "x: {type: u8, documentation: {formerly: {name: y, until: 1.1}}}}", '"x" exists since 1.1, so it had no other name until 1.1'),
     (TOP + "x: {type: u8, documentation: {formerly: {name: y, until: 2.0}}}}", ""),
-    (TOP + "x: {type: u8, since: {app: 2.0}, documentation: {formerly: {name: y, until: 2.0}}}}", "it had that name until 2.0, but is not there before 2.0"),
+    (TOP + "x: {type: u8, since: {app: 2.0}, documentation: {formerly: {name: y, until: 2.0}}}}", '"x" exists since 2.0, so it had no other name until 2.0'),
     ("layout: top\nfields: {x: {type: u8, documentation: {formerly: {name: y, until: 1.0}}}}", ""),
     (TOP + "x: {type: u8, documentation: {formerly: {name: y, until: 1.5}}}}", "the manifest does not list the release 1.5"),
     (TOP + "x: {type: u8, documentation: {misprint: {as: i8, until: 1.5, doc: No.}}}}", "the manifest does not list the release 1.5"),
