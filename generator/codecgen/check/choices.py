@@ -12,7 +12,7 @@ from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
 from codecgen.schema.expression import Expression
 from codecgen.schema.key_types import MAX_CASES
-from codecgen.schema.lookup import choice_of, versions_of
+from codecgen.schema.lookup import choice_of, has_byte_order, versions_of
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model
 from codecgen.schema.nested_choices import can_nest, has_same_discriminator
 from codecgen.schema.scalars import INTEGERS, VARINTS
@@ -85,7 +85,9 @@ def _check_position(
             message = f'"{by}" must be at a fixed byte in all cases, but is not in {name}'
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
             continue
-        type_ = f"{fp.field.type.name}, {fp.field.endian} endian"
+        type_ = fp.field.type.name
+        if has_byte_order(fp.field):
+            type_ += f", {fp.field.endian} endian"
         if first is None:
             first = (fp.offset, type_, plan)
             continue
@@ -164,7 +166,7 @@ def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnost
         yield Diagnostic("C054", message, where, help=help)
         return
     found: list[Diagnostic] = []
-    given = _resolve_type(type_.given, scope, found)
+    given = _resolve_type(type_.given, scope, found, choice.given)
     yield from found
     if given is None:
         return
@@ -215,12 +217,15 @@ def _take_out_help(held: list[Reference], model: Model) -> str:
     return f'take out "version", or give "{layout.name}" `versions` ({layout.span})'
 
 
-def _resolve_type(expression: Expression, scope: Scope, found: list[Diagnostic]) -> Type | None:
-    """Return the type of an expression, or None if it does not resolve. Append to ``found`` the
-    diagnostics of the resolution, and one for each name newer than the owner of the expression.
+def _resolve_type(
+    expression: Expression, scope: Scope, found: list[Diagnostic], enum: str | None = None
+) -> Type | None:
+    """Return the type of an expression, or None if it does not resolve. A single word is a value of
+    ``enum`` if the enum has it. Append to ``found`` the diagnostics of the resolution, and one for
+    each name newer than the owner of the expression.
     """
     resolver = Resolver(expression, scope)
-    value = resolver.resolve()
+    value = resolver.resolve(enum)
     found += resolver.found
     found += check_ages(resolver)
     return None if value is None else value.type

@@ -87,6 +87,7 @@ RUNTIME = frozenset(
         "uuid",
         "varint",
         "versioned_layout",
+        "vlq",
         "word",
         "zero_filled",
         "zero_terminated",

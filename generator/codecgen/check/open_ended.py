@@ -12,6 +12,7 @@ from codecgen.schema.lookup import choice_of, reference_of
 from codecgen.schema.model import Model
 from codecgen.schema.types import (
     ArrayType,
+    BitsType,
     BytesType,
     ChoiceType,
     Element,
@@ -260,7 +261,7 @@ class Ends:
         if fp.size is not None:
             return fp.size
         match fp.field.type:
-            case ScalarType(name):
+            case ScalarType(name) | BitsType(name):
                 return scalar_bounds(name)[0]
             case BytesType() as type_:
                 return self.least_bytes(type_)

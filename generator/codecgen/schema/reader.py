@@ -211,7 +211,8 @@ class Reader:
         good = True
         for key, child in node.entries:
             if not is_key(key.text, kind):
-                help = other_words.name_help(key.text) or _NAME_HELP
+                help = other_words.cases_help(key.text) if kind.ranges else ""
+                help = help or other_words.name_help(key.text) or _NAME_HELP
                 self.report("C007", f"{key.text!r} is not a name", key.span, help=help)
                 good = False
                 continue

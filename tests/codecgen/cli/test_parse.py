@@ -159,6 +159,7 @@ def test_what_cannot_be(tool: Tool, options: list[str], reason: str) -> None:
         ("dated@x", [], "dated has versions 0-1, not 'x'"),
         ("packet@0", [], "packet has no versions, not '0'"),
         ("of_colour", [], "of_colour is chosen by a colour: name it with --given red or dark_blue"),
+        ("of_number", [], "of_number is chosen by a u8: name it with --given 0-9, 32"),
         ("of_colour", ["--given", "blue"], "'blue' is not one of them"),
         ("of_colour@1", ["--given", "red"], "of_colour is a choice, which has no versions"),
     ],
