@@ -70,7 +70,9 @@ def test_a_wish_is_answered(section: str, code: str, said: str, fields: str) -> 
 
 def test_the_page_has_each_wish_and_no_other() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `.+` (?:in an element )?\| (C\d+) \| .*\(#(.+)\) \|$", text, re.MULTILINE)
+    rows = re.findall(
+        r"^\| `.+` (?:in an element )?\| (C\d+) \| .*\(#(.+)\) \|$", text, re.MULTILINE
+    )
     assert rows == [(code, section) for section, code, *_ in WISHES]
 
 
