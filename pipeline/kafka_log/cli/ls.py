@@ -18,6 +18,7 @@ HELP = "list partitions and segments by names and sizes"
 EXAMPLES = """\
   kafka-log ls samples/kafka-4.x
   kafka-log ls samples/kafka-4.x --topic codecs --segments
+  kafka-log ls samples/kafka-4.x --topic 'c*,trimmed' --partition 0-1
 """
 
 

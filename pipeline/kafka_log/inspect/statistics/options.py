@@ -20,6 +20,7 @@ from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.segment.model import Batch, End, Policy, is_own_checksum
 from kafka_log.segment.ranges import Range
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.segment.times import Times
 
 OnProblem = Callable[[str], None]
 """Called with a line of text, with the file, for each problem."""
@@ -40,7 +41,7 @@ class StatOptions(TypedDict, total=False):
     deep: bool
     policy: Policy | str
     offsets: Range | None
-    timestamps: Range | None
+    timestamps: Times | None
     producers: int | Iterable[int] | None
     engine: Engine
     limits: Limits | None
