@@ -195,7 +195,7 @@ class LogDirectory:
         Columns that have no meaning for several partitions are left out unless rows are by partition.
 
         Args:
-            by: ``topic``, ``partition``, ``producer``, ``codec``, ``hour``, or several of these.
+            by: ``topic``, ``partition``, ``producer``, ``codec``, ``day``, ``hour``, ``minute``, or several of these.
             top: Maximum number of rows, those with the most bytes first. None: all rows.
             now: Time after which a timestamp counts as ``future``. None: the present.
             **options: ``deep`` decodes every record: counts and timestamps are then those of existing records, and ``ratio`` says
