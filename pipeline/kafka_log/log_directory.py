@@ -44,6 +44,7 @@ from kafka_log.segment.times import Time, Times, parse_time, present
 
 if TYPE_CHECKING:
     from kafka_log.inspect.export import ExportedFile, Format
+    from kafka_log.inspect.listing import By as ListBy
     from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.inspect.statistics.columns import By
     from kafka_log.inspect.statistics.options import StatOptions
@@ -162,21 +163,32 @@ class LogDirectory:
         rows = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._summarize().items())  # fmt: skip
         return f"<table>{''.join(rows)}</table>"
 
-    def ls(self, *, segments: bool = False) -> pa.Table:
+    def ls(self, *, by: ListBy = "partition", segments: bool = False) -> pa.Table:
         """List partitions: one row per partition and segment state
         (:data:`kafka_log.inspect.listing.PARTITIONS`), also for unreadable ones; with ``segments``
         one row per segment. Raise DirectoryError if a path holds no log; NotFoundError if a selected
-        topic or partition does not exist.
+        topic or partition does not exist; ValueError if an argument is not one of the documented
+        values, or ``segments`` is given with ``by`` topic.
 
         Args:
+            by: ``topic`` returns the disk usage of each topic and segment state instead, most bytes first
+                (:data:`kafka_log.inspect.listing.TOPICS`): ``bytes`` of all replicas, ``largest_replica_bytes`` of one per partition.
             segments: Return one row per segment instead (:data:`kafka_log.inspect.listing.SEGMENTS`).
+
+        Raises:
+            ValueError: If ``by`` is unknown, or is ``topic`` with ``segments``.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data").ls(segments=True).to_pandas()
         """
-        from kafka_log.inspect.listing import partition_table, segment_table
+        from kafka_log.inspect.listing import BY, partition_table, segment_table, topic_table
 
-        table = segment_table if flag("segments", segments) else partition_table
+        by_topic = (one_of(BY)("by", by) or "partition") == "topic"
+        if flag("segments", segments):
+            if by_topic:
+                raise ValueError("by='topic' and segments=True exclude each other")
+            return segment_table(self.all_partitions)
+        table = topic_table if by_topic else partition_table
         return table(self.all_partitions)
 
     def stat(
