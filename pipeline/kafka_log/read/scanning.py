@@ -20,6 +20,7 @@ from kafka_log.logs.partitions import (
     Segment,
     describe_skipped,
     filter_by_topics,
+    filter_segments_by_topics,
     pair_with_next_base_offset,
     select_partitions,
 )
@@ -345,7 +346,7 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
         found += there.partitions
         if beside := filter_by_topics(there.skipped_paths, wanted.topics):
             warnings.warn(f"kafka-log: {describe_skipped(beside)}", stacklevel=3)
-        left_out = [s for s in there.excluded_segments if s.topic in (wanted.topics or (s.topic,))]
+        left_out = filter_segments_by_topics(there.excluded_segments, wanted.topics)
     found = select_partitions(found, wanted.topics, wanted.partitions, left_out)
     warn_if_all_excluded(found, left_out, stacklevel=3)
     return merge_tiered_segments(select_replicas(found, wanted.replicas))

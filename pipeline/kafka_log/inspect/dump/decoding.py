@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.sensitive import REDACTED
-from kafka_log.read.internal_topics import INTERNAL_TOPICS, InternalTopic, internal_topic
+from kafka_log.logs.names import INTERNAL_TOPICS
+from kafka_log.read.internal_topics import InternalTopic, internal_topic
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.segment.control import read_control
 from kafka_log.segment.nouns import count_noun
