@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -48,6 +48,13 @@ class Frames:
     ids: Sequence[SchemaId | None]
     codes: Any
     data: Any
+
+    def rows_by_id(self) -> Iterator[tuple[SchemaId | None, Any]]:
+        """Yield each id with its rows, ascending (NumPy int64)."""
+        order = np.argsort(self.codes, kind="stable")
+        ends = np.searchsorted(self.codes[order], np.arange(len(self.ids) + 1))
+        for i, schema_id in enumerate(self.ids):
+            yield schema_id, order[ends[i] : ends[i + 1]]
 
 
 @cache
