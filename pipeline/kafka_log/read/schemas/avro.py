@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from kafka_log.read.schemas.registry import (
     SchemaVersion,
     parse_json,
 )
-from kafka_log.read.schemas.shapes import JSON, NULL, Budget, Shape, Size, check_name
+from kafka_log.read.schemas.shapes import JSON, NULL, Budget, Decode, Shape, Size, check_name
 
 _LOGICAL = "logicalType"
 _KEPT = "x-logical-type"
@@ -50,8 +50,6 @@ _MIN_BYTES = {"null": 0, "float": 4, "double": 8}
 _MAX_PRECISION = 76
 MAX_DEFAULTS = 4_096
 """Maximum characters of the defaults of a schema to which values are resolved. Each value may get all of them."""
-
-Decode = Callable[[bytes], Any]
 
 
 class AvroSchema:

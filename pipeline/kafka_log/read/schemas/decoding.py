@@ -15,14 +15,33 @@ import pyarrow.compute as pc
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.schemas.avro import AvroSchema
 from kafka_log.read.schemas.framing import NOT_FRAMED, SchemaId, split_frames
-from kafka_log.read.schemas.registry import AVRO, SchemaError, SchemaRegistry, SchemaVersion
-from kafka_log.read.schemas.shapes import MAX_JSON, MAX_PARTS, JsonTexts, Shape, Size, merge
+from kafka_log.read.schemas.json_schema import JsonSchema
+from kafka_log.read.schemas.registry import (
+    AVRO,
+    JSON_SCHEMA,
+    SchemaError,
+    SchemaRegistry,
+    SchemaVersion,
+)
+from kafka_log.read.schemas.shapes import (
+    MAX_JSON,
+    MAX_PARTS,
+    JsonTexts,
+    Shape,
+    Size,
+    field_of,
+    merge,
+)
 from kafka_log.read.schemas.usage import DEFAULT_RECORDS, Usage, count_ids
 
-Decoding = Literal["auto", "avro"]
+Decoding = Literal["auto", "avro", "json-schema"]
 """Which keys and values are decoded: those with a schema of a type that is decoded, or of this type."""
 
-_TYPES = {"auto": (AVRO,), "avro": (AVRO,)}
+_TYPES: dict[Decoding, tuple[str, ...]] = {
+    "auto": (AVRO, JSON_SCHEMA),
+    "avro": (AVRO,),
+    "json-schema": (JSON_SCHEMA,),
+}
 PARTS = ("key", "value")
 ADDED = ("schema_id", "undecoded", "problem")
 """Columns that follow the decoded column of a part; their names begin with ``key_`` or ``value_``."""
@@ -108,11 +127,10 @@ class PartDecoder:
         """
         shapes = []
         for version in self._registry.subject_versions(self._subject):
-            if version.type in self._types:
-                try:
-                    shapes.append(AvroSchema(version, self._registry).shape)
-                except SchemaError:
-                    continue  # a row with its id has the reason
+            try:
+                shapes.append(self._parse(version).shape)
+            except SchemaError:
+                continue  # a row with its id has the reason
         for schema_id in seen:
             found = self._load(schema_id)
             if isinstance(found, _Schema):
@@ -145,6 +163,11 @@ class PartDecoder:
             raise SchemaError(
                 f"schema {version.id} has the type {version.type}, which is not decoded"
             )
+        if version.type == JSON_SCHEMA:
+            if self._reader is not None:
+                raise SchemaError(f"schema {version.id} is no Avro schema, so its values cannot be resolved to a version")  # fmt: skip
+            found = JsonSchema(version, self._registry)
+            return _Schema(found.shape, found.decoder(), found.measure)
         schema = AvroSchema(version, self._registry)
         return _Schema(schema.shape, schema.decoder(self._reader), schema.measure)
 
@@ -193,7 +216,7 @@ class PartDecoder:
         added = [
             pa.field(f"{self.part}_{name}", kind) for name, kind in zip(ADDED, types, strict=True)
         ]
-        return [pa.field(self.part, shape.arrow), *added]
+        return [field_of(self.part, shape), *added]
 
     def decode_columns(self, values: Any, headers: Any) -> list[Any]:
         """Return the arrays of :attr:`fields` for keys or values (Arrow binary) and headers of the
@@ -304,9 +327,15 @@ class TopicDecoder:
             if decoder.shape is not None or (decoding == "auto" and decoder.has_schemas):
                 self.decoders[part] = decoder
         if parts and not self.decoders and (decoding != "auto" or schema_version is not None):
+            subjects = [f"{topic}-{part}" for part in parts]
+            types = sorted({v.type for s in subjects for v in registry.subject_versions(s)})
+            reason = (
+                f"the schemas of the topic are valid for no value, or of another type: {', '.join(types)}"
+                if types
+                else f"the {len(registry.versions)} known schemas have none for subject {subjects[-1]!r} or for the ids of its records"
+            )
             raise ValueError(
-                f"no schema of {' or '.join(parts)} of topic {topic!r} can be decoded: the {len(registry.versions)} known"
-                f" schemas have none for subject {topic + '-' + parts[-1]!r} or for the ids of its records"
+                f"no schema of {' or '.join(parts)} of topic {topic!r} can be decoded as {decoding}: {reason}"
             )
 
     @property

@@ -28,6 +28,7 @@ MAX_DEPTH = 60
 """Maximum depth of nested types. Files of Parquet and Arrow refuse much deeper ones."""
 
 Convert = Callable[[Any], Any]
+Decode = Callable[[bytes], Any]
 
 _FLOATS = (pa.float32(), pa.float64())
 _INTEGERS = (pa.int32(), pa.int64())
@@ -58,6 +59,11 @@ class Shape:
             item = field_of("value" if self.is_map else "element", self.item)
             return pa.map_(pa.string(), item) if self.is_map else pa.list_(item)
         return pa.string() if self.is_json else self.type
+
+    @cached_property
+    def members(self) -> dict[str, Shape]:
+        """The fields by name; empty unless it is a struct."""
+        return dict(self.fields or ())
 
     @cached_property
     def width(self) -> int:
