@@ -83,7 +83,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     output.add_argument(
         "--decode",
-        choices=("auto", "avro", "json-schema"),
+        choices=("auto", "avro", "json-schema", "protobuf"),
         help="decode keys and values into typed columns with the schemas of a schema registry (default: bytes)",
     )
     add_schemas(output)

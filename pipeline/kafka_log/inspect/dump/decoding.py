@@ -95,7 +95,7 @@ FORMATS: Mapping[str, Callable[[bytes], Any]] = {
 _MAX_DECODERS = 100
 """Maximum number of sets of schemas for which decoders are kept."""
 
-SCHEMA_FORMATS = ("avro", "json-schema")
+SCHEMA_FORMATS = ("avro", "json-schema", "protobuf")
 """Formats that need the schemas of a schema registry."""
 
 

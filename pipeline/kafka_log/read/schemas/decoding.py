@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -16,9 +17,11 @@ from kafka_log.logs.partitions import Partition
 from kafka_log.read.schemas.avro import AvroSchema
 from kafka_log.read.schemas.framing import NOT_FRAMED, SchemaId, split_frames
 from kafka_log.read.schemas.json_schema import JsonSchema
+from kafka_log.read.schemas.protobuf import MessageDecoder, ProtobufSchema
 from kafka_log.read.schemas.registry import (
     AVRO,
     JSON_SCHEMA,
+    PROTOBUF,
     SchemaError,
     SchemaRegistry,
     SchemaVersion,
@@ -34,13 +37,14 @@ from kafka_log.read.schemas.shapes import (
 )
 from kafka_log.read.schemas.usage import DEFAULT_RECORDS, Usage, count_ids
 
-Decoding = Literal["auto", "avro", "json-schema"]
+Decoding = Literal["auto", "avro", "json-schema", "protobuf"]
 """Which keys and values are decoded: those with a schema of a type that is decoded, or of this type."""
 
 _TYPES: dict[Decoding, tuple[str, ...]] = {
-    "auto": (AVRO, JSON_SCHEMA),
+    "auto": (AVRO, JSON_SCHEMA, PROTOBUF),
     "avro": (AVRO,),
     "json-schema": (JSON_SCHEMA,),
+    "protobuf": (PROTOBUF,),
 }
 PARTS = ("key", "value")
 ADDED = ("schema_id", "undecoded", "problem")
@@ -109,6 +113,8 @@ class PartDecoder:
         self._known: dict[SchemaId, _Schema | str] = {}
         self._seen = tuple(seen)
         self._reader: AvroSchema | None = None
+        self._compiled: dict[SchemaVersion, ProtobufSchema | SchemaError] = {}
+        self._is_wrapped = self._has_messages(seen)
         if schema_version is not None:
             version = registry.find_version(self._subject, schema_version)
             if version.type != AVRO:
@@ -120,6 +126,31 @@ class PartDecoder:
         self._texts = JsonTexts()
         self._convert = None if self.shape is None else self.shape.converter(self._texts)
         self._sizes: dict[SchemaId | None, Size] = {}
+
+    def _has_messages(self, seen: Sequence[SchemaId]) -> bool:
+        """Return whether a Protobuf schema of the subject or of the ids has several messages."""
+        versions = list(self._registry.subject_versions(self._subject))
+        for schema_id in seen:
+            with suppress(SchemaError):
+                versions.append(self._find(schema_id))
+        for version in versions if PROTOBUF in self._types else ():
+            with suppress(SchemaError):
+                if version.type == PROTOBUF and len(self._compile(version).names) > 1:
+                    return True
+        return False
+
+    def _compile(self, version: SchemaVersion) -> ProtobufSchema:
+        """Return a compiled schema of Protobuf. Raise SchemaError if it is invalid."""
+        found = self._compiled.get(version)
+        if found is None:
+            try:
+                found = ProtobufSchema(version, self._registry)
+            except SchemaError as error:
+                found = error
+            self._compiled[version] = found
+        if isinstance(found, SchemaError):
+            raise found
+        return found
 
     def _merge_shapes(self, seen: Sequence[SchemaId]) -> Shape | None:
         """Return the shape of all schemas of the subject and of the ids; None if there is none that
@@ -142,7 +173,7 @@ class PartDecoder:
         found = self._known.get(schema_id)
         if found is None:
             try:
-                found = self._parse(self._find(schema_id))
+                found = self._parse(self._find(schema_id), schema_id.indexes)
             except SchemaError as error:
                 found = shorten(str(error))
             if len(self._known) < _MAX_KNOWN:
@@ -155,17 +186,26 @@ class PartDecoder:
             return self._registry.find_by_guid(str(schema_id.guid))
         return self._registry.find_by_id(schema_id.number, self._subject)
 
-    def _parse(self, version: SchemaVersion) -> _Schema:
-        """Return the decoder of a version. Raise SchemaError if its type is not decoded, or it is
+    def _parse(self, version: SchemaVersion, indexes: bytes = b"") -> _Schema:
+        """Return the decoder of a version, for values whose path of a message is ``indexes``, in
+        front of them if it is empty. Raise SchemaError if its type is not decoded, or it is
         invalid.
         """
         if version.type not in self._types:
             raise SchemaError(
                 f"schema {version.id} has the type {version.type}, which is not decoded"
             )
+        if version.type != AVRO and self._reader is not None:
+            raise SchemaError(f"schema {version.id} is no Avro schema, so its values cannot be resolved to a version")  # fmt: skip
+        if version.type == PROTOBUF:
+            compiled = self._compile(version)
+            decoder = MessageDecoder(compiled, self._is_wrapped)
+            return _Schema(
+                decoder.shape, lambda data: decoder.decode(indexes + data), compiled.measure
+            )
+        if indexes:
+            raise SchemaError("the header has bytes after the GUID")
         if version.type == JSON_SCHEMA:
-            if self._reader is not None:
-                raise SchemaError(f"schema {version.id} is no Avro schema, so its values cannot be resolved to a version")  # fmt: skip
             found = JsonSchema(version, self._registry)
             return _Schema(found.shape, found.decoder(), found.measure)
         schema = AvroSchema(version, self._registry)

@@ -131,12 +131,11 @@ SCALARS: dict[str, Any] = {
 
 
 @st.composite
-def schemas(draw: Any, depth: int = 0) -> tuple[Any, Any]:
-    """A schema and a strategy of its values."""
+def schemas(draw: Any, depth: int = 0, name: str = "N") -> tuple[Any, Any]:
+    """A schema and a strategy of its values. Its named types have names that begin with ``name``."""
     kinds = ["scalar", "enum", "fixed", "nullable"]
     kinds += ["record", "array", "map"] if depth < 3 else []
     kind = draw(st.sampled_from(kinds))
-    name = f"N{draw(st.integers(0, 10**12))}"
     if kind == "scalar":
         scalar = draw(st.sampled_from(list(SCALARS)))
         return scalar, SCALARS[scalar]
@@ -152,10 +151,10 @@ def schemas(draw: Any, depth: int = 0) -> tuple[Any, Any]:
         order = draw(st.permutations(["null", scalar]))
         return order, st.none() | SCALARS[scalar]
     if kind == "record":
-        fields = [draw(schemas(depth=depth + 1)) for _ in range(draw(st.integers(1, 3)))]
+        fields = [draw(schemas(depth + 1, f"{name}{i}")) for i in range(draw(st.integers(1, 3)))]
         schema = record(*((f"f{i}", s) for i, (s, _) in enumerate(fields)), name=name)
         return schema, st.fixed_dictionaries({f"f{i}": v for i, (_, v) in enumerate(fields)})
-    item, values = draw(schemas(depth=depth + 1))
+    item, values = draw(schemas(depth + 1, f"{name}0"))
     if kind == "array":
         return {"type": "array", "items": item}, st.lists(values, max_size=3)
     return {"type": "map", "values": item}, st.dictionaries(st.text(max_size=3), values, max_size=3)
@@ -180,7 +179,7 @@ def test_random_schemas(data: Any) -> None:
     try:
         AvroSchema(registry_of(schema).versions[0], registry_of(schema))
     except SchemaError as error:
-        assert "take no bytes" in str(error) or "redefined named type" in str(error)
+        assert "take no bytes" in str(error)
         return
     rows = decoded(registry_of(schema), [*bytes_of, None])
     for value, row in zip(values, rows, strict=False):
