@@ -153,7 +153,8 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C023": CatalogEntry(
         "Feature that a target does not support",
         "The schema is valid, but a target cannot express this feature. As an error it stops the run, and the files of the "
-        "last run remain. As a note it says that kernels cannot read a view; the reference codecs read it instead.",
+        "last run remain. As a note it says that kernels cannot read a view, or the rows of a layout in it; the reference codecs "
+        "read these instead.",
         "Exclude the target with `--targets`, or describe the format in another way. A note needs no action.",
         ("error", "note"),
     ),

@@ -163,17 +163,17 @@ class LogDirectory:
 
     def ls(self, *, segments: bool = False) -> pa.Table:
         """List partitions: one row per partition and segment state
-        (:data:`kafka_log.report.listing.PARTITIONS`), also for unreadable ones; with ``segments``
+        (:data:`kafka_log.inspect.listing.PARTITIONS`), also for unreadable ones; with ``segments``
         one row per segment. Raise DirectoryError if a path holds no log; NotFoundError if a selected
         topic or partition does not exist.
 
         Args:
-            segments: Return one row per segment instead (:data:`kafka_log.report.listing.SEGMENTS`).
+            segments: Return one row per segment instead (:data:`kafka_log.inspect.listing.SEGMENTS`).
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data").ls(segments=True).to_pandas()
         """
-        from kafka_log.report.listing import partition_table, segment_table
+        from kafka_log.inspect.listing import partition_table, segment_table
 
         table = segment_table if flag("segments", segments) else partition_table
         return table(self.all_partitions)
@@ -550,9 +550,10 @@ class LogDirectory:
         show_secrets: bool = False,
     ) -> pa.Table:
         """Return the cluster metadata from ``__cluster_metadata``: one row per topic, partition,
-        broker or other object of a kind. Raise CodecError or DirectoryError if a record is damaged,
-        unknown or missing, and neither ``salvage`` nor ``on_damage`` is given; ValueError if the
-        kind, the offset or the metadata log does not exist.
+        broker or other object of a kind. With ``salvage``, records that are damaged, unknown or
+        missing are skipped; with only ``on_damage``, the answer ends before them; else they raise
+        CodecError or DirectoryError. Raise ValueError if the kind, the offset or the metadata log
+        does not exist.
 
         Reading begins at the newest complete snapshot.
 

@@ -123,13 +123,15 @@ class Maker(ChosenFields):
         number = d.number(1, parts)
         for i in range(number):
             at_end = last and i == number - 1 and not tail
-            kind = d.number(0, 11)
+            kind = d.number(0, 11 if self.plain else 12)
             if kind == 9 and parts > 1:
                 self.measured(parts // 2, at_end)
             elif kind == 10:
                 self.counted()
             elif kind == 11 and parts > 1:
                 self.checked(parts // 2, at_end)
+            elif kind == 12 and parts > 1:
+                self.sections()
             else:
                 self.one()
         if tail:
@@ -179,6 +181,37 @@ class Maker(ChosenFields):
         spec["measures"] = self.run(name, inside, at_end, gap or itself)
         if itself:
             spec["measures"]["from"] = ahead or name
+        self.see(name, spec)
+
+    def sections(self) -> None:
+        """Compressed arrays side by side, each with a codec and a length; the lengths stand in front of all, or of each."""
+        d = self.d
+        together = d.chance(2)
+        by = self.codecs()
+        made: list[tuple[str, str]] = []
+        for _ in range(d.number(2, 3)):
+            size, array = self.fresh(), self.fresh()
+            made.append((size, array))
+            self.fields[size] = {
+                "type": d.pick(("u16", "i32", "u32", "u24")),
+                "measures": {"from": array, "to": array},
+            }
+            self.see(size, self.fields[size])
+            if not together:
+                self.section(array, d.pick(by).path)
+        for _, array in made if together else ():
+            self.section(array, d.pick(by).path)
+
+    def section(self, name: str, by: str) -> None:
+        """An array that is compressed, up to the end of its measured run."""
+        d = self.d
+        spec: Tree = {"array": self.element(), "compressed": self.compressed(by)}
+        if d.chance(2):
+            spec["count"] = self.short()
+        else:
+            spec["until"] = "end"
+        self.ends.add(name)
+        self.fields[name] = spec
         self.see(name, spec)
 
     def run(self, own: str, inside: list[str], at_end: bool, gap: bool) -> Any:

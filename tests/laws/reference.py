@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+from codecgen.diagnostics import Diagnostic
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from tests.laws.bytes_of import bits, signed, version_of
@@ -15,6 +17,7 @@ from tests.laws.meaning import Meaning, words_of, wrapped
 from tests.laws.world import Facts, Tree, in_range
 
 Row = dict[str, Any]
+_LEFT_OUT = re.compile(r'rows of "(?P<layout>\S+)" in the view "(?P<view>\S+)"')
 
 
 @dataclass
@@ -22,7 +25,8 @@ class Entry:
     """Some bytes that stand for one entry: its rows, or none where a strict reader refuses it (``error``).
 
     ``header_only`` says that the rows are made of the header alone, ``read`` whether a lenient reader takes it, ``lenient`` what it
-    sees, ``silent`` that there may be no rows, ``full_check`` that a strict reader looks at more than the columns show."""
+    sees, ``silent`` that there may be no rows, ``full_check`` that a strict reader looks at more than the columns show,
+    ``left_out`` that a note says that kernels leave its layout to the reference codecs."""
 
     start: int
     end: int
@@ -33,12 +37,22 @@ class Entry:
     header_only: bool = False
     silent: bool = False
     full_check: bool = False
+    left_out: bool = False
 
 
 class Reference:
     """Reads runs of entries by the codec of a choice."""
 
-    def __init__(self, facts: Facts, view: Tree, package: ModuleType, limits: Limits) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        view: Tree,
+        package: ModuleType,
+        limits: Limits,
+        notes: Sequence[Diagnostic] = (),
+    ) -> None:
+        told = [_LEFT_OUT.search(note.help) for note in notes]
+        self.left_out = {m["layout"] for m in told if m is not None and m["view"] == view["view"]}
         self.facts = facts
         self.view = view
         self.limits = limits
@@ -89,6 +103,8 @@ class Reference:
                 entry.rows = rows
         own = [rows for rows in self.view["rows"] if rows["of"] == codec.layout_name]
         entry.header_only = any(rows.get("header_only") for rows in own)
+        name, version = codec.layout_name, codec.version
+        entry.left_out = bool({name, f"{name}@{version}"} & self.left_out)
         entry.silent = not own or any("when" in rows for rows in own)
         return entry
 

@@ -45,7 +45,7 @@ def view_laws(
         loaded = {name: importlib.import_module(m) for name, m in modules.items() if m is not None}
         engines = {name: reader(view, module) for name, module in loaded.items()}
         strict = {name: reader(view, module, rules=True) for name, module in loaded.items()}
-        reference = Reference(made.facts, tree, package, LIMITS)
+        reference = Reference(made.facts, tree, package, LIMITS, made.notes)
         for _ in range(chunks):
             parts = [part for part in entries(made, tree, r) if part]
             data = b"".join(parts)
@@ -237,7 +237,8 @@ def agree(
                 none = (
                     entry.silent and not entry.rows
                 )  # left to the reference codecs, which see that it is sound
-                allowed = entry.header_only or none or (full_check and entry.full_check)
+                allowed = entry.header_only or entry.left_out or none
+                allowed |= full_check and entry.full_check
                 if entry.error is None and not allowed:
                     raise Broken(
                         f"{engine} of {name} refuses the entry at {entry.start} of {data.hex()} (line {_line(rejected, entry)}), and nothing is wrong with it"

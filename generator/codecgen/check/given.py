@@ -140,7 +140,10 @@ def _check_values(f: Field, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless an expression has the type of a declared value."""
+    """Yield diagnostics unless an expression fits a declared value: about names in it that do not
+    exist, or only since a later release; another type or enum; a value that may be null; or an
+    integer that can be outside the range of the declared type.
+    """
     assert isinstance(declared.type, ScalarType)
     wanted = scalar_type(declared.type)
     resolver = Resolver(value, scope)

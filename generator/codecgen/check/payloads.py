@@ -192,6 +192,10 @@ def _check_occurrence(
             message = f'the view has no column "{name}"'
             help = hint(name, spans)
             yield Diagnostic("C032", message, rows.places[f"columns.{name}"], help=help)
+    if rows.beside:
+        message = "rows of a part of a payload are the elements of one array"
+        yield Diagnostic("C032", message, place(rows, "each"))
+        return
     if rows.each is not None:
         part, _, array = rows.each.partition(".")
         layout = plan.model.layouts.get(rows.parts.get(part, ""))

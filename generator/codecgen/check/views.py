@@ -26,7 +26,7 @@ from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of
 from codecgen.schema.model import Column, Layout, Model, Rows, View
 from codecgen.schema.nested_choices import inner_choices
-from codecgen.schema.types import ArrayType, Span
+from codecgen.schema.types import ArrayType, Reference, Span
 from codecgen.spans import expression_span, hint, place, unknown
 
 _KINDS = {
@@ -128,11 +128,20 @@ def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iter
     if rows.each is not None and rows.header_only:
         message = "rows are the elements of an array, or the head of the layout: not both"
         yield Diagnostic("C032", message, place(rows, "header_only"))
-    if rows.each is not None:
-        array = field_of(layout, rows.each)
+    arrays = () if rows.each is None else (rows.each, *rows.beside)
+    for i, name in enumerate(arrays):
+        array = field_of(layout, name)
+        where = rows.places.get(f"each.{i}", place(rows, "each"))
         if array is None or not isinstance(array.type, ArrayType):
-            message = f'"{rows.each}" is not an array of "{rows.layout}"'
-            yield Diagnostic("C032", message, place(rows, "each"))
+            message = f'"{name}" is not an array of "{rows.layout}"'
+            yield Diagnostic("C032", message, where)
+            return
+        if name in arrays[:i]:
+            yield Diagnostic("C032", f'"{name}" stands here twice', where)
+            return
+        if rows.beside and not isinstance(array.type.element, Reference):
+            message = f'"{name}" is no array of layouts, which rows of several arrays are made of'
+            yield Diagnostic("C032", message, where, help=f"it is declared at {array.span}")
             return
     known = {c.name: c.span for c in view.columns}
     for name in rows.values:

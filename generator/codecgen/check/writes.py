@@ -133,6 +133,11 @@ class _Rows:
                     f'"{array.name}" is an array of numbers, bytes or text, which cannot be written'
                 )
                 yield Diagnostic("C032", message, write.span)
+        if rows.beside:
+            message = "rows made of several arrays cannot be written from columns"
+            help = "leave out `write`: batches of this layout are built by its reference codec"
+            yield Diagnostic("C032", message, write.span, help=help)
+            return
         if rows.each is None and write.item:
             message = "these rows have no elements: the row is the layout itself"
             yield Diagnostic("C032", message, place(write, f"item.{next(iter(write.item))}"))

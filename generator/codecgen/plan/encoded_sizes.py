@@ -55,10 +55,10 @@ def length_size(name: str, length: int) -> int:
 
 
 def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
-    """Return the encoded size in bytes of ``value`` in a layout. ``value`` is a mapping of fields
-    as a builder takes it, without those that it computes. Raise SizeError if a value is missing or
-    of the wrong kind, no case or version matches, a number does not fit, or a section is
-    compressed.
+    """Return the encoded size in bytes of ``value``, a mapping of fields as a builder takes it, in
+    a layout. Values that it does not depend on, such as numbers of fixed size, are not checked; a
+    missing array is empty. Raise SizeError if a needed value is missing or unsuitable, no case or
+    version matches, or a section is compressed.
     """
     return _Sizer(plan, layout, value).total()
 

@@ -84,8 +84,10 @@ class Resolver:
     # ------------------------------------------------------------ nodes
 
     def resolve_node(self, node: Node, expected: str | None = None) -> Value:
-        """Return the resolved node. ``expected`` is the enum of which numbers and single words are
-        values. Raise Stop after a diagnostic about an unknown name or a wrong type.
+        """Return the resolved node. With the enum ``expected``, a number, and a single word that
+        the enum has, is its value, also as a branch of ``if``; any other word is a path, as all are
+        without ``expected``. Raise Stop after a diagnostic about an unknown name, a wrong type, or
+        a value that is also a field of that enum.
         """
         match node:
             case Number(value):

@@ -62,7 +62,9 @@ def rows_scope(model: Model, layout: Layout, version: int | None, rows: Rows) ->
     """
     array = None if rows.each is None else field_of(layout, rows.each)
     item = array.type.element if array is not None and isinstance(array.type, ArrayType) else None
-    scope = Scope(model, layout, version, owner=rows.layout, item=item, array=rows.each)
+    scope = Scope(
+        model, layout, version, owner=rows.layout, item=item, array=rows.each, beside=rows.beside
+    )
     if rows.when is None:
         return scope
     holds = ViewResolver(rows.when, scope).resolve()
@@ -142,6 +144,8 @@ class ViewResolver(Resolver):
             return self.resolve_part_path(path)
         layout, each = self.scope.layout, self.scope.array
         names = path.names
+        if len(names) > 1 and self.scope.beside and names[0] in (each, *self.scope.beside):
+            return self.resolve_in_array(names[0], path)
         if len(names) == 2 and names[0] == each:
             return self.resolve_derived(names[1], each, path)
         if len(names) == 1 and field_of(layout, names[0]) is None:
@@ -150,6 +154,23 @@ class ViewResolver(Resolver):
             if any(d.name == names[0] and d.array is None for d in layout.derived):
                 return self.resolve_derived(names[0], None, path)
         value = super().resolve_path(path)
+        if isinstance(value, nodes.FieldValue) and value.type.kind == "bits":
+            return replace(value, type=INT.or_null(value.type.nullable))
+        return value
+
+    def resolve_in_array(self, array: str, path: Path) -> Value:
+        """Return what ``array.name`` names in rows of several arrays: a derived value of the
+        element of ``array``, or else a field of it. Raise Stop after a diagnostic if there is
+        neither, or the version lacks the array.
+        """
+        name = path.names[1]
+        if any(d.name == name and d.array == array for d in self.scope.layout.derived):
+            return self.resolve_derived(name, array, path)
+        held = super().resolve_path(Path(path.names[:1], path.column))
+        type_ = held.field.type if isinstance(held, nodes.FieldValue) else None
+        assert isinstance(type_, ArrayType), array  # the checks say so of all of them
+        owner = "item" if array == self.scope.array else nodes.owner_beside(array)
+        value = self.resolve_element(type_.element, path.names[1:], owner, path)
         if isinstance(value, nodes.FieldValue) and value.type.kind == "bits":
             return replace(value, type=INT.or_null(value.type.nullable))
         return value

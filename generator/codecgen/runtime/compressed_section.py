@@ -13,7 +13,7 @@ from codecgen.runtime.errors import (
     UnsupportedCodec,
     ValueRefused,
 )
-from codecgen.runtime.located_bytes import Condition, Session, Source
+from codecgen.runtime.located_bytes import Condition, Limits, Session, Source
 
 
 class Compressed:
@@ -21,7 +21,8 @@ class Compressed:
 
     Attributes:
         codecs: Name of the codec by number; None for no compression.
-        limit: Maximum bytes of the decompressed section, if the caller sets no limit.
+        limit: Maximum bytes of the decompressed section and the compressed ones before it in the layout, together, if the
+            caller sets no limit.
         variants: Variants of a codec to (write, read) here, by its name.
     """
 
@@ -66,16 +67,16 @@ class Compressed:
             raise error.located(position=where.position, file=where.file) from None
         if codec is None:
             size = source.end - source.pos
-            source.session.section = source.session.section or (size, size)
+            source.session.count_section(size, size)
             return source
         start = source.pos
-        limits = source.session.limits
-        limit = self.limit if limits.decompressed is None else limits.decompressed
+        limit = self.remaining_limit(source.session.limits, source.session.decompressed)
         variant = self.variants[codec][1] if codec in self.variants else None
         data = memoryview(source.data)[start : source.end]
         source.pos = source.end
         stream = decompress(codec, data, limit=limit, variant=variant)
-        source.session.section = source.session.section or (len(data), len(stream.data))
+        source.session.count_section(len(data), len(stream.data))
+        source.session.decompressed += len(stream.data)
         where = source.where(start)
         for note in stream.notes:
             finding = CompressionError(note).located(position=where.position, file=where.file)
@@ -93,6 +94,13 @@ class Compressed:
             pending=pending,
             pauses=stream.pauses,
         )
+
+    def remaining_limit(self, limits: Limits, before: int) -> int:
+        """Return the most bytes that the section may decompress to after ``before`` bytes of other
+        sections of its layout; at least 0.
+        """
+        limit = self.limit if limits.decompressed is None else limits.decompressed
+        return max(0, limit - before)
 
     def pack(self, data: bytes, this: Any, session: Session) -> bytes:
         """Return ``data`` compressed by the codec that the fields ``this`` select, unchanged for no

@@ -73,13 +73,16 @@ class FastPath:
             if pos or end != len(data):
                 return None  # a copy of all that follows may be large
             data = bytes(data)
-        section = session.section
+        section, depth = session.section, session.section_depth
+        session.depth += 1
         try:
             value, source.pos = self.parse(data, pos, end, session, *given)
         except Exception:
             # Whatever it is: the field-by-field parser raises it again, or reads the value.
-            session.section = section
+            session.section, session.section_depth = section, depth
             return None
+        finally:
+            session.depth -= 1
         return value
 
     def write(self, value: Any, level: int | None, depth: int) -> bytes | None:
@@ -158,24 +161,30 @@ def read_varint(data: bytes, pos: int, most: int, mask: int) -> tuple[int, int]:
 
 
 def open_section(
-    compressed: Compressed, number: int, data: bytes, pos: int, end: int, session: Session
+    compressed: Compressed,
+    number: int,
+    data: bytes,
+    pos: int,
+    end: int,
+    session: Session,
+    before: int = 0,
 ) -> tuple[bytes, int, int]:
     """Return the bytes of the section from ``pos`` to ``end`` in ``data``, decompressed by the
     codec ``number``, as (data, first index, end). An uncompressed section gives ``data`` itself.
+    ``before`` is the number of bytes to which sections before it in the layout decompressed.
     Raise Irregular if it does not decompress cleanly: an error, a note or an empty block; KeyError
     for an unknown codec number; UnsupportedCodec if a package is missing.
     """
     codec = compressed.codecs[number]
     if codec is None:
-        session.section = session.section or (end - pos, end - pos)
+        session.count_section(end - pos, end - pos)
         return data, pos, end
-    limits = session.limits
-    limit = compressed.limit if limits.decompressed is None else limits.decompressed
+    limit = compressed.remaining_limit(session.limits, before)
     variant = compressed.variants[codec][1] if codec in compressed.variants else None
     stream = decompress(codec, memoryview(data)[pos:end], limit=limit, variant=variant)
     if stream.error is not None or stream.notes or stream.pauses:
         raise Irregular
-    session.section = session.section or (end - pos, len(stream.data))
+    session.count_section(end - pos, len(stream.data))
     return bytes(stream.data), 0, len(stream.data)
 
 

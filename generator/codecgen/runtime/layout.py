@@ -249,21 +249,27 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
             found: Parsed | None = fast.read(source, *given.values())
             if found is not None:
                 return found
+        session = source.session
         source.enter()
+        before, session.decompressed = session.decompressed, 0
         try:
             return self._parse_of(source, given).parse()
         finally:
-            source.session.depth -= 1
+            session.decompressed = before
+            session.depth -= 1
 
     def open(self, source: Source) -> Opened:
         """Parse everything but the array that ends the layout, and return it with the fields before an error, if there
         is one.
         """
+        source.session.decompressed = 0
         return self._parse_of(source, self._given_values(source, None)).open()
 
     def _given_values(self, source: Source, this: Any) -> dict[str, Any]:
-        """Return the values that the layout is given: those in ``this``, or without it those of the caller. Raise
-        ValueRefused if the caller gives none, or others than the layout declares.
+        """Return the values that the layout is given, by name: those in ``this`` or, if it is None,
+        those that the caller passed, converted to parsed values (further ones are ignored). Return
+        ``{}`` if the layout declares none. Raise ValueRefused if the caller passed none for a
+        declared name, or one that does not fit its type.
         """
         if not self.given:
             return {}

@@ -22,7 +22,7 @@ class Limits:
     """Limits on what a parser does for its input.
 
     Attributes:
-        decompressed: Maximum bytes of one decompressed section. None: the limit of the schema.
+        decompressed: Maximum bytes of the decompressed sections of one layout, together. None: the limits of the schema.
         depth: Maximum depth of layouts inside layouts.
         elements: Maximum number of elements of an array, and of lines of a text. An element takes about 2 KiB of
             memory as Python objects.
@@ -57,7 +57,8 @@ class Session:
         begun: Collects layouts and arrays by path when their parse begins, so that they can be had after an error.
             Needs ``trace``.
         level: Compression level of a build.
-        section: Bytes of the first section that may be compressed: as stored, and decompressed.
+        section: Bytes of the sections that may be compressed of the first layout with any: as stored, and decompressed.
+        decompressed: Bytes that were decompressed so far of the layout that is being parsed.
         any_version: Take a version field that is not the version of the layout.
         rules: Let a lenient parser check the rules of layouts, and note those that are broken.
         torn: Take what is there of a section of elements that is longer than the bytes around it.
@@ -75,6 +76,8 @@ class Session:
     nesting: int = 0
     level: int | None = None
     section: tuple[int, int] | None = None
+    section_depth: int = 0
+    decompressed: int = 0
     any_version: bool = False
     rules: bool = False
     torn: bool = False
@@ -89,6 +92,15 @@ class Session:
         if self.depth > self.limits.depth:
             self.depth -= 1
             raise BuildError(f"layouts are nested more than {self.limits.depth} deep")
+
+    def count_section(self, stored: int, plain: int) -> None:
+        """Add the bytes of a section, as stored and decompressed, to ``section``. Do nothing if the
+        section lies deeper in layouts and arrays than the first one.
+        """
+        if self.section is None:
+            self.section, self.section_depth = (stored, plain), self.depth
+        elif self.depth == self.section_depth:
+            self.section = self.section[0] + stored, self.section[1] + plain
 
     @property
     def path(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count, repeat
 from typing import Any, NamedTuple
 
 import construct
@@ -12,7 +13,7 @@ import construct
 from codecgen.runtime.bits import Bits
 from codecgen.runtime.chosen import Chosen
 from codecgen.runtime.declared import Declared
-from codecgen.runtime.errors import TruncatedError
+from codecgen.runtime.errors import LengthError, TruncatedError
 from codecgen.runtime.fields import Field
 from codecgen.runtime.heads import Head, PlainBits
 from codecgen.runtime.layout import Choice, Layout
@@ -46,24 +47,33 @@ class Column:
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
     """Rows of one layout if ``when`` holds: one for each element of the array ``each``, or one for the entry if that
-    is None.
+    is None. With arrays ``beside`` it, a row is made of one element of each array, and columns get a tuple of them.
 
-    With ``header_only`` the fields at fixed places are enough. With ``whole`` a column or ``when`` takes the first or
+    ``is_written`` is False if the view cannot write the rows, though it writes those of other layouts. With
+    ``header_only`` the fields at fixed places are enough. With ``whole`` a column or ``when`` takes the first or
     last element, so all elements must be parsed before the first row.
     """
 
     layout: Layout
     columns: Mapping[str, Column]
     each: str | None = None
+    beside: tuple[str, ...] = ()
     when: Condition | None = None
     header_only: bool = False
     whole: bool = False
+    is_written: bool = True
 
     def values(self, names: Sequence[str]) -> tuple[Value, ...]:
         """Return the function that computes each column in ``names``, in that order. Raise KeyError
         for an unknown column.
         """
         return tuple(self.columns[name].value for name in names)
+
+    def item_of(self, element: Any) -> Any:
+        """Return what the functions of columns take as ``item`` for an element of the array ``each``:
+        the element, or a tuple with None for the elements of arrays ``beside`` it.
+        """
+        return (element, *(None for _ in self.beside)) if self.beside else element
 
     def fields(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the entry's fields on which columns depend, in the order of the bytes."""
@@ -118,7 +128,8 @@ class RowView(Declared):
             return
         values = case.values(self.columns if columns is None else columns)
         entry = opened.fields
-        for item in row_items(case, opened):
+        names = self.columns if columns is None else columns
+        for item in row_items(case, opened, names):
             yield tuple([value(entry, item, place) for value in values])
 
     def header(self, columns: Sequence[str]) -> Header:
@@ -201,16 +212,57 @@ def _fixed_fields(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int,
     return tuple((layout.by_name[n], layout.offset_of(n), layout.size_of(n)) for n in names)
 
 
-def row_items(case: Case, opened: Opened) -> Iterator[Any]:
-    """Return an iterator over what becomes rows: the elements of the array ``case.each``, or the
-    fields of the entry, once, if the case has none. Parse the rest of the entry first if there is
-    no such array or ``case.whole`` is set. A null array gives none.
+def row_items(case: Case, opened: Opened, columns: Sequence[str]) -> Iterator[Any]:
+    """Return an iterator over what becomes rows: the elements of the array ``case.each`` (tuples of
+    elements if there are arrays ``beside`` it), or the fields of the entry, once, if the case has
+    none. Parse the rest of the entry first if there is no such array or ``case.whole`` is set. A
+    null array gives none. The iterator raises CodecError if an element does not parse, or arrays
+    have different numbers of elements.
+
+    An array that none of ``columns`` needs is not read if it ends the entry: None stands for its elements.
     """
     if case.each is None or case.whole:
         parse_rest(opened)
     if case.each is None:
         return iter((opened.fields,))
-    return iter(opened.fields[case.each] or ()) if case.each in opened.fields else opened.items
+    if case.beside:
+        return _items_side_by_side(case, opened, columns)
+    return _elements(opened, case.each)
+
+
+def _elements(opened: Opened, array: str) -> Iterator[Any]:
+    """Return an iterator over the elements of an array of an entry; it parses those of the last one."""
+    return iter(opened.fields[array] or ()) if array in opened.fields else opened.items
+
+
+def _items_side_by_side(case: Case, opened: Opened, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield tuples of one element of each array of a case, None for arrays that no column needs.
+    Raise CodecError if an element does not parse; LengthError after the last whole row if an array
+    has fewer elements than another.
+    """
+    assert case.each is not None
+    needed = {path for name in columns for path in case.columns[name].paths}
+    names = (case.each, *case.beside)
+    arrays = [
+        _elements(opened, name) if i == 0 or name in needed else repeat(None)
+        for i, name in enumerate(names)
+    ]
+    missing = object()
+    for number in count():
+        items = [next(array, missing) for array in arrays]
+        short = [name for name, item in zip(names, items, strict=True) if item is missing]
+        if not short:
+            yield tuple(items)
+            continue
+        longer = [
+            name
+            for name, item in zip(names, items, strict=True)
+            if item is not missing and (name == case.each or name in needed)
+        ]
+        if longer:
+            reason = f"{short[0]} has {number} elements, and {longer[0]} has more"
+            raise LengthError(reason).located(path=short[0])
+        return
 
 
 def parse_rest(opened: Opened) -> None:

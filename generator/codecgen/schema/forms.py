@@ -386,9 +386,15 @@ def rows(r: Record) -> Rows:
     """Return one section of rows of a view. Rows of a layout have ``layout``; rows of payload parts
     have ``parts``, and an empty layout.
     """
+    arrays = (
+        words(r["each"])
+        if isinstance(r["each"], tuple)
+        else tuple(cast(str, n) for n in [r["each"]] if n)
+    )
     return Rows(
         layout="" if isinstance(r["of"], dict) else str(r["of"]),
-        each=cast(str | None, r["each"]),
+        each=arrays[0] if arrays else None,
+        beside=arrays[1:],
         values={name: cast(Expression, code) for name, code in entries(r["columns"])},
         span=r.span,
         when=cast(Expression | None, r["when"]),

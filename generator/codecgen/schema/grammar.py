@@ -506,7 +506,8 @@ FORMS: Mapping[str, Form] = {
             "by": Key(Code(), "The field that names the codec.", True),
             "limit": Key(
                 Integer(),
-                "The most bytes that it may decompress to, unless the caller says more.",
+                "The most bytes that it may decompress to, together with the compressed arrays before it in the layout, "
+                "unless the caller sets another limit.",
                 True,
             ),
             "except": Key(ListOf(Name()), "Codecs that may not be used here."),

@@ -76,8 +76,9 @@ VIEWS: Mapping[str, Form] = {
                 True,
             ),
             "each": Key(
-                Declared(),
-                "The array at its end whose elements are the rows; the layout itself without it. In a view into payloads an "
+                Either((Declared(), ListOf(Declared()))),
+                "The array at its end whose elements are the rows; the layout itself without it. Several arrays with as many "
+                "elements, the last one at its end: a row is made of one element of each. In a view into payloads an "
                 "array of a part, wherever it lies: `value.members`.",
             ),
             "header_only": Key(
@@ -91,7 +92,7 @@ VIEWS: Mapping[str, Form] = {
             "columns": Key(
                 MapOf(Code()),
                 "The value of each column: fields, `item.field` of the element, `array.name` for what is "
-                "derived of it, `position`, `size`. In a view into payloads `part.field`, `part == null`, `row`. A column that is "
+                "derived of it, or a field of it if there are several arrays, `position`, `size`. In a view into payloads `part.field`, `part == null`, `row`. A column that is "
                 "left out is null, or an empty list.",
                 True,
             ),

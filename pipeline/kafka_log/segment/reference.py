@@ -13,7 +13,7 @@ from codecgen.runtime.construct import Layout
 from codecgen.runtime.errors import ChecksumError, CodecError, TruncatedError, ValueRefused
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.parsing import Opened
-from codecgen.runtime.rows import Case, Place, parse_rest
+from codecgen.runtime.rows import Case, Place, parse_rest, row_items
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
 from kafka_codecs.rows.records import RECORDS
@@ -43,10 +43,11 @@ def construct_engine(
     with_records: bool,
     check_rules: bool = False,
 ) -> Batch:
-    """Return the entry (record batch or legacy message) with the bytes ``data``, which begin at
-    ``position`` of ``file``, as a Batch. Raise CodecError for the first problem under ``strict``;
-    under other policies only if the header cannot be read. Other problems are in the batch, with
-    the records before them.
+    """Return the entry with the bytes ``data``, at ``position`` of ``file``, as a Batch. Without
+    ``with_records`` record batches are not decompressed and have no records; legacy messages have
+    theirs in any case. Raise CodecError for the first problem under ``strict``; under other
+    policies only if the header cannot be read. Other problems are in the batch, with the records
+    before them.
 
     Args:
         data: All bytes of the entry.
@@ -112,7 +113,8 @@ def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
 
 def _header(layout: Layout, source: Source, place: Place) -> Batch | None:
     """Return the batch that the header at the head of ``source`` describes, unverified and without
-    records. Return None if the header is incomplete, or the entry is no batch.
+    records; a legacy message is a batch too. Return None if the entry ends within the header, or
+    entries of ``layout`` hold no records. Raise CodecError if a header field does not parse.
     """
     try:
         row = _HEADER.row(layout, source, place)
@@ -238,16 +240,18 @@ def _read_records(
     if case is None:
         return problems
     entry = opened.fields
-    items: Iterable[tuple[Any, CodecError | None]] = _with_checksum_errors(opened.items, session)
+    items: Iterable[tuple[Any, CodecError | None]] = ()
     lost: CodecError | None = None
     try:
         if case.each is None:
             parse_rest(opened)
             items = [(entry, _first_wrong(session.findings, 0))]
-        elif case.whole and session.strict:  # values depend on the first or the last of them
-            items = list(items)
+        elif not case.whole:
+            items = _with_checksum_errors(row_items(case, opened, RECORDS.columns), session)
+        elif session.strict:  # values depend on the first or the last of them
+            items = list(_with_checksum_errors(opened.items, session))
             entry[case.each] = [item for item, _ in items]
-        elif case.whole:
+        else:
             found, lost = inner_messages.find_messages(case, opened, session)
             if not found[0].is_wrapper:
                 first = found[0].head

@@ -9,6 +9,7 @@ from codecgen.runtime.construct import Array
 from codecgen.runtime.rows import Case
 from kafka_codecs import LOG_ENTRY, Compression
 from kafka_codecs.rows.batches import BATCHES
+from kafka_codecs.rows.records import RECORDS
 from kafka_log.segment.framing import layout_of
 
 VERSIONS = tuple(
@@ -18,8 +19,15 @@ VERSIONS = tuple(
 )
 """The versions whose entries hold records, oldest first."""
 
-NEWEST = VERSIONS[-1]
-"""The newest version, which is written by default."""
+WRITTEN_VERSIONS = tuple(
+    n
+    for n in VERSIONS
+    if all(case.is_written for case in RECORDS.cases if case.layout is LOG_ENTRY.cases[n])
+)
+"""The versions that records can be written in, oldest first: the view ``records`` says how."""
+
+NEWEST = WRITTEN_VERSIONS[-1]
+"""The newest version that is written, which is the default of writers."""
 
 
 def version_of(magic: int) -> int:
@@ -120,4 +128,22 @@ def _case(version: int) -> Case | None:
 
 
 BATCH_VERSIONS = tuple(version for version in VERSIONS if has_field(version, "record_count"))
-"""The versions of record batches: their headers say how many records they have. Others are legacy message formats."""
+"""The versions of record batches, oldest first: their headers say how many records they have. Others are legacy message formats."""
+
+WRITTEN_BATCH_VERSIONS = tuple(version for version in BATCH_VERSIONS if version in WRITTEN_VERSIONS)
+"""The versions of record batches that records can be written in, oldest first."""
+
+
+def refuse_unwritten(version: int) -> None:
+    """Raise ValueError, which names the versions that can be written, if records cannot be written
+    in a version; return if they can.
+    """
+    if version in WRITTEN_VERSIONS:
+        return
+    listed = ", ".join(map(str, WRITTEN_VERSIONS))
+    if version not in VERSIONS:
+        raise ValueError(f"{version} is not a version of the format; known: {listed}")
+    raise ValueError(
+        f"records cannot be written in version {version}, which is only read: the view records "
+        f"has no `write` for it; versions that are written: {listed}"
+    )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_codecs import Compression
 from kafka_log.segment.control import read_control
 from kafka_log.segment.kernels import load_writer
-from kafka_log.segment.versions import NEWEST, VERSIONS, has_field
+from kafka_log.segment.versions import NEWEST, has_field, refuse_unwritten
 from kafka_log.write.output_files import open_output
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _encode(
     constants: dict[str, object],
 ) -> Iterator[memoryview]:
     """Check the arguments of :func:`encode`, and return its iterator of pieces. Raise ValueError
-    for an unknown codec or version, and for magic, codec or position among ``constants``.
+    for an unknown codec, a version that is unknown or only read, and for magic, codec or position among ``constants``.
     """
     given = dict(constants)
     for name in ("magic", "codec", "position"):
@@ -89,10 +89,8 @@ def _encode(
         if codec not in CODECS:
             raise ValueError(f"{codec!r} is not a codec; known: {', '.join(CODECS)}")
         given["codec"] = int(Compression[codec.upper()])
-    if magic is not None and magic not in VERSIONS:
-        *before, last = VERSIONS
-        listed = f"{', '.join(map(str, before))} or {last}"
-        raise ValueError(f"magic is {magic}: it must be {listed}")
+    if magic is not None:
+        refuse_unwritten(magic)
     return _encode_versions(batches, magic, given, level, batch_bytes)
 
 
@@ -127,7 +125,7 @@ def _by_magic(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield pairs of a format version and consecutive rows that have it, without the column
     ``magic``. The argument ``magic`` replaces the column; without both it is the newest version.
-    Raise RowRefused for a row with an unknown version.
+    Raise RowRefused for a row whose version is unknown or only read.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -149,8 +147,10 @@ def _by_magic(
         runs = pc.run_end_encode(cast_plain(column, pa.int64(), "magic", row))
         start = 0
         for end, version in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
-            if version not in VERSIONS:
-                raise RowRefused(f"{version} is not a version of the format", row + start, "magic")
+            try:
+                refuse_unwritten(version)
+            except ValueError as error:
+                raise RowRefused(str(error), row + start, "magic") from None
             yield version, rest.slice(start, end - start)
             start = end
         row += whole.num_rows

@@ -27,7 +27,14 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.scanner import Scanner
-from kafka_log.segment.versions import absent_value, columns_from, field_of, version_of
+from kafka_log.segment.versions import (
+    WRITTEN_BATCH_VERSIONS,
+    WRITTEN_VERSIONS,
+    absent_value,
+    columns_from,
+    field_of,
+    version_of,
+)
 from kafka_log.write.encoding import encode
 from kafka_log.write.output_files import OutputFile, open_output
 from kafka_log.write.rewrite.segment_contents import SegmentContents
@@ -285,8 +292,8 @@ class RewrittenBatch:
 
 def build_empty_batch(version: int, first: int, last: int, leader_epoch: int) -> bytes:
     """Return the bytes of a batch without records that takes the offsets ``first`` to ``last``
-    (both included). Raise WrittenError if the header of that version cannot state these offsets or
-    the leader epoch.
+    (both included). Raise BuildError if the header of that version has no such fields, or they do
+    not fit into them; WrittenError if the header reads as other offsets or another leader epoch.
     """
     batch = {
         "base_offset": first,
@@ -359,7 +366,7 @@ def write_batches(
                 assert rows is not None
                 (index,) = run.batches
                 given = rows.of(headers.position[[index]])
-                version = {"magic": version_of(int(headers.magic[index]))}
+                version = {"magic": _written_version(int(headers.magic[index]))}
                 anew.append(_write_anew(log, index, list(given), keep_damaged, constants | version))
             if log.size > start:
                 encoded.append((run, Written(log.segments[-1][0], start, log.size)))
@@ -408,10 +415,10 @@ def _write_anew(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> RewrittenBatch:
-    """Encode the records of a damaged batch, except those with wrong checksums unless
-    ``keep_damaged``, write them, and return how many were written and left out. If no batch can
-    hold their values, write none, and return the message as ``error``. Raise OSError if writing
-    fails.
+    """Encode the records of a damaged batch and write them, with the values ``constants`` in place
+    of their own. Leave out records with wrong checksums unless ``keep_damaged``. Return how many
+    were written and left out; if no batch can hold their values, write none, and return the message
+    as ``error``. Raise OSError if writing fails.
     """
     there = sum(rows.num_rows for rows in given)
     if not keep_damaged:
@@ -446,6 +453,14 @@ def _encode_rows(
     return encode(stream, batch_bytes=BATCH_BYTES, **constants)
 
 
+def _written_version(magic: int) -> int:
+    """Return the version in which the records of a batch with a magic byte are written again: its
+    own, or the newest one of record batches if its own is only read.
+    """
+    version = version_of(magic)
+    return version if version in WRITTEN_VERSIONS else WRITTEN_BATCH_VERSIONS[-1]
+
+
 class _HeaderChanges:
     """Replaces values in the headers of batches of one version. Records, their compression and batch boundaries stay."""
 
@@ -478,11 +493,11 @@ class _HeaderChanges:
 
 def _build_emptied(headers: Headers, batches: range | list[int]) -> bytes:
     """Return a batch without records that has the offsets of the adjacent ``batches`` (indexes into
-    ``headers``). Raise WrittenError if its header cannot state them.
+    ``headers``), in the version of the last one. Raise as :func:`build_empty_batch` does.
     """
     first, last = batches[0], batches[-1]
     return build_empty_batch(
-        version_of(int(headers.magic[last])),
+        _written_version(int(headers.magic[last])),
         int(headers.first[first]),
         int(headers.last[last]),
         int(headers.leader_epoch[last]),

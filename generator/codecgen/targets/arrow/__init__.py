@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from codecgen.diagnostics import Diagnostic
-from codecgen.plan import Plan
+from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.columns import CasePlan, ViewPlan, has_layouts, plan_view
 from codecgen.plan.payloads import has_all_parts, plan_payloads
 from codecgen.schema.model import View
@@ -34,7 +35,7 @@ def emit(plan: Plan) -> Emitted:
 
     A view of entries has its description, its kernels and its reader by NumPy here. A payload view has its kernels here if it
     asks for them; target construct describes its columns. If no kernel can read a view, a note says why, and the reference
-    codecs read the view. If a view says how its rows are written and no kernel can write them, that is an error: nothing else
+    codecs read the view, or the layouts of it that kernels cannot read. If a view says how its rows are written and no kernel can write them, that is an error: nothing else
     writes its rows.
     """
     package = plan.manifest.package
@@ -61,8 +62,9 @@ def emit(plan: Plan) -> Emitted:
             help = f"{place} cannot be written; leave out `write`, or name other targets with --targets"
             diagnostics.append(refusal(error, "target arrow", help))
         try:
-            refuse_unsupported_view(plan, view_plan)
-            kernels, text = kernels_of(plan, view_plan, *_doc(view_plan))
+            view_plan, left_out = _readable_part(plan, view_plan)
+            notes += left_out
+            kernels, text = _kernels(plan, view_plan)
         except Unsupported as error:
             notes.append(refusal(error, "target arrow", f"{place} is read by the reference codecs"))
             files[f"{path}.py"] = _without_kernels(view_plan)
@@ -84,6 +86,47 @@ def emit(plan: Plan) -> Emitted:
     if diagnostics:
         return Emitted({}, tuple(diagnostics))
     return Emitted(files, notes=tuple(notes))
+
+
+def _kernels(plan: Plan, view: ViewPlan) -> tuple[Kernels, str]:
+    """Return the Kernels of a view of entries and the text of their module. Raise Unsupported if kernels cannot read it."""
+    refuse_unsupported_view(plan, view)
+    return kernels_of(plan, view, *_doc(view))
+
+
+def _readable_part(plan: Plan, view: ViewPlan) -> tuple[ViewPlan, list[Diagnostic]]:
+    """Return the view without the rows of layouts that kernels cannot read, and a note for each of
+    them: kernels find the entries of such a layout and reject them, so that the reference codecs
+    read them. Return the view itself, and no notes, if kernels can read all of its layouts or none.
+    """
+    refused: list[tuple[LayoutPlan, Unsupported]] = []
+    layouts = view.layouts()
+    try:
+        _kernels(plan, view)
+        return view, []
+    except Unsupported:
+        pass
+    for entry, keys in layouts if len(layouts) > 1 else ():
+        cases = _renumbered(view.cases_of(entry))
+        own = replace(view, entries=tuple((key, entry) for key in keys), cases=cases)
+        try:
+            _kernels(plan, own)
+        except Unsupported as error:
+            refused.append((entry, error))
+    if not refused or len(refused) == len(layouts):
+        return view, []
+    notes = []
+    for entry, reason in refused:
+        name = entry.name if entry.version is None else f"{entry.name}@{entry.version}"
+        where = f'rows of "{name}" in the view "{view.view.name}" at {view.view.span}'
+        notes.append(refusal(reason, "target arrow", f"{where} are read by the reference codecs"))
+    left = [case for case in view.cases if all(case.entry is not entry for entry, _ in refused)]
+    return replace(view, cases=_renumbered(left)), notes
+
+
+def _renumbered(cases: Sequence[CasePlan]) -> tuple[CasePlan, ...]:
+    """Return cases numbered from 0, in order."""
+    return tuple(replace(case, number=i) for i, case in enumerate(cases))
 
 
 def _payload_kernels(plan: Plan, view: View) -> dict[str, str]:

@@ -13,8 +13,12 @@ from codecgen.targets.arrow.checks import Unsupported
 
 
 def refuse_unsupported_view(plan: Plan, view: ViewPlan) -> None:
-    """Raise Unsupported for the first field that the layouts of a view, or layouts inside of them, cannot have."""
+    """Raise Unsupported for the first field that the layouts of a view, or layouts inside of them,
+    cannot have, and for rows that are made of several arrays.
+    """
     for case in view.cases:
+        if case.beside and case.array is not None:
+            raise Unsupported("rows made of several arrays", case.array.field)
         refuse_unsupported_layout(plan, case.entry)
 
 

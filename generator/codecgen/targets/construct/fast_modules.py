@@ -16,7 +16,7 @@ from codecgen.targets.construct.fast_module import (
     full_name,
     function_name,
 )
-from codecgen.targets.construct.fast_parse import ParseFunction
+from codecgen.targets.construct.fast_parse import ParseFunction, compressed_arrays
 from codecgen.targets.construct.homes import Home
 from codecgen.targets.construct.module_scope import ModuleScope
 from codecgen.targets.python_source import string
@@ -48,9 +48,12 @@ class FastModules:
     def depth(self, layout: LayoutPlan) -> int | None:
         """Return how many layouts and arrays are nested in a layout that another one holds, itself
         included (1: none inside). Return None if the functions of the other one cannot call those
-        of the layout: it has none, or can hold itself.
+        of the layout: it has none, can hold itself, or has compressed arrays (the session counts
+        their bytes by layout).
         """
-        return None if layout.name in self._recursive else self._own_depth(layout)
+        if layout.name in self._recursive or compressed_arrays(layout):
+            return None
+        return self._own_depth(layout)
 
     def has_builder(self, layout: LayoutPlan) -> bool:
         """Return whether the fast builder of a layout that holds another one can call that of the

@@ -58,6 +58,7 @@ class ParseFunction(ReadPrinter):
         depth: How many layouts and arrays lie in each other, the layout itself included.
         covered: Names of the first and last fields that each checksum covers.
         verified: Checksums that are compared before the bytes that they cover are read.
+        decompressed: Variable with the bytes that sections decompressed to so far; None unless there are several.
     """
 
     def __init__(self, modules: FastModules, module: FastModule, layout: LayoutPlan) -> None:
@@ -119,6 +120,10 @@ class ParseFunction(ReadPrinter):
         self.covered = self.checksum_places()
         if any(isinstance(op, Padding) for op in self.program.ops):
             self.emit("start = pos")
+        has_several = len(compressed_arrays(layout)) > 1
+        self.decompressed = self.temporary("decompressed") if has_several else None
+        if self.decompressed is not None:
+            self.emit(f"{self.decompressed} = 0")
         for op in self.program.ops:
             self.op(op)
         self.flush()
@@ -398,7 +403,12 @@ class ParseFunction(ReadPrinter):
             self.emit(f"if {number} == 0:", f"    {target} = {self.module.use('List')}()", "else:")
             self.indent += 1
         opened = self.module.use("open_section")
-        self.emit(f"section, at, stop = {opened}({known}, {by}, data, pos, {self.end}, session)")
+        arguments = f"{known}, {by}, data, pos, {self.end}, session"
+        if self.decompressed is not None:
+            arguments += f", {self.decompressed}"
+        self.emit(f"section, at, stop = {opened}({arguments})")
+        if self.decompressed is not None:
+            self.emit(f"{self.decompressed} += 0 if section is data else stop")
         self.loop(target, op, number, "section", "at", "stop")
         self.refuse_if("at != stop")
         self.emit(f"pos = {self.end}")
@@ -725,6 +735,15 @@ class ParseFunction(ReadPrinter):
 def _is_tags(fp: FieldPlan) -> bool:
     """Return whether a field is a section of tagged fields."""
     return isinstance(fp.field.type, TagsType)
+
+
+def compressed_arrays(layout: LayoutPlan) -> list[FieldPlan]:
+    """Return the arrays of a layout itself that are compressed, in order."""
+    return [
+        fp
+        for fp in layout.in_order
+        if isinstance(fp.field.type, ArrayType) and fp.field.type.compression is not None
+    ]
 
 
 def _min_size(layout: LayoutPlan) -> int:

@@ -282,9 +282,10 @@ class WritePrinter(FunctionPrinter):
     # ------------------------------------------------------------ bytes
 
     def data(self, target: str, type_: BytesType, endian: str) -> None:
-        """Print the writing of bytes or text in a variable: behind a length, of fixed size, up to a
-        zero byte, or alone. The function raises Irregular for another type, a wrong size, a zero
-        byte that would end the value, and a length that means null.
+        """Print the writing of bytes or text in a variable: behind a length, of fixed size (if
+        padded, filled with zero bytes), up to a zero byte, or alone. None is written as the null
+        length of ``type_``, if any. The function raises Irregular for another type, a wrong size, a
+        zero byte that would end the value, and a length that means null.
         """
         null = type_.null if type_.prefix is not None else None
         if null is not None and type_.prefix is not None:

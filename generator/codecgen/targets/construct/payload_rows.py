@@ -206,6 +206,11 @@ class _PayloadOwners:
         """Return the name of the part, or ``item``."""
         return nodes.part_of(owner) or "item"
 
+    def owner_of_array(self, array: str) -> str:
+        """Return ``item``: rows of payloads are the elements of one array."""
+        del array
+        return "item"
+
     def place_text(self, name: str) -> str:
         """Return the expression for the number of the row, ``row``, or for another fact about the place."""
         return "row" if name == "row" else f"place.{name}"

@@ -81,8 +81,9 @@ class RowModule:
 
     def _case(self, case: CasePlan) -> Code:
         """Return the ``Case`` call for the rows of one layout: its codec, its columns, and its
-        array and condition if it has them. It gets ``header_only`` if the schema says so, and
-        ``whole`` if it needs array ends or the entry's last field.
+        array and condition if it has them. It gets ``header_only`` if the schema says so,
+        ``whole`` if it needs array ends or the entry's last field, and ``is_written=False`` if only
+        other rows of the view declare ``write``.
         """
         columns = self.view.view.columns
         scope = ViewExpressions(self.module, _EntryOwners(case))
@@ -93,6 +94,8 @@ class RowModule:
         ]
         if case.array is not None:
             items.append(("each=", string(case.array.name)))
+        if case.beside:
+            items.append(("beside=", tuple_of([string(name) for name in case.beside])))
         if case.when is not None:
             items.append(("when=", scope.function(case.when)))
         self.module.helpers |= scope.helpers
@@ -100,6 +103,8 @@ class RowModule:
             items.append(("header_only=", "True"))
         if any(map(takes_ends, case.values.values())) or _needs_last(case):
             items.append(("whole=", "True"))
+        if case.rows.write is None and any(rows.write for rows in self.view.view.rows):
+            items.append(("is_written=", "False"))
         return Call("Case", tuple(items))
 
     def _column(self, column: Column, case: CasePlan, scope: ViewExpressions) -> Code:
@@ -141,12 +146,24 @@ class _EntryOwners:
         self.case = case
 
     def layout_of(self, owner: str) -> LayoutPlan:
-        """Return the layout of the element for the owner ``item``, else that of the entry."""
+        """Return the layout of the element for the owner ``item`` or a beside array, else that of the entry."""
+        array = nodes.array_beside(owner)
+        if array is not None:
+            return self.case.beside[array]
         return self.case.element if owner == "item" else self.case.entry
 
     def variable_of(self, owner: str) -> str:
-        """Return ``item`` or ``entry``."""
-        return "item" if owner == "item" else "entry"
+        """Return the expression for the element of an array of the rows, or ``entry``. With several arrays,
+        ``item`` is a tuple of their elements.
+        """
+        array = nodes.array_beside(owner)
+        if array is not None:
+            return f"item[{1 + list(self.case.beside).index(array)}]"
+        return "entry" if owner != "item" else "item[0]" if self.case.beside else "item"
+
+    def owner_of_array(self, array: str) -> str:
+        """Return the owner of the fields of the element of ``array`` in a row."""
+        return nodes.owner_beside(array) if array in self.case.beside else "item"
 
     def place_text(self, name: str) -> str:
         """Return the expression for the position or the size of the entry."""
@@ -173,7 +190,7 @@ def _needs_last(case: CasePlan) -> bool:
 
 def paths_of(value: Value, case: CasePlan) -> set[str]:
     """Return the names of the entry's fields that a value depends on, with bits as ``flags.codec``,
-    without the array of the case. A derived value counts as the field with the version, if the
+    without the array of the case, but with other arrays whose elements the rows have. A derived value counts as the field with the version, if the
     layout has one.
     """
     found = set()
@@ -186,6 +203,12 @@ def paths_of(value: Value, case: CasePlan) -> set[str]:
                 found.add(".".join(node.names[:2]))
             case nodes.FieldValue(owner="own") if id(node) not in words:
                 found.add(node.names[0])
+            case nodes.FieldValue(owner=owner) if (array := nodes.array_beside(owner)) is not None:
+                found.add(array)
+            case nodes.DerivedValue(derived) if (
+                of := derived.array
+            ) is not None and of in case.beside:
+                found.add(of)
             case nodes.VersionValue(_, field):
                 found.add(field)
             case nodes.DerivedValue() if case.entry.layout.version_is is not None:

@@ -117,6 +117,9 @@ class Owners(Protocol):
     def variable_of(self, owner: str) -> str:
         """Return the variable that holds the parsed value of an owner."""
 
+    def owner_of_array(self, array: str) -> str:
+        """Return the owner of the fields of the element of ``array`` in a row."""
+
     def place_text(self, name: str) -> str:
         """Return the expression for a fact about where the entry was read, such as its position."""
 
@@ -149,7 +152,9 @@ class ViewExpressions(PythonExpressions):
                     if derived.array is None:
                         return f"{self.module.refer(owner.name, derived.name)}(entry)"
                     name = f"{derived.array}_{derived.name}"
-                    return f"{self.module.refer(owner.name, name)}(entry, item)"
+                    array = self.owners.owner_of_array(derived.array)
+                    item = self.owners.variable_of(array)
+                    return f"{self.module.refer(owner.name, name)}(entry, {item})"
                 outer = (self.bits, self._derived_bits)
                 self.bits = self._derived_bits = bits
                 text = self.text(inner)

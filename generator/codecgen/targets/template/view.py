@@ -274,6 +274,9 @@ class Rows:
         str | None,
         "The array whose elements are the rows, with its part in front for payloads; None for the layout itself.",
     ]
+    beside: Annotated[
+        tuple[str, ...], "Other arrays of the layout: a row has an element of each, too."
+    ]
     when: Annotated[Expression | None, "There are rows only when this holds."]
     header_only: Annotated[bool, "Whether the fields at fixed places are all that is looked at."]
     values: Annotated[tuple[ColumnValue, ...], "What the columns hold."]

@@ -56,12 +56,12 @@ def read_streams(
     note: Note,
     first_element: int = 0,
 ) -> tuple[list[Stream], CodecError | None]:
-    """Return the bytes of one layout as a stream, followed by a stream of the decompressed bytes if
-    its last array is compressed, and the CodecError that ended the reading (not raised; None if all
+    """Return the bytes of one layout as a stream, followed by a stream of the decompressed bytes of
+    each array that is compressed, and the CodecError that ended the reading (not raised; None if all
     was read). Bytes that were not read are pieces without a field.
 
     Args:
-        layout: Layout of the bytes; only its last field may be an array.
+        layout: Layout of the bytes. Each array with compression has a length, or reaches to the end.
         data: The bytes.
         origin: Position of the first byte in the file.
         limits: Limits of decompression and of elements.
@@ -73,10 +73,9 @@ def read_streams(
     error = reader.read()
     left = "passed over" if error is None else "not read"
     found = [Stream(data, origin, fill_gaps(reader.outer, 0, len(data), left))]
-    if reader.section is not None:
-        heading, inner = reader.section
-        pieces = fill_gaps(reader.inner, 0, len(inner), left)
-        found.append(Stream(inner, 0, pieces, heading))
+    for section in reader.sections:
+        pieces = fill_gaps(section.pieces, 0, len(section.data), left)
+        found.append(Stream(section.data, 0, pieces, section.heading))
     return found, error
 
 
@@ -128,6 +127,15 @@ def fill_gaps(pieces: Sequence[Piece], first: int, last: int, gap_value: str) ->
     return tuple(out)
 
 
+@dataclass(slots=True)
+class _Section:
+    """Decompressed bytes of an array, and the pieces of its elements."""
+
+    heading: str
+    data: bytes
+    pieces: list[Piece]
+
+
 class _LayoutReader:
     """Reader of one layout, field by field. Wrong lengths and checksums are tolerated, so that the fields before damage are
     shown.
@@ -152,12 +160,11 @@ class _LayoutReader:
         self.source = Source(data, self.session, origin=origin)
         self.obj = construct.Container()
         self.outer: list[Piece] = []
-        self.inner: list[Piece] = []
-        self.section: tuple[str, bytes] | None = None
+        self.sections: list[_Section] = []
 
     def read(self) -> CodecError | None:
-        """Read the fields of the layout into ``outer``, ``inner`` and ``section``; absent fields
-        are None. Return the CodecError that ended the reading, None if all fields were read.
+        """Read the fields of the layout into ``outer`` and ``sections``; absent fields are None.
+        Return the CodecError that ended the reading, None if all fields were read.
         """
         try:
             for f in self.layout.fields:
@@ -181,9 +188,14 @@ class _LayoutReader:
         self.outer += maker.field_pieces(f, value, self.obj, f.name, start, self.source.pos)
 
     def _read_array(self, f: Field, codec: Array) -> None:
-        """Read the last field, an array, and append the pieces of its prefixes and elements. Raise
-        CodecError if an element cannot be read. The pieces before the error are appended first.
+        """Read an array, and append the pieces of its prefixes and elements. Those
+        before ``first_element``, and those beyond ``max_elements``, are one omitted piece each.
+        Decompressed elements go to ``inner``, others to ``outer``. Raise CodecError if a prefix or
+        element cannot be read, or decompression fails; the pieces before the error are appended
+        first.
         """
+        around = self.source
+        self.source = self._window(f)
         start = at = self.source.pos
         for prefix in (codec.count, codec.length):
             if prefix is not None:
@@ -197,7 +209,7 @@ class _LayoutReader:
         if codec.compressed is not None:
             inner = self._decompress(f, codec, at)
             if inner is not None:
-                at, data, pieces = 0, inner, self.inner
+                at, data, pieces = 0, inner.data, inner.pieces
         self.source.pos = start
         kept, end, read, error = self._read_elements(f, codec, at)
         trace, begun = self.session.trace or [], self.session.begun or {}
@@ -215,27 +227,54 @@ class _LayoutReader:
             pieces += maker.layout_pieces(codec.element, partial, f"{f.name}[{read}]")
         if error is not None:
             raise error
+        if self.source.end != around.end:
+            around.pos = self.source.end
+        self.source = around
 
-    def _decompress(self, f: Field, codec: Array, start: int) -> bytes | None:
-        """Return the decompressed bytes of an array that begins at ``start``, and set ``section``;
-        the compressed bytes become one piece of ``outer``. Return None if there are no bytes or the
-        codec is none. Raise CodecError if the bytes cannot be decompressed; their piece is appended
-        before.
+    def _window(self, f: Field) -> Source:
+        """Return the source of an array: up to the end of the range of the array alone that an
+        earlier field measures, if there is one and its bytes are there; else the source of the layout.
+        """
+        source = self.source
+        for measure in self.layout.fields:
+            if measure.measures is None or measure.measures[0] != f.name:
+                continue
+            alone = measure.measures[1] in (f.name, None) and (
+                measure.measures[1] is not None or f is self.layout.fields[-1]
+            )
+            size = self.obj.get(measure.name)
+            if alone and size is not None and 0 <= size <= source.left:
+                return Source(
+                    source.data,
+                    source.session,
+                    pos=source.pos,
+                    end=source.pos + size,
+                    origin=source.origin,
+                )
+        return source
+
+    def _decompress(self, f: Field, codec: Array, start: int) -> _Section | None:
+        """Return the decompressed bytes of an array that begins at ``start``, and append them to
+        ``sections``; the compressed bytes become one piece of ``outer``. Return None if there are
+        no bytes or the codec is none. Raise CodecError if the bytes cannot be decompressed; their
+        piece is appended before.
         """
         compressed = codec.compressed
         assert compressed is not None
         name = compressed.codec(self.obj)
-        data = self.data[start:]
+        data = self.data[start : self.source.end]
         if name is None or not data:
             return None
-        limit = self.session.limits.decompressed
         variant = compressed.variants[name][1] if name in compressed.variants else None
         says = f"{len(data)} bytes, compressed with {name}"
-        self.outer.append(Piece(start, len(self.data), f.name, says, kind=type_name(codec)))
-        limit = compressed.limit if limit is None else limit
+        self.outer.append(Piece(start, self.source.end, f.name, says, kind=type_name(codec)))
+        limit = compressed.remaining_limit(
+            self.session.limits, sum(len(section.data) for section in self.sections)
+        )
         inner = bytes(decompress(name, data, limit=limit, variant=variant).data)
-        self.section = f"{f.name}, decompressed with {name}, {len(inner)} bytes", inner
-        return inner
+        heading = f"{f.name}, decompressed with {name}, {len(inner)} bytes"
+        self.sections.append(_Section(heading, inner, []))
+        return self.sections[-1]
 
     def _read_elements(
         self, f: Field, codec: Array, at: int

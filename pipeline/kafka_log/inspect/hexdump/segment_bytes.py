@@ -278,8 +278,10 @@ def _delta_note(layout: Layout) -> Note:
         case = next((case for case in RECORDS.cases if case.layout is layout), None)
         if case is None or any(needed not in entry for needed in case.fields((column,))):
             return None
+        if any(array in case.columns[column].paths for array in case.beside):
+            return None  # it takes the element of another array too
         (value,) = case.values((column,))
-        found = value(entry, values, RowPlace(0, 0))
+        found = value(entry, case.item_of(values), RowPlace(0, 0))
         return f"offset {found}" if column == "offset" else format_time(found)
 
     return note

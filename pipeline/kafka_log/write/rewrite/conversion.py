@@ -47,7 +47,15 @@ from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.scanner import Scanner
-from kafka_log.segment.versions import BATCH_VERSIONS, are_known, codecs_of, field_of, have_field
+from kafka_log.segment.versions import (
+    BATCH_VERSIONS,
+    WRITTEN_BATCH_VERSIONS,
+    are_known,
+    codecs_of,
+    field_of,
+    have_field,
+    refuse_unwritten,
+)
 from kafka_log.write.encoding import CODECS, encode
 from kafka_log.write.log_writer import BOUNDS, MAX_SEGMENT, LogWriter, SegmentRoller
 from kafka_log.write.rewrite.partition_writer import Advance, finish, note_epochs
@@ -81,17 +89,19 @@ class Target:
     @property
     def of_messages(self) -> int:
         """Return the version in which messages of the legacy formats are written."""
-        return BATCH_VERSIONS[-1] if self.magic is None else self.magic
+        return WRITTEN_BATCH_VERSIONS[-1] if self.magic is None else self.magic
 
 
 def target(codec: str | None, level: int | None, magic: int | None = None) -> Target:
     """Return the format to convert to; None as codec or version keeps that of each batch. Raise
-    ValueError if the codec, the level or the version does not exist, the version does not use the
-    codec, or a level is given without a codec.
+    ValueError if the codec, the level or the version does not exist, the version is only read or
+    does not use the codec, or a level is given without a codec.
     """
     if magic is not None and magic not in BATCH_VERSIONS:
         listed = ", ".join(map(str, BATCH_VERSIONS))
         raise ValueError(f"logs cannot be converted to version {magic}; known: {listed}")
+    if magic is not None:
+        refuse_unwritten(magic)
     if codec is None:
         if level is not None:
             raise ValueError("a compression level needs a codec")

@@ -17,7 +17,7 @@ from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.row_selection import Aborted
-from kafka_log.segment.versions import BATCH_VERSIONS, version_of
+from kafka_log.segment.versions import WRITTEN_BATCH_VERSIONS, version_of
 from kafka_log.write.checkpoints import copy_partition_metadata, write_leader_epochs
 from kafka_log.write.indexes import write_indexes
 from kafka_log.write.log_writer import (
@@ -147,8 +147,8 @@ class _Job:
         self.epochs: list[tuple[int, int]] = []
         self.last = -1
         """The last offset that is written."""
-        self._version = BATCH_VERSIONS[-1]
-        """The version of the last record batch that is written."""
+        self._version = WRITTEN_BATCH_VERSIONS[-1]
+        """The version of the last record batch that is written, of those that can be built from records."""
         self._wanted = wanted
         self._hidden = hidden
         self._end = 0  # the offset after the last one that was there, and belongs to the log
@@ -254,7 +254,7 @@ class _Job:
         if taken.any():
             self.last = int(headers.last[taken][-1])
             version = version_of(int(headers.magic[taken][-1]))
-            self._version = version if version in BATCH_VERSIONS else self._version
+            self._version = version if version in WRITTEN_BATCH_VERSIONS else self._version
         self._end = max(self._end, base or 0, self.last + 1)
         if there.any():
             self._end = max(self._end, int(headers.last[there][-1]) + 1)

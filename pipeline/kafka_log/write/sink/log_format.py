@@ -13,7 +13,7 @@ from typing import Any, Self
 from codecgen.runtime.compression import compress
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import TimestampType
-from kafka_log.segment.versions import NEWEST, VERSIONS, codecs_of, has_field
+from kafka_log.segment.versions import NEWEST, codecs_of, has_field, refuse_unwritten
 from kafka_log.write.encoding import CODECS
 
 TIMESTAMP_TYPES = tuple(kind.label for kind in TimestampType)
@@ -78,10 +78,10 @@ class LogFormat:
             raise FormatError("topic", f"Kafka has no topic of the name {self.topic!r}")
         if self.codec not in CODECS:
             raise FormatError("codec", f"{self.codec!r} is not one of {', '.join(CODECS)}")
-        if self.magic not in VERSIONS:
-            raise FormatError(
-                "magic", f"{self.magic} is not one of {', '.join(map(str, VERSIONS))}"
-            )
+        try:
+            refuse_unwritten(self.magic)
+        except ValueError as error:
+            raise FormatError("magic", str(error)) from None
         if self.codec not in codecs_of(self.magic):
             raise FormatError("codec", f"messages of magic {self.magic} know no {self.codec}")
         if self.timestamp_type is not None and self.timestamp_type not in TIMESTAMP_TYPES:
