@@ -44,7 +44,7 @@ EXAMPLES = """\
   kafka-log export samples/kafka-4.x --topic codecs --out orders
   kafka-log export samples/kafka-4.x --topic codecs --time 2020-01-01: --format jsonl --out recent
   kafka-log export samples/kafka-4.x --view offsets --out committed
-  kafka-log export samples/schema-registry --topic orders --decode avro --out typed
+  kafka-log export samples/schema-registry --topic customers --decode auto --out typed
   kafka-log export samples/kafka-4.x --topic codecs --spark --format delta --out orders-table
 """
 
