@@ -510,8 +510,8 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         """
         layout = self.case_of(value.get(self.by)) if isinstance(value, dict) else None
         if layout is None:
-            known = ", ".join(str(case) for case in self.cases)
-            raise BuildError(f"{self.by} must be one of {known}").located(path=self.by)
+            reason = f"{self.by} must be one of {list_numbers(self.cases)}"
+            raise BuildError(reason).located(path=self.by)
         return layout.write(value, this, session)
 
     def case_of(self, value: Any) -> Layout | Choice | None:
