@@ -126,9 +126,9 @@ def scan(
             damage is no error.
         watch: Receives damage and ends of files between the rows. Errors of a file or a directory are not raised then, and
             the next one is read. It needs ``on_damage="keep"``.
-        decode: Decode keys and values of one topic into typed columns with the schemas of a schema registry: ``avro``, or ``auto``,
-            which leaves a key or value without a schema as it is (:mod:`kafka_log.read.schemas.decoding`). The columns
-            ``value_schema_id``, ``value_undecoded`` (bytes that could not be decoded) and ``value_problem`` follow ``value``, and the
+        decode: Decode keys and values of one topic into typed columns with the schemas of a schema registry: ``avro``,
+            ``json-schema``, ``protobuf``, or ``auto``, which takes the type of each schema, and leaves a key or value without a schema as it is
+            (:mod:`kafka_log.read.schemas.decoding`). The columns ``value_schema_id``, ``value_undecoded`` (bytes that could not be decoded) and ``value_problem`` follow ``value``, and the
             same ``key``. Default: None, keys and values are bytes.
         schemas: Source of the schemas: a path, a URL (see :func:`kafka_log.read.schemas.sources.read_registry`), or a registry.
             Default: the topic ``_schemas`` in the paths, or in the log directories of the partitions.

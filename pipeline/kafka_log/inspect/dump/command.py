@@ -86,7 +86,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--decode",
         default="auto",
         metavar="HOW",
-        help="format of keys and values: utf8, json, int, hex, base64, confluent, avro, or the name of an internal topic;"
+        help="format of keys and values: utf8, json, int, hex, base64, confluent, avro, json-schema, protobuf, or the name of an internal topic;"
         " one for both, or key=HOW,value=HOW. auto: decode records of internal topics; none: print bytes (default %(default)s)",
     )
     add_schemas(output)
