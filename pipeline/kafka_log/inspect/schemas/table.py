@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.logs.partitions import Partition
-from kafka_log.read.internal_topics import INTERNAL_TOPICS
 from kafka_log.read.schemas.framing import SchemaId
 from kafka_log.read.schemas.registry import SchemaError, SchemaRegistry, SchemaVersion
 from kafka_log.read.schemas.sources import SCHEMAS_TOPIC
