@@ -25,6 +25,7 @@ NAMES = (
     "memory",
     "no_jit",
     "payloads",
+    "schema_values",
     "reference_codecs",
     "fast_paths",
     "spark",

@@ -22,6 +22,7 @@ RUNS = {
     "threads": "--mib 1 --rounds 2",
     "file_to_arrow": "--mib 1 --rounds 1 --without-java",
     "payloads": "--mib 1 --rounds 1",
+    "schema_values": "--mib 1 --rounds 1",
     "verbs": "--mib 1 --rounds 1 --partitions 20",
 }
 

@@ -16,12 +16,14 @@ import pyarrow as pa
 
 from kafka_log.logs.discovery import Survey, survey, warn_if_all_excluded
 from kafka_log.logs.names import CLUSTER_METADATA, Include
+from kafka_log.logs.partition_filters import Numbers, PartitionFilter, TopicFilter
 from kafka_log.logs.partitions import (
     DirectoryError,
     Partition,
     Segment,
     SkippedPath,
     filter_by_topics,
+    filter_segments_by_topics,
     select_partitions,
 )
 from kafka_log.logs.replicas import Replicas, select_replicas
@@ -38,10 +40,11 @@ from kafka_log.read.arguments import (
 )
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url, local_path, place_of
-from kafka_log.segment.times import Time, parse_time, present
+from kafka_log.segment.times import Time, Times, parse_time, present
 
 if TYPE_CHECKING:
     from kafka_log.inspect.export import ExportedFile, Format
+    from kafka_log.inspect.listing import By as ListBy
     from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.inspect.statistics.columns import By
     from kafka_log.inspect.statistics.options import StatOptions
@@ -61,7 +64,7 @@ class LogDirectory:
 
     A path is a segment, a partition directory, a broker's log directory, a directory above log directories, or a URL of one of these.
     Times are milliseconds since 1970, datetimes, or texts as on the command line (``2026-11-22T10:15``, ``-2h``). A range is a pair:
-    the first value is included, the second is not, None is open.
+    the first value is included, the second is not, None is open. A range of times may be a text: ``2026-11-22`` (that day), ``-2h:``.
 
     If several directories hold the same partition and ``replicas`` is None, answers whose rows name a directory or file have rows of
     each copy (:meth:`ls`, :meth:`stat` by partition, :meth:`check`, :meth:`keys`, :meth:`txn`, :meth:`producers`). All other methods
@@ -69,8 +72,9 @@ class LogDirectory:
 
     Args:
         path: A path, or several paths.
-        topics: Topics to read. None: all.
-        partitions: Partition numbers to read. None: all.
+        topics: Topics to read: names, glob patterns such as ``orders-*``, or one text with commas between. Patterns match Kafka's
+            internal topics only if they begin with two underscores. None: all.
+        partitions: Partition numbers to read: numbers, ranges, or a text such as ``0-3,7``. None: all.
         include: States of segments to read besides live ones (:data:`~kafka_log.logs.names.State`): names, one text with commas
             between names, or ``all``.
         replicas: What to do when several directories hold the same partition: ``keep`` reads all copies, ``newest`` the copy with
@@ -92,7 +96,7 @@ class LogDirectory:
         path: PathLike | Iterable[PathLike],
         *,
         topics: str | Iterable[str] | None = None,
-        partitions: int | Iterable[int] | None = None,
+        partitions: str | int | Iterable[Numbers] | None = None,
         include: Include = (),
         replicas: Replicas | None = None,
     ) -> None:
@@ -133,8 +137,7 @@ class LogDirectory:
     @cached_property
     def excluded_segments(self) -> list[Segment]:
         """Segments of the selected topics that are not read because of their state (deleted, stray ...). ``include`` adds them."""
-        segments = self._survey.excluded_segments
-        return [s for s in segments if self._topics is None or s.topic in self._topics]
+        return filter_segments_by_topics(self._survey.excluded_segments, self._topics)
 
     @cached_property
     def skipped_paths(self) -> list[SkippedPath]:
@@ -161,21 +164,32 @@ class LogDirectory:
         rows = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._summarize().items())  # fmt: skip
         return f"<table>{''.join(rows)}</table>"
 
-    def ls(self, *, segments: bool = False) -> pa.Table:
+    def ls(self, *, by: ListBy = "partition", segments: bool = False) -> pa.Table:
         """List partitions: one row per partition and segment state
         (:data:`kafka_log.inspect.listing.PARTITIONS`), also for unreadable ones; with ``segments``
         one row per segment. Raise DirectoryError if a path holds no log; NotFoundError if a selected
-        topic or partition does not exist.
+        topic or partition does not exist; ValueError if an argument is not one of the documented
+        values, or ``segments`` is given with ``by`` topic.
 
         Args:
+            by: ``topic`` returns the disk usage of each topic and segment state instead, most bytes first
+                (:data:`kafka_log.inspect.listing.TOPICS`): ``bytes`` of all replicas, ``largest_replica_bytes`` of one per partition.
             segments: Return one row per segment instead (:data:`kafka_log.inspect.listing.SEGMENTS`).
+
+        Raises:
+            ValueError: If ``by`` is unknown, or is ``topic`` with ``segments``.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data").ls(segments=True).to_pandas()
         """
-        from kafka_log.inspect.listing import partition_table, segment_table
+        from kafka_log.inspect.listing import BY, partition_table, segment_table, topic_table
 
-        table = segment_table if flag("segments", segments) else partition_table
+        by_topic = (one_of(BY)("by", by) or "partition") == "topic"
+        if flag("segments", segments):
+            if by_topic:
+                raise ValueError("by='topic' and segments=True exclude each other")
+            return segment_table(self.all_partitions)
+        table = topic_table if by_topic else partition_table
         return table(self.all_partitions)
 
     def stat(
@@ -194,7 +208,7 @@ class LogDirectory:
         Columns that have no meaning for several partitions are left out unless rows are by partition.
 
         Args:
-            by: ``topic``, ``partition``, ``producer``, ``codec``, ``hour``, or several of these.
+            by: ``topic``, ``partition``, ``producer``, ``codec``, ``day``, ``hour``, ``minute``, or several of these.
             top: Maximum number of rows, those with the most bytes first. None: all rows.
             now: Time after which a timestamp counts as ``future``. None: the present.
             **options: ``deep`` decodes every record: counts and timestamps are then those of existing records, and ``ratio`` says
@@ -263,7 +277,7 @@ class LogDirectory:
         *,
         deep: bool = False,
         offsets: Range | None = None,
-        timestamps: Range | None = None,
+        timestamps: Times | None = None,
         producers: int | Iterable[int] | None = None,
         engine: Engine = "auto",
         advance: Callable[[int], None] = lambda _: None,
@@ -374,7 +388,7 @@ class LogDirectory:
         states: str | Iterable[str] = (),
         producers: int | Iterable[int] | None = None,
         offsets: Range | None = None,
-        timestamps: Range | None = None,
+        timestamps: Times | None = None,
         now: Time | None = None,
         max_timeout_ms: int | None = None,
         on_damage: OnDamage | None = None,
@@ -412,7 +426,7 @@ class LogDirectory:
         from kafka_log.inspect.transactions.coordinator_states import read_coordinators
         from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
         from kafka_log.inspect.transactions.table import transaction_table
-        from kafka_log.read.internal_topics import TRANSACTION_STATE
+        from kafka_log.logs.names import TRANSACTION_STATE
         from kafka_log.read.selection import Selection
         from kafka_log.segment.ranges import checked_plain_offsets
 
@@ -445,7 +459,7 @@ class LogDirectory:
         *,
         producers: int | Iterable[int] | None = None,
         offsets: Range | None = None,
-        timestamps: Range | None = None,
+        timestamps: Times | None = None,
         on_damage: OnDamage | None = None,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
@@ -486,7 +500,7 @@ class LogDirectory:
         names: str | Iterable[str] | None = None,
         at: Time | None = None,
         offsets: Range | None = None,
-        timestamps: Range | None = None,
+        timestamps: Times | None = None,
         states: bool = False,
         salvage: bool = False,
         on_damage: OnDamage | None = None,
@@ -521,17 +535,18 @@ class LogDirectory:
             >>> LogDirectory("/var/lib/kafka/data").groups(names="billing", at="2026-11-22T10:15")
         """
         from kafka_log.inspect.groups.table import Groups, commit_table, group_table
-        from kafka_log.read.internal_topics import CONSUMER_OFFSETS
-        from kafka_log.segment.ranges import checked_plain_offsets, checked_range
+        from kafka_log.logs.names import CONSUMER_OFFSETS
+        from kafka_log.segment.ranges import checked_plain_offsets
+        from kafka_log.segment.times import checked_times
 
         table = group_table if flag("states", states) else commit_table
         selection = Groups(
             _as_set(tuple_of(str, text_of("names of groups"))("names", names)),
-            _as_set(self._topics),
-            _as_set(self._numbers),
+            self._topic_filter,
+            self._partition_filter,
             parse_time("at", at),
             checked_plain_offsets("offsets", offsets),
-            checked_range("timestamps", timestamps),
+            checked_times("timestamps", timestamps),
             flag("salvage", salvage),
         )
         partitions = self._survey.partitions
@@ -579,8 +594,8 @@ class LogDirectory:
             self._survey.partitions,
             kind,
             optional_number("as_of", as_of),
-            topics=_as_set(self._topics),
-            numbers=_as_set(self._numbers),
+            topics=self._topic_filter,
+            numbers=self._partition_filter,
             salvage=flag("salvage", salvage),
             on_damage=on_damage,
             show_secrets=flag("show_secrets", show_secrets),
@@ -629,8 +644,8 @@ class LogDirectory:
             kind,
             optional_number("first", first),
             optional_number("last", last),
-            topics=_as_set(self._topics),
-            numbers=_as_set(self._numbers),
+            topics=self._topic_filter,
+            numbers=self._partition_filter,
             salvage=flag("salvage", salvage),
             on_damage=on_damage,
             show_secrets=flag("show_secrets", show_secrets),
@@ -925,7 +940,7 @@ class LogDirectory:
         self,
         out: PathLike,
         offsets: Range | None = None,
-        timestamps: Range | None = None,
+        timestamps: Times | None = None,
         *,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
@@ -953,12 +968,13 @@ class LogDirectory:
         Example:
             >>> LogDirectory("/var/lib/kafka/data", topics="orders").cut("sample", offsets=(1000, 2000))
         """
-        from kafka_log.segment.ranges import checked_plain_offsets, checked_range
+        from kafka_log.segment.ranges import checked_plain_offsets
+        from kafka_log.segment.times import checked_times
         from kafka_log.write.rewrite import commands as jobs
         from kafka_log.write.rewrite.selection import RewriteSelection
 
         wanted = RewriteSelection(
-            checked_plain_offsets("offsets", offsets), checked_range("timestamps", timestamps)
+            checked_plain_offsets("offsets", offsets), checked_times("timestamps", timestamps)
         )
         partitions = self.refuse_duplicates(self.all_partitions)
         return jobs.cut(partitions, local_path(out), self._paths, wanted, advance)
@@ -1062,10 +1078,20 @@ class LogDirectory:
 
     def _selects(self, partition: Partition) -> bool:
         """Return whether a partition has a selected topic and number."""
-        topics, numbers = _as_set(self._topics), _as_set(self._numbers)
+        topics, numbers = self._topic_filter, self._partition_filter
         return (topics is None or partition.topic in topics) and (
             numbers is None or partition.partition in numbers
         )
+
+    @cached_property
+    def _topic_filter(self) -> TopicFilter | None:
+        """The selected topics as a set; None if all are selected."""
+        return None if self._topics is None else TopicFilter(self._topics)
+
+    @cached_property
+    def _partition_filter(self) -> PartitionFilter | None:
+        """The selected partition numbers as a set; None if all are selected."""
+        return None if self._numbers is None else PartitionFilter(self._numbers)
 
     def _log_directories(self) -> list[Path]:
         """Return the log directories among and below the paths, or none if topics or partition numbers were selected."""
@@ -1090,9 +1116,7 @@ class LogDirectory:
             partitions = select_partitions(found.partitions, self._topics, self._numbers)
         except (DirectoryError, OSError, ValueError) as error:
             return summary | {"problem": str(error)}
-        excluded = [
-            s for s in found.excluded_segments if self._topics is None or s.topic in self._topics
-        ]
+        excluded = filter_segments_by_topics(found.excluded_segments, self._topics)
         summary["topics"] = f"{len({p.topic for p in partitions}):,}"
         summary["partitions"] = f"{len({p.key for p in partitions}):,}"
         summary["bytes"] = f"{sum(p.size for p in partitions):,}"
@@ -1158,7 +1182,7 @@ def _add_internal_topics(topics: Iterable[str] | None) -> list[str] | None:
     ``__consumer_offsets``, ``__transaction_state`` and ``__cluster_metadata``. None (all topics)
     stays None.
     """
-    from kafka_log.read.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+    from kafka_log.logs.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 
     internal = (CONSUMER_OFFSETS, TRANSACTION_STATE, CLUSTER_METADATA)
     return None if topics is None else [*topics, *internal]

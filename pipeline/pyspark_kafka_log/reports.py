@@ -17,7 +17,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log import Partition
 from kafka_log.logs.discovery import Survey
 from kafka_log.logs.log_start import LogStarts
-from kafka_log.read.internal_topics import TRANSACTION_STATE
+from kafka_log.logs.names import TRANSACTION_STATE
 from kafka_log.segment.ranges import EVERYTHING, Range
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options

@@ -3,8 +3,8 @@
 ``python -m tests.support.make_schema_registry_sample``       writes the sample logs of the file
 ``python -m tests.support.make_schema_registry_sample new``   writes the file (needs confluent-kafka[avro,json,protobuf], grpcio-tools)
 
-Keys and values are those of the serializers of Confluent's client for Python, with its registry for tests; the file has beside them what
-its deserializers read. The records of the topic ``_schemas`` are written here, as the registry documents them.
+Keys and values are those of the serializers of Confluent's client for Python, with its registry for tests. Beside the values of ``orders``
+and ``customers`` the file has what its deserializers read, beside the others what its serializers were given. The records of the topic ``_schemas`` are written here, as the registry documents them.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from codecgen.runtime.compression.snappy import XERIAL_OR_RAW
 from kafka_log import Batch, Partition, Record, SegmentReader
 from kafka_log.segment.model import codec_label
 
-HOUR = 3_600_000
+PERIODS = {"day": 86_400_000, "hour": 3_600_000, "minute": 60_000}
 TYPES = {-1: "none", 0: "CreateTime", 1: "LogAppendTime"}
 Key = tuple[Any, ...]
 
@@ -35,7 +35,8 @@ def stat(
                 size=segment.size,
             )
             for batch in reader:
-                newest, *rest = _by_hours(batch) if deep and "hour" in by else (batch,)
+                lengths = [length for name, length in PERIODS.items() if name in by]
+                newest, *rest = _by_periods(batch, min(lengths)) if deep and lengths else (batch,)
                 groups[tuple(_key(partition, newest, name, deep) for name in by)].append(newest)
                 for one in rest:
                     rests[tuple(_key(partition, one, name, deep) for name in by)].append(one)
@@ -43,12 +44,12 @@ def stat(
     return {key: _sums(groups[key], rests[key], deep, now, sections) for key in {**groups, **rests}}
 
 
-def _by_hours(batch: Batch) -> list[Batch]:
-    """A batch with the records of one hour, for each hour of its records; the newest comes first."""
-    hours: dict[int, list[Record]] = defaultdict(list)
+def _by_periods(batch: Batch, length: int) -> list[Batch]:
+    """A batch with the records of one period, for each period of its records; the newest comes first."""
+    found: dict[int, list[Record]] = defaultdict(list)
     for record in batch.records:
-        hours[max(record.timestamp // HOUR, -1)].append(record)
-    return [replace(batch, records=hours[hour]) for hour in sorted(hours, reverse=True)] or [batch]
+        found[max(record.timestamp // length, -1)].append(record)
+    return [replace(batch, records=found[n]) for n in sorted(found, reverse=True)] or [batch]
 
 
 def _key(partition: Partition, batch: Batch, name: str, deep: bool) -> Any:
@@ -61,7 +62,7 @@ def _key(partition: Partition, batch: Batch, name: str, deep: bool) -> Any:
     if name == "codec":
         return codec_label(batch.codec) or f"unknown({batch.codec})"
     time = _largest(batch, deep) if deep else batch.max_timestamp
-    return None if time < 0 else time // HOUR * HOUR
+    return None if time < 0 else time // PERIODS[name] * PERIODS[name]
 
 
 def _section(batch: Batch, data: bytes) -> tuple[int, int]:

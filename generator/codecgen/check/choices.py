@@ -82,7 +82,7 @@ def _check_position(
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
             continue
         if fp.offset is None or fp.field.when is not None:
-            message = f'"{by}" does not lie at a fixed byte in {name}'
+            message = f'"{by}" must be at a fixed byte in all cases, but is not in {name}'
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
             continue
         type_ = fp.field.type.name
@@ -93,10 +93,12 @@ def _check_position(
             continue
         other = _layout_name(first[2].layout, first[2].version)
         if fp.offset != first[0]:
-            message = f'"{by}" lies at byte {fp.offset} in {name}, at byte {first[0]} in {other}'
+            message = f'"{by}" is at byte {fp.offset} in {name}, but at byte {first[0]} in {other}; all cases need it at the same byte'
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
         elif type_ != first[1]:
-            message = f'"{by}" is {type_} in {name}, {first[1]} in {other}'
+            message = (
+                f'"{by}" is {type_} in {name}, but {first[1]} in {other}; all cases need the same'
+            )
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
 
 
@@ -121,7 +123,7 @@ def _check_complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
     if missing:
         words = ", ".join(f'"{name}"' for name in missing)
         message = f'"{choice.name}" has no case for {words}'
-        help = f"add the cases, or say in `doc` what becomes of them; the enum is at {enum.span}"
+        help = f"add the cases, or name them in the `doc` of the choice if they are missing on purpose; the enum is at {enum.span}"
         yield Diagnostic("C030", message, place(choice, "cases"), help=help)
 
 
@@ -188,7 +190,7 @@ def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnosti
     yield from found
     where = expression_span(scope.model, expression)
     if value is not None and value.kind != "int":
-        yield Diagnostic("C055", f"a version is a number, not {value}", where)
+        yield Diagnostic("C055", f"the version needs a number, but this is {value}", where)
     held = [ref for ref in held_layouts(f.type) if ref.layout in scope.model.layouts]
     told = [ref for ref in held if scope.model.layouts[ref.layout].versions is not None]
     if held and not told:
@@ -196,7 +198,7 @@ def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnosti
         yield Diagnostic("C055", message, where, help=_take_out_help(held, scope.model))
     for ref in told:
         if ref.version is not None and scope.model.layouts[ref.layout].version_is is None:
-            message = f'"{ref}" is one version: "{f.name}" cannot say which'
+            message = f'`version` of "{f.name}" selects a version, but "{ref}" already names one'
             yield Diagnostic("C055", message, _reference_span(ref, f), help=f'write "{ref.layout}"')
 
 
@@ -264,7 +266,7 @@ def _find_nested_mistake(
     way = _find_way_back(choice.name, inner.name, model)
     if way:
         message = " holds ".join(f'"{name}"' for name in way)
-        help = "a case of each choice comes down to layouts"
+        help = "replace one of these cases by a layout"
         return Diagnostic("C019", f"{message}, without end", ref.span, help=help)
     if not can_nest(choice, inner):
         message = f'nothing decides which case of "{inner.name}" it is'

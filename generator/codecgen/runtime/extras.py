@@ -5,6 +5,8 @@ from __future__ import annotations
 EXTRAS = {
     "fastavro": "schemas",
     "fsspec": "remote",
+    "google": "protobuf",
+    "grpc_tools": "protobuf",
     "numpy": "arrow",
     "pyarrow": "arrow",
     "numba": "fast",

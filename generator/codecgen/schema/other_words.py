@@ -51,14 +51,14 @@ _C_TYPES: Mapping[str, tuple[str, ...]] = {
 TEXTS = ("string", "str", "text", "utf8", "varchar")
 _ENDED = ("strz", "stringz", "cstring", "c_string", "asciiz", "zstring", "null_terminated")
 BYTES = ("bytes", "blob", "binary", "buffer", "bytearray")
-_SIZE = "`bytes: 16` and `string: u8` say the length themselves; a field that is the length of others `measures` them"
+_SIZE = "write the length after the type, `bytes: 16` or `string: u8`; a field that holds a length has `measures`"
+_WHOLE_SIZE = "remove it: the fields give the size, or a field with `measures: rest`"
 _IN_ORDER = "fields lie one after the other, in the order in which they stand here; a program parses what lies at another position by itself"
 _BIT_LENGTH = "only a whole field measures or counts: declare whole bytes of a length as one, such as `u24`; otherwise the data is `bytes: rest`, for a program to slice"
 _TEST_OF_BIT = "name the bits: `flags: {bits: u8, members: {is_new: {at: 0}, unused: {reserved: keep}}}`; then write `when: flags.is_new`"
-_WHOLE_SIZE = "the fields say how long it is, or one that `measures` the others"
 _KEYS: Mapping[str, str] = {
-    "name": "the name stands before the colon",
-    "id": "the name stands before the colon",
+    "name": "remove it: a field is named by the key before the colon, a document by its first value",
+    "id": "remove it: a field is named by the key before the colon, a document by its first value",
     "size": _SIZE,
     "len": _SIZE,
     **dict.fromkeys(("at", "offset", "position", "pos", "seek", "jump"), _IN_ORDER),
@@ -172,11 +172,15 @@ def type_help(text: str, known: Collection[str]) -> str:
     if text not in known and ours and all(one in known for one in ours):
         return f"write {ours[0]}" + "".join(f", or {one} without a sign" for one in ours[1:])
     if word in _ENDED:
-        return "text that a zero byte ends is `{string: zero_terminated}`"
+        return "write `{string: zero_terminated}` for text that a zero byte ends"
     if word in TEXTS:
-        return "text is `{string: i16}`, by the type of the length before it"
+        return (
+            "write `{string: TYPE}`, where TYPE is that of the length before the text, such as i16"
+        )
     if word in BYTES:
-        return "bytes are `{bytes: i32}`, by the type of the length before them"
+        return (
+            "write `{bytes: TYPE}`, where TYPE is that of the length before the bytes, such as i32"
+        )
     return ""
 
 
@@ -290,12 +294,12 @@ def yaml_help(reason: str, line: str) -> tuple[str, int | None]:
     elsewhere.
     """
     if "'\\t'" in reason:
-        return "indent with blanks, not with tabs", None
+        return "indent with spaces, not with tabs", None
     ternary, negation = _TERNARY.search(line[:_WIDEST]), _NEGATION.search(line[:_WIDEST])
     if ternary is not None:
         return "write if .. then .. else ..", ternary.start(1) + 1
     if negation is not None:
-        return "write not", negation.start(1) + 1
-    if "mapping values are not allowed" in reason:
+        return "write `not` in the place of `!`", negation.start(1) + 1
+    if "mapping values are not allowed" in reason or "got ':'" in reason:
         return "put text that has a colon into quotes", None
     return "", None

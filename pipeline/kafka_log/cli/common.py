@@ -23,6 +23,7 @@ from kafka_log.logs.partitions import (
     SkippedPath,
     describe_skipped,
     filter_by_topics,
+    filter_segments_by_topics,
     select_partitions,
 )
 from kafka_log.logs.removed_segments import read_options
@@ -100,10 +101,7 @@ def find_partitions(options: argparse.Namespace) -> list[Partition]:
         there.partitions, options.topic, options.partition, there.excluded_segments
     )
     partitions = select_replicas(partitions, options.replicas or "error")
-    left_out = [
-        s for s in there.excluded_segments if options.topic is None or s.topic in options.topic
-    ]
-    say_left_out(left_out)
+    say_left_out(filter_segments_by_topics(there.excluded_segments, options.topic))
     say_passed_over(filter_by_topics(there.skipped_paths, options.topic))
     return partitions
 

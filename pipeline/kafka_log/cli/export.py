@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from collections import Counter
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -43,7 +44,7 @@ EXAMPLES = """\
   kafka-log export samples/kafka-4.x --topic codecs --out orders
   kafka-log export samples/kafka-4.x --topic codecs --time 2020-01-01: --format jsonl --out recent
   kafka-log export samples/kafka-4.x --view offsets --out committed
-  kafka-log export samples/schema-registry --topic orders --decode avro --out typed
+  kafka-log export samples/schema-registry --topic customers --decode auto --out typed
   kafka-log export samples/kafka-4.x --topic codecs --spark --format delta --out orders-table
 """
 
@@ -82,7 +83,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     output.add_argument(
         "--decode",
-        choices=("auto", "avro"),
+        choices=("auto", "avro", "json-schema", "protobuf"),
         help="decode keys and values into typed columns with the schemas of a schema registry (default: bytes)",
     )
     add_schemas(output)
@@ -149,8 +150,8 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _export_files(options: argparse.Namespace) -> int:
-    """Write one file per partition, and print each. Return 0; 1 if rows were lost or damaged; 2 if
-    an option, the output directory or a file does not allow the export. Raise Interrupted on
+    """Write one file per partition, and print each. Return 0; 1 if rows were lost, damaged or not
+    decoded; 2 if an option, the output directory or a file does not allow the export. Raise Interrupted on
     Ctrl-C; OSError if standard output fails, or before the output directory exists; NotFoundError
     or DirectoryError if no log matches.
     """
@@ -180,6 +181,7 @@ def _export_files(options: argparse.Namespace) -> int:
     say_deleted([p for p in partitions if topic in (None, p.topic)], selection)
     request.print_resumed()
     done = made = rows = bad = 0
+    undecoded: Counter[tuple[str, str]] = Counter()
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -228,6 +230,8 @@ def _export_files(options: argparse.Namespace) -> int:
                 bad += len(file.lost) + file.damaged
                 for line in file.lost:
                     print_message(line)
+                for reason, number in file.undecoded.items():
+                    undecoded[file.partition.topic, reason] += number
                 kept = "" if file.made else " (already complete)"
                 hurt = (
                     f", {file.damaged:,} of them from damaged batches (see the column damage)"
@@ -261,13 +265,17 @@ def _export_files(options: argparse.Namespace) -> int:
             print_message(describe_progress())
             return COULD_NOT_RUN
     request.remove_begin()
+    for (name, text), number in sorted(undecoded.items(), key=lambda item: (-item[1], item[0])):
+        part, _, reason = text.partition(": ")
+        count = count_noun(number, part if reason else "key or value", spec=",")
+        print_message(f"topic {name}: {count} not decoded, bytes kept: {reason or text}")
     if not rows:
         say_unmatched(options)
     print(
         f"{count_noun(done, 'file')}, {count_noun(rows, 'row', spec=',')}: {made} written, {done - made} already complete",
         file=sys.stderr,
     )
-    return PROBLEMS if bad else GOOD
+    return PROBLEMS if bad or undecoded else GOOD
 
 
 def _read_schemas(options: argparse.Namespace) -> SchemaRegistry | None:

@@ -1,4 +1,4 @@
-"""``kafka-log ls``: List partitions and segments from their file names and sizes, to see what a directory holds."""
+"""``kafka-log ls``: List partitions, segments or topics from file names and sizes, to see what a directory holds and what takes the space."""
 
 from __future__ import annotations
 
@@ -14,25 +14,42 @@ if TYPE_CHECKING:
 
     from kafka_log.log_directory import LogDirectory
 
-HELP = "list partitions and segments by names and sizes"
+HELP = "list partitions, segments and disk usage per topic by names and sizes"
 EXAMPLES = """\
   kafka-log ls samples/kafka-4.x
   kafka-log ls samples/kafka-4.x --topic codecs --segments
+  kafka-log ls samples/kafka-4.x --by topic
+  kafka-log ls samples/kafka-4.x --topic 'c*,trimmed' --partition 0-1
 """
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add paths, options that select partitions, ``--format`` and ``--segments`` to the parser of
-    ``kafka-log ls``.
+    """Add paths, options that select partitions, ``--format``, ``--segments`` and ``--by`` to
+    the parser of ``kafka-log ls``.
     """
     output = add_table_arguments(command)
-    output.add_argument(
+    rows = output.add_mutually_exclusive_group()
+    rows.add_argument(
         "--segments", action="store_true", help="one row per segment (default: one per partition)"
+    )
+    rows.add_argument(
+        "--by",
+        choices=("partition", "topic"),
+        default="partition",
+        help="topic: disk usage per topic, most bytes first, with replicas told apart (default %(default)s)",
     )
 
 
+def _format_topics(table: pa.Table, width: int | None) -> str:
+    """Return the table of topics as text, with a total below several rows."""
+    from kafka_log.inspect.listing import append_total
+    from kafka_log.text.text_table import format_table
+
+    return format_table(append_total(table), width)
+
+
 def run_command(options: argparse.Namespace) -> int:
-    """Print the table of partitions, or with ``--segments`` of segments. Return 1 if a partition
+    """Print the table of partitions, or with ``--segments`` of segments, ``--by topic`` of topics. Return 1 if a partition
     cannot be read, whose error is printed, else 0. Raise NotFoundError or DirectoryError if no log
     matches the paths and options.
     """
@@ -45,7 +62,7 @@ def run_command(options: argparse.Namespace) -> int:
             if partition.error is not None:
                 print_message(partition.error)
                 bad += 1
-        return log.ls(segments=options.segments)
+        return log.ls(by=options.by, segments=options.segments)
 
-    code = show(options, answer, "no segments")
+    code = show(options, answer, "no segments", _format_topics if options.by == "topic" else None)
     return PROBLEMS if bad else code

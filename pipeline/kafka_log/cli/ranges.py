@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kafka_log.segment.ranges import Range, counts_from_end, is_negative
-from kafka_log.segment.times import TIMES, RangeError, milliseconds, present
+from kafka_log.segment.times import RangeError, parse_time_range, present
 
 T = TypeVar("T")
 
@@ -18,37 +18,6 @@ MAX_INT64 = (1 << 63) - 1
 _DASHED = re.compile(r"-(?![hn]\Z)[^-]", re.S)
 """Argument that begins with one dash and is not ``-h`` or ``-n``: a value, because all other options begin with two."""
 _OPTION = re.compile(r"--[a-z-]+\Z")
-
-
-def parse_time_range(text: str, now: int | None = None) -> Range:
-    """Parse ``A:B``, ``A:`` or ``:B`` into milliseconds since 1970; a missing bound is None. Times
-    contain colons too: exactly one colon must leave a time or nothing on each side. Raise
-    ValueError if none or several do, RangeError (a ValueError) if A is after B.
-
-    Args:
-        text: The range.
-        now: Present in milliseconds that relative times refer to; None: the clock.
-    """
-    found = []
-    why: RangeError | None = None
-    for at in (i for i, c in enumerate(text) if c == ":"):
-        try:
-            found.append(
-                _parse_pair(text[:at], text[at + 1 :], lambda part: milliseconds(part, now))
-            )
-        except RangeError as error:
-            why = error
-        except ValueError:
-            continue
-    if not found:
-        raise why or ValueError(
-            f"{text!r} is not a range of times: write A:B, A: or :B, where A and B are {TIMES}"
-        )
-    if len(found) > 1:
-        raise ValueError(
-            f"{text!r} can be split at more than one colon: write both times with seconds"
-        )
-    return found[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +92,6 @@ def _parse_offset(text: str) -> int:
     if len(digits) > 19 or not -(1 << 63) <= int(text) < 1 << 63:
         raise ValueError(f"the offset {text} does not fit 64 bits")
     return int(text)
-
-
-def _parse_pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
-    """Parse two bounds; an empty text is None. Raise RangeError if the first is larger, and what ``parse`` raises."""
-    begin, end = (parse(part) if part else None for part in (low, high))
-    if begin is not None and end is not None and begin > end:
-        raise RangeError(f"{low} is after {high}: write the earlier time first")
-    return begin, end
 
 
 def parse_number(text: str, low: int, high: int, what: str) -> int:

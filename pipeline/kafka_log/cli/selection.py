@@ -16,13 +16,13 @@ from kafka_log.cli.ranges import (
     number_type,
     parse_offset_range,
     parse_plain_offset_range,
-    parse_time_range,
 )
 from kafka_log.logs.names import STATES, parse_include
+from kafka_log.logs.partition_filters import parse_partitions, parse_topics
 from kafka_log.logs.replicas import Replicas
-from kafka_log.read.selection import ISOLATIONS, MAX_PARTITION, Selection
+from kafka_log.read.selection import ISOLATIONS, Selection
 from kafka_log.segment.row_selection import Header
-from kafka_log.segment.times import TIMES
+from kafka_log.segment.times import TIMES, parse_time_range
 
 T = TypeVar("T")
 
@@ -242,13 +242,14 @@ INCLUDE_FOR_DIFF = (
 _OPTIONS: Mapping[str, _Option] = {
     "topic": _Option(
         "topics",
-        "only this topic; may be repeated (default: all)",
-        {"action": "append", "metavar": "NAME"},
+        "only these topics: names or patterns, such as orders-*, with commas between; patterns match internal topics only if they"
+        " begin with __; may be repeated (default: all)",
+        {"action": "extend", "type": argument_type(parse_topics), "metavar": "NAME,..."},
     ),
     "partition": _Option(
         "partitions",
-        "only partitions with this number; may be repeated (default: all)",
-        _repeatable(number_type("a partition number", 0, MAX_PARTITION), "N"),
+        "only partitions with these numbers, such as 0-3,7; may be repeated (default: all)",
+        {"action": "extend", "type": argument_type(parse_partitions), "metavar": "N,..."},
     ),
     "offsets": _Option(
         "offsets",
@@ -258,7 +259,7 @@ _OPTIONS: Mapping[str, _Option] = {
     ),
     "time": _Option(
         "timestamps",
-        f"only timestamps from A (included) to B (excluded); each is {TIMES}",
+        f"only timestamps from A (included) to B (excluded), or of a day, hour, minute or second, such as 2026-11-22; each is {TIMES}",
         {"type": argument_type(parse_time_range), "metavar": "A:B"},
     ),
     "key": _Option(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Unpack
 
@@ -58,6 +59,8 @@ class ExportedFile:
         made: False if the file existed, made of the same segments with the same options.
         lost: Ranges of the segments that could not be read, and are missing from the file.
         damaged: Number of rows with text in the column ``damage``.
+        undecoded: Number of keys and values that could not be decoded, by ``key`` or ``value`` and the reason, such as
+            ``value: no schema with id 7 is registered``. After :data:`MAX_REASONS` reasons, ``other reasons`` counts the rest.
     """
 
     path: Path
@@ -66,6 +69,13 @@ class ExportedFile:
     made: bool
     lost: tuple[str, ...] = ()
     damaged: int = 0
+    undecoded: Mapping[str, int] = field(default_factory=dict)
+
+
+MAX_REASONS = 20
+"""Maximum number of reasons that are counted apart in a file."""
+
+_OTHER_REASONS = "other reasons"
 
 
 def export(
@@ -139,7 +149,7 @@ def export(
         # Export unreadable directories last, so that their error does not stop the others.
         ordered.sort(key=lambda place: place[1].error is not None)
     with locked_output(out):
-        manifest = Manifest(out / MANIFEST, ("rows", "lost", "damaged", "made_of"))
+        manifest = Manifest(out / MANIFEST, ("rows", "lost", "damaged", "undecoded", "made_of"))
         for path, partition in ordered:
             if partition.error is not None and selection.policy is not Policy.SALVAGE:
                 raise partition.error
@@ -148,7 +158,13 @@ def export(
             before, is_there = manifest.get(path.name), path.exists()
             if is_there and before is not None and is_same_source(before["made_of"], now):
                 yield ExportedFile(
-                    path, partition, before["rows"], False, tuple(before["lost"]), before["damaged"]
+                    path,
+                    partition,
+                    before["rows"],
+                    False,
+                    tuple(before["lost"]),
+                    before["damaged"],
+                    before["undecoded"],
                 )
                 continue
             if is_there and not overwrite:
@@ -161,9 +177,11 @@ def export(
                 raise ExportError(path, reason)
             counts = 0, 0
             lost = [] if partition.error is None else [str(partition.error)]
+            undecoded: Counter[str] = Counter()
             if is_there:
                 # If the process dies before the new line, the file is of unknown origin, never taken for the old one.
-                manifest.add(path.name, {"rows": 0, "lost": [], "damaged": 0, "made_of": None})
+                unknown = {"rows": 0, "lost": [], "damaged": 0, "undecoded": {}, "made_of": None}
+                manifest.add(path.name, unknown)
             with (
                 open_staged_file(path) as file,
                 closing(
@@ -175,6 +193,7 @@ def export(
                         view,
                         selection,
                         lost,
+                        undecoded,
                         {"show_secrets": show_secrets, **decoding},
                     )
                 ) as written,
@@ -184,12 +203,19 @@ def export(
             rows, damaged = counts
             try:
                 manifest.add(
-                    path.name, {"rows": rows, "lost": lost, "damaged": damaged, "made_of": now}
+                    path.name,
+                    {
+                        "rows": rows,
+                        "lost": lost,
+                        "damaged": damaged,
+                        "undecoded": undecoded,
+                        "made_of": now,
+                    },
                 )
             except OSError:
                 path.unlink(missing_ok=True)  # its origin would be unknown
                 raise
-            yield ExportedFile(path, partition, rows, True, tuple(lost), damaged)
+            yield ExportedFile(path, partition, rows, True, tuple(lost), damaged, undecoded)
 
 
 def _target_paths(
@@ -230,11 +256,12 @@ def _write_rows(
     view: str | None,
     selection: Selection,
     lost: list[str],
+    undecoded: Counter[str],
     options: dict[str, Any],
 ) -> Generator[tuple[int, int], None, None]:
     """Write the rows of a partition to ``file``. Yield the numbers of rows and of damaged rows so
     far: first zeros, then after each batch. Append a message to ``lost`` for each range that could
-    not be read. Raise CodecError at damage or an unreadable file, unless the policy is ``salvage``;
+    not be read, and add the keys and values that could not be decoded to ``undecoded``. Raise CodecError at damage or an unreadable file, unless the policy is ``salvage``;
     OSError if ``file`` cannot be written.
     """
 
@@ -263,7 +290,20 @@ def _write_rows(
             done += batch.num_rows
             if "damage" in batch.schema.names:
                 damaged += batch.num_rows - batch.column("damage").null_count
+            for part in ("key", "value") if "decode" in options else ():
+                if f"{part}_problem" in batch.schema.names:
+                    _count_reasons(part, batch.column(f"{part}_problem"), undecoded)
             yield done, damaged
+
+
+def _count_reasons(part: str, problems: Any, undecoded: Counter[str]) -> None:
+    """Add the number of rows with each problem of ``key`` or ``value`` to ``undecoded``."""
+    if problems.null_count == len(problems):
+        return
+    for found in problems.drop_null().value_counts().to_pylist():
+        reason = f"{part}: {found['values']}"
+        is_kept = reason in undecoded or len(undecoded) < MAX_REASONS
+        undecoded[reason if is_kept else _OTHER_REASONS] += found["counts"]
 
 
 def _default_columns(selection: Selection) -> list[str]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal, get_args
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_log.logs.partitions import Partition, group_by_state
 from kafka_log.segment.arrow_text import utf8
@@ -57,6 +60,85 @@ SEGMENTS = pa.schema(
         pa.field("path", pa.string(), False, {"doc": "Path of the segment file."}),
     ]
 )
+
+
+TOPICS = pa.schema(
+    [
+        pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
+        pa.field(
+            "partitions",
+            pa.int64(),
+            False,
+            {"doc": "Number of partitions; copies of one partition count once."},
+        ),
+        pa.field(
+            "replicas",
+            pa.int64(),
+            False,
+            {
+                "doc": "Number of partition directories: a partition has one in each directory with a copy of it."
+            },
+        ),
+        pa.field("segments", pa.int64(), False, {"doc": "Number of segments of all replicas."}),
+        pa.field("bytes", pa.int64(), False, {"doc": "Size of the .log files of all replicas."}),
+        pa.field(
+            "largest_replica_bytes",
+            pa.int64(),
+            False,
+            {"doc": "Size with only the largest replica of each partition."},
+        ),
+        pa.field(
+            "state",
+            pa.string(),
+            False,
+            {"doc": "State of the segments: live, deleted, stray and others."},
+        ),
+    ]
+)
+
+
+By = Literal["partition", "topic"]
+BY: tuple[By, ...] = get_args(By)
+"""What a row of ``ls`` stands for."""
+
+
+def topic_table(partitions: Sequence[Partition]) -> pa.Table:
+    """Return the disk usage per topic and state of segments, in the columns of :data:`TOPICS`, most
+    bytes first; topics with equal bytes by name.
+    """
+    sizes: dict[tuple[str, str], dict[int, list[int]]] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for partition, state, segments in group_by_state(partitions):
+        key = utf8(partition.topic), state
+        replicas = sizes.setdefault(key, {}).setdefault(partition.partition, [])
+        replicas.append(sum(segment.size for segment in segments))
+        counts[key] += len(segments)
+    rows = [
+        {
+            "topic": topic,
+            "partitions": len(by_number),
+            "replicas": sum(map(len, by_number.values())),
+            "segments": counts[topic, state],
+            "bytes": sum(map(sum, by_number.values())),
+            "largest_replica_bytes": sum(map(max, by_number.values())),
+            "state": state,
+        }
+        for (topic, state), by_number in sizes.items()
+    ]
+    table = pa.Table.from_pylist(rows, TOPICS)
+    return table.sort_by([("bytes", "descending"), ("topic", "ascending"), ("state", "ascending")])
+
+
+def append_total(topics: pa.Table) -> pa.Table:
+    """Return a table of topics with a row of their sums at its end, in which ``topic`` is ``total``
+    and ``state`` null. Return the table itself if it has fewer than two rows.
+    """
+    if topics.num_rows < 2:
+        return topics
+    sums = {f.name: [pc.sum(topics.column(f.name)).as_py()] for f in TOPICS if f.type == pa.int64()}
+    schema = pa.schema([f.with_nullable(True) for f in TOPICS])
+    total = pa.table({"topic": ["total"], **sums, "state": [None]}, schema)
+    return pa.concat_tables([topics.cast(schema), total])
 
 
 def partition_table(partitions: Sequence[Partition]) -> pa.Table:

@@ -46,6 +46,19 @@ _NO_LOGS = frozenset({"remote-log-index-cache"})
 
 CLUSTER_METADATA = "__cluster_metadata"
 """The internal topic of cluster metadata."""
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+SHARE_GROUP_STATE = "__share_group_state"
+REMOTE_LOG_METADATA = "__remote_log_metadata"
+
+INTERNAL_TOPICS = (
+    CONSUMER_OFFSETS,
+    TRANSACTION_STATE,
+    SHARE_GROUP_STATE,
+    CLUSTER_METADATA,
+    REMOTE_LOG_METADATA,
+)
+"""Kafka's internal topics."""
 
 LOG_START = "log-start-offset-checkpoint"
 RECOVERY_POINT = "recovery-point-offset-checkpoint"

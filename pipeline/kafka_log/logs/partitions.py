@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from kafka_log.logs.names import STATES, State
+from kafka_log.logs.partition_filters import (
+    Numbers,
+    PartitionFilter,
+    TopicFilter,
+    find_unmatched_numbers,
+    find_unmatched_topics,
+    format_numbers,
+)
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Tail
 from kafka_log.segment.positioned_reads import UnreadableError
@@ -56,8 +64,19 @@ class SkippedPath:
 def filter_by_topics(
     passed_over: Iterable[SkippedPath], topics: Collection[str] | None
 ) -> list[SkippedPath]:
-    """Return the skipped paths that may belong to one of ``topics``, also those of unknown topics. None: any topic."""
-    return [one for one in passed_over if topics is None or one.topic in (None, *topics)]
+    """Return the skipped paths that may belong to one of ``topics`` (names and patterns), also those of unknown topics. None: any topic."""
+    wanted = None if topics is None else TopicFilter(topics)
+    return [
+        one for one in passed_over if wanted is None or one.topic is None or one.topic in wanted
+    ]
+
+
+def filter_segments_by_topics(
+    segments: Iterable[Segment], topics: Collection[str] | None
+) -> list[Segment]:
+    """Return the segments of some topics (names and patterns). None: any topic."""
+    wanted = None if topics is None else TopicFilter(topics)
+    return [segment for segment in segments if wanted is None or segment.topic in wanted]
 
 
 def describe_skipped(passed_over: Sequence[SkippedPath]) -> str:
@@ -172,28 +191,58 @@ def group_by_state(
 def select_partitions(
     found: Sequence[Partition],
     topics: str | Iterable[str] | None,
-    partitions: int | Iterable[int] | None,
+    partitions: int | Iterable[Numbers] | None,
     excluded: Iterable[Segment] = (),
 ) -> list[Partition]:
     """Return the partitions of some topics and with some numbers (None: all), in the given order.
-    Raise NotFoundError if a topic does not exist, or no partition of these topics has one of the
-    numbers.
+    Raise NotFoundError if a name or pattern selects no topic, or a number or range no partition of
+    these topics.
 
     Args:
         found: All partitions.
-        topics: Topics. None: all.
-        partitions: Partition numbers. None: all.
+        topics: Names and patterns of topics (:class:`~kafka_log.logs.partition_filters.TopicFilter`). None: all.
+        partitions: Partition numbers and ranges of them. None: all.
         excluded: Segments that are not read; if one of them has a missing topic or number, the error names its state.
     """
     out, hidden = list(found), list(excluded)
     if topics is not None:
-        wanted = {topics} if isinstance(topics, str) else set(topics)
-        out = _filter_by("topic", out, wanted, lambda p: p.topic, hidden)
-        hidden = [segment for segment in hidden if segment.topic in wanted]
+        wanted = (topics,) if isinstance(topics, str) else tuple(topics)
+        there = {partition.topic for partition in out}
+        if missing := find_unmatched_topics(wanted, there):
+            raise make_missing_topic_error(missing, there, hidden)
+        selected = TopicFilter(wanted)
+        out = [partition for partition in out if partition.topic in selected]
+        hidden = [segment for segment in hidden if segment.topic in selected]
     if partitions is not None:
-        numbers = {partitions} if isinstance(partitions, int) else set(partitions)
-        out = _filter_by("partition", out, numbers, lambda p: p.partition, hidden)
+        numbers = (partitions,) if isinstance(partitions, int) else tuple(partitions)
+        known = {partition.partition for partition in out}
+        if absent := find_unmatched_numbers(numbers, known):
+            states = {s.state for s in hidden if s.partition in PartitionFilter(absent)}
+            raise make_not_found_error("partition", map(format_numbers, absent), known, states)
+        kept = PartitionFilter(numbers)
+        out = [partition for partition in out if partition.partition in kept]
     return out
+
+
+def make_missing_topic_error(
+    missing: Sequence[str], there: Iterable[str], excluded: Iterable[Segment] = ()
+) -> NotFoundError:
+    """Return, not raise, the NotFoundError for names and patterns that select no topic. It says if a
+    pattern would match internal topics, but does not begin with two underscores.
+
+    Args:
+        missing: Names and patterns.
+        there: Topics that exist.
+        excluded: Segments that are not read; if a missing name or pattern selects one of them, the error names its state.
+    """
+    wanted, topics = TopicFilter(missing), set(there)
+    states = {segment.state for segment in excluded if segment.topic in wanted}
+    error = make_not_found_error("topic", missing, topics, states)
+    if internal := wanted.find_excluded(topics):
+        return NotFoundError(
+            f"{error}; a pattern matches internal topics ({', '.join(internal)}) only if it begins with __"
+        )
+    return error
 
 
 def make_not_found_error(
@@ -230,21 +279,3 @@ def _format_name(name: Any) -> str:
     """Return a name or number for a message, escaped if it is not printable."""
     text = utf8(name) if isinstance(name, str) else str(name)
     return text if text.isprintable() else repr(text)
-
-
-def _filter_by(
-    what: str,
-    found: list[Partition],
-    wanted: set[Any],
-    key: Callable[[Partition | Segment], Any],
-    excluded: Sequence[Segment],
-) -> list[Partition]:
-    """Return the partitions whose ``key`` is in ``wanted``, in order. Raise NotFoundError if a
-    wanted value does not occur; it names the states of ``excluded`` segments that have the value.
-    """
-    there = {key(partition) for partition in found}
-    missing = wanted - there
-    if missing:
-        states = {segment.state for segment in excluded if key(segment) in missing}
-        raise make_not_found_error(what, missing, there, states)
-    return [partition for partition in found if key(partition) in wanted]

@@ -15,14 +15,15 @@ from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.sensitive import REDACTED
 from codecgen.runtime.tags import default_of
 from kafka_codecs.columns import PAYLOAD_VIEWS
-from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.names import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    REMOTE_LOG_METADATA,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+)
 
 Json = dict[str, Any]
-
-CONSUMER_OFFSETS = "__consumer_offsets"
-TRANSACTION_STATE = "__transaction_state"
-SHARE_GROUP_STATE = "__share_group_state"
-REMOTE_LOG_METADATA = "__remote_log_metadata"
 
 COORDINATOR_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
 """Topics that coordinators write inside a broker. They are always compacted, and their batches have no sequence of a producer: a coordinator
@@ -318,9 +319,6 @@ _TOPICS: Mapping[str, Callable[[], InternalTopic]] = {
     CLUSTER_METADATA: _cluster_metadata,
     REMOTE_LOG_METADATA: _remote_log_metadata,
 }
-
-INTERNAL_TOPICS = tuple(_TOPICS)
-"""The names of the topics."""
 
 
 def to_json(

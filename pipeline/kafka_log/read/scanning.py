@@ -20,6 +20,7 @@ from kafka_log.logs.partitions import (
     Segment,
     describe_skipped,
     filter_by_topics,
+    filter_segments_by_topics,
     pair_with_next_base_offset,
     select_partitions,
 )
@@ -125,9 +126,9 @@ def scan(
             damage is no error.
         watch: Receives damage and ends of files between the rows. Errors of a file or a directory are not raised then, and
             the next one is read. It needs ``on_damage="keep"``.
-        decode: Decode keys and values of one topic into typed columns with the schemas of a schema registry: ``avro``, or ``auto``,
-            which leaves a key or value without a schema as it is (:mod:`kafka_log.read.schemas.decoding`). The columns
-            ``value_schema_id``, ``value_undecoded`` (bytes that could not be decoded) and ``value_problem`` follow ``value``, and the
+        decode: Decode keys and values of one topic into typed columns with the schemas of a schema registry: ``avro``,
+            ``json-schema``, ``protobuf``, or ``auto``, which takes the type of each schema, and leaves a key or value without a schema as it is
+            (:mod:`kafka_log.read.schemas.decoding`). The columns ``value_schema_id``, ``value_undecoded`` (bytes that could not be decoded) and ``value_problem`` follow ``value``, and the
             same ``key``. Default: None, keys and values are bytes.
         schemas: Source of the schemas: a path, a URL (see :func:`kafka_log.read.schemas.sources.read_registry`), or a registry.
             Default: the topic ``_schemas`` in the paths, or in the log directories of the partitions.
@@ -345,7 +346,7 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
         found += there.partitions
         if beside := filter_by_topics(there.skipped_paths, wanted.topics):
             warnings.warn(f"kafka-log: {describe_skipped(beside)}", stacklevel=3)
-        left_out = [s for s in there.excluded_segments if s.topic in (wanted.topics or (s.topic,))]
+        left_out = filter_segments_by_topics(there.excluded_segments, wanted.topics)
     found = select_partitions(found, wanted.topics, wanted.partitions, left_out)
     warn_if_all_excluded(found, left_out, stacklevel=3)
     return merge_tiered_segments(select_replicas(found, wanted.replicas))

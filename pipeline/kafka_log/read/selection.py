@@ -7,27 +7,34 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
 
 from kafka_log.logs.names import Include, State, parse_include
+from kafka_log.logs.partition_filters import (
+    MAX_PARTITION,
+    Numbers,
+    check_topic,
+    parse_partitions,
+    parse_topics,
+)
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.replicas import Replicas
 from kafka_log.read.arguments import flag, number, one_of, text_of, tuple_of
+from kafka_log.segment.globs import PatternError
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.ranges import (
     EVERYTHING,
     Range,
     checked_offsets,
     checked_plain_offsets,
-    checked_range,
     counts_from_end,
     offsets_before,
 )
 from kafka_log.segment.row_selection import Aborted, Header, RowSelection
+from kafka_log.segment.times import Times, checked_times
 
 T = TypeVar("T")
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 
-MAX_PARTITION = (1 << 31) - 1
 OF_RECORDS = ("keys", "headers", "isolation")
 """Filters that apply to records only, not to batch headers."""
 
@@ -36,7 +43,7 @@ class OtherFilters(TypedDict, total=False):
     """Keywords of a :class:`Selection` that select rows, without ``keys``. None is the default."""
 
     offsets: Range | None
-    timestamps: Range | None
+    timestamps: Times | None
     headers: Header | Iterable[Header] | None
     producers: int | Iterable[int] | None
     isolation: Isolation | None
@@ -55,7 +62,7 @@ class Filters(RowFilters, total=False):
     """All keywords of a :class:`Selection` except the policy, which functions take as an argument of its own."""
 
     topics: str | Iterable[str] | None
-    partitions: int | Iterable[int] | None
+    partitions: str | int | Iterable[Numbers] | None
     include: Include
     replicas: Replicas
 
@@ -71,12 +78,15 @@ class Selection:
     """Filters of records. A record is selected if all filters match it.
 
     Args:
-        topics: Names of topics; None selects all.
-        partitions: Numbers of partitions; None selects all.
+        topics: Names of topics and glob patterns such as ``orders-*``, or one text with commas between; None selects all. Patterns match
+            Kafka's internal topics only if they begin with two underscores. A name or pattern that selects no topic is an error.
+        partitions: Numbers of partitions and ranges of them, or a text such as ``0-3,7``; None selects all. Each number, and of each
+            range at least one, must exist.
         offsets: Range of offsets, (first, end): ``first`` is included, ``end`` is not, None is no bound. Negative offsets count from
             the end of each partition, as in Python slices: (-5, None) are the last 5 offsets, which compaction and markers may leave with
             fewer records. That end includes segments that ``include`` adds; with ``read_committed`` it is at most the last stable offset.
-        timestamps: Range of timestamps in milliseconds since 1970, as ``offsets``.
+        timestamps: Range of timestamps, as ``offsets``: milliseconds since 1970, datetimes or texts; or one text as on the command line:
+            ``2026-11-22`` (that day), ``-2h:``.
         keys: Select records with one of these keys: bytes, or None for records without a key.
         headers: Select records that have all of these record headers: names, or pairs of a name and a value (None: null).
         producers: Select records of one of these producer ids; -1 stands for records without one.
@@ -98,7 +108,7 @@ class Selection:
     """
 
     topics: tuple[str, ...] | None
-    partitions: tuple[int, ...] | None
+    partitions: tuple[Numbers, ...] | None
     offsets: Range
     timestamps: Range
     keys: tuple[bytes | None, ...] | None
@@ -325,11 +335,51 @@ def _policy(name: str, value: Any) -> Policy:
     return Policy.KAFKA if value is None else Policy(value)
 
 
+def _topics(name: str, value: Any) -> tuple[str, ...] | None:
+    """Return names and patterns of topics as a tuple, from one text with commas or several texts;
+    None for None. Raise ValueError, which names the argument, for another type or an incomplete
+    pattern.
+    """
+    try:
+        if isinstance(value, str):
+            return parse_topics(value)
+        found: tuple[str, ...] | None = tuple_of(str, text_of("names of topics"))(name, value)
+        return None if found is None else tuple(map(check_topic, found))
+    except PatternError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _partitions(name: str, value: Any) -> tuple[Numbers, ...] | None:
+    """Return numbers and ranges of partitions as a tuple, from a text such as ``0-3,7``, a number or
+    several of both; None for None. A range alone is several numbers. Raise ValueError, which names
+    the argument, for other values, and for empty ranges and those with steps.
+    """
+    if isinstance(value, str):
+        try:
+            return parse_partitions(value)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    found: tuple[Numbers, ...] | None = tuple_of(int, _number_or_range)(name, value)
+    return found
+
+
+def _number_or_range(name: str, value: Any) -> Numbers:
+    """Return a partition number or a range of them. Raise ValueError for other values, an empty range, or one with steps."""
+    check = number(0, MAX_PARTITION, "numbers of partitions")
+    if not isinstance(value, range):
+        return check(name, value)
+    if value.step != 1 or not value:
+        raise ValueError(
+            f"{name} is {value!r}: a range of partitions has no steps, and is not empty"
+        )
+    return range(check(name, value.start), check(name, value.stop - 1) + 1)
+
+
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "topics": tuple_of(str, text_of("names of topics")),
-    "partitions": tuple_of(int, number(0, MAX_PARTITION, "numbers of partitions")),
+    "topics": _topics,
+    "partitions": _partitions,
     "offsets": checked_offsets,
-    "timestamps": checked_range,
+    "timestamps": checked_times,
     "keys": tuple_of((bytes, bytearray, memoryview), _key),
     "headers": _headers,
     "producers": tuple_of(int, number(-1 << 63, (1 << 63) - 1, "producer ids")),

@@ -22,9 +22,8 @@ from kafka_codecs import (
     REMOTE_LOG_METADATA_BODY,
     REMOTE_LOG_METADATA_RECORD,
 )
-from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.names import CLUSTER_METADATA, REMOTE_LOG_METADATA
 from kafka_log.logs.partitions import Segment
-from kafka_log.read.internal_topics import REMOTE_LOG_METADATA
 
 _FRAMED: Mapping[str, Mapping[Any, Mapping[int, object]]] = {
     CLUSTER_METADATA: METADATA_BODY,

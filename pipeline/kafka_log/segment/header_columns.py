@@ -25,10 +25,10 @@ HOUR = 3_600_000
 """Milliseconds."""
 
 
-class Hour(NamedTuple):
-    """Records of a batch whose timestamps lie in the same hour.
+class Period(NamedTuple):
+    """Records of a batch whose timestamps lie in the same day, hour or minute.
 
-    ``begin`` is the start of the hour in milliseconds since 1970, -1 for records without a timestamp. ``records`` is their number,
+    ``begin`` is its start in milliseconds since 1970, -1 for records without a timestamp. ``records`` is their number,
     ``late`` the number of timestamps in the future, ``least`` and ``largest`` are the minimum and maximum timestamp.
     """
 
@@ -39,17 +39,17 @@ class Hour(NamedTuple):
     largest: int
 
 
-def hours_of(times: Any, now: int) -> tuple[Hour, ...]:
-    """Return an Hour for each hour since 1970 that ``times`` (an array of milliseconds) falls in,
-    sorted; negative times are one Hour with ``begin`` -1. Its ``late`` counts times after ``now``.
+def periods_of(times: Any, now: int, length: int) -> tuple[Period, ...]:
+    """Return a Period for each period of ``length`` since 1970 that ``times`` (milliseconds, as an
+    array) falls in, sorted; negative times are one Period with ``begin`` -1. Its ``late`` counts times after ``now``.
     Return ``()`` for no times.
     """
-    begins = np.where(times < 0, -1, times // HOUR * HOUR)
+    begins = np.where(times < 0, -1, times // length * length)
     found = []
     for begin in np.unique(begins).tolist():
         own = times[begins == begin]
         late = int((own > now).sum())
-        found.append(Hour(begin, len(own), late, int(own.min()), int(own.max())))
+        found.append(Period(begin, len(own), late, int(own.min()), int(own.max())))
     return tuple(found)
 
 
@@ -63,10 +63,11 @@ class _OfBlock:
     ``deep`` says that records were read, not only headers and checksums.
     """
 
-    def __init__(self, block: Block, deep: bool, now: int) -> None:
+    def __init__(self, block: Block, deep: bool, now: int, period: int) -> None:
         """Note for which batches of ``block`` records were read: for all if ``deep``, else where the header has no record count."""
         self.block = block
         self.now = now
+        self.period = period
         self.counts = block.batch_headers.column("record_count")
         self.read = (
             np.full(len(self.counts), True) if deep else self.column_of(self.counts.is_null())
@@ -159,9 +160,9 @@ class _OfBlock:
         return np.where(self.read, np.diff(after[self.starts]), found)
 
     @property
-    def hours(self) -> Any:
-        """Return an object array with a tuple of Hour for each batch whose records were read and
-        lie in several hours, and None for each other batch.
+    def periods(self) -> Any:
+        """Return an object array with a tuple of Period for each batch whose records were read and
+        lie in several periods, and None for each other batch.
         """
         out = np.full(len(self.counts), None, object)
         rows = self.block.batch
@@ -169,11 +170,11 @@ class _OfBlock:
         if not rows.num_rows or not len(own):
             return out
         times = numbers(rows, "timestamp")
-        numbered = np.where(times < 0, -1, times // HOUR)
+        numbered = np.where(times < 0, -1, times // self.period)
         begins = self.starts[own]
         several = np.minimum.reduceat(numbered, begins) < np.maximum.reduceat(numbered, begins)
         for i in own[several].tolist():
-            out[i] = hours_of(times[self.starts[i] : self.starts[i + 1]], self.now)
+            out[i] = periods_of(times[self.starts[i] : self.starts[i + 1]], self.now, self.period)
         return out
 
     @cached_property
@@ -197,6 +198,7 @@ class _OfBatch:
     batch: Batch
     deep: bool
     now: int
+    period: int
 
     @property
     def first(self) -> int:
@@ -250,13 +252,14 @@ class _OfBatch:
         return self.batch.section or (size, size)
 
     @property
-    def hours(self) -> tuple[Hour, ...] | None:
-        """Return a tuple of Hour, sorted, if the records were read and their timestamps lie in
-        several hours. Return None otherwise.
+    def periods(self) -> tuple[Period, ...] | None:
+        """Return a tuple of Period, sorted, if the records were read and their timestamps lie in
+        several periods. Return None otherwise.
         """
         if not self.is_read:
             return None
-        found = hours_of(np.array([r.timestamp for r in self.batch.records], np.int64), self.now)
+        times = np.array([r.timestamp for r in self.batch.records], np.int64)
+        found = periods_of(times, self.now, self.period)
         return found if len(found) > 1 else None
 
     @property
@@ -313,7 +316,7 @@ COLUMNS: Mapping[str, _Column] = {
         np.int64, lambda it: it.bounds("offset_bound"), lambda it: it.bounds[0]
     ),
     "timestamp_bound": _Column(np.int64, lambda it: it.timestamp_bounds, lambda it: it.bounds[1]),
-    "hours": _Column(np.object_, lambda it: it.hours, lambda it: it.hours),
+    "periods": _Column(np.object_, lambda it: it.periods, lambda it: it.periods),
     "late": _Column(np.int64, lambda it: it.late, lambda it: it.late),
     "stored": _Column(np.int64, lambda it: it.sections[0], lambda it: it.section[0]),
     "plain": _Column(np.int64, lambda it: it.sections[1], lambda it: it.section[1]),
@@ -335,22 +338,24 @@ uncompressed."""
 class BatchColumns:
     """The columns to compute.
 
-    ``deep`` says that records were read, not only headers. ``now`` is in milliseconds since 1970.
+    ``deep`` says that records were read, not only headers. ``now`` is in milliseconds since 1970. ``period`` is the length of the periods
+    of :class:`Period`, in milliseconds.
     """
 
     names: tuple[str, ...]
     deep: bool = False
     now: int = _NONE
+    period: int = HOUR
 
     def from_block(self, block: Block) -> Arrays:
         """Return the columns of the batches of a block as arrays."""
-        it = _OfBlock(block, self.deep, self.now)
+        it = _OfBlock(block, self.deep, self.now, self.period)
         made = ((n, COLUMNS[n]) for n in self.names)
         return {name: column.of_block(it).astype(column.kind) for name, column in made}
 
     def row(self, batch: Batch) -> tuple[Any, ...]:
         """Return the columns of one batch as a tuple, in the order of ``names``."""
-        it = _OfBatch(batch, self.deep, self.now)
+        it = _OfBatch(batch, self.deep, self.now, self.period)
         return tuple([COLUMNS[name].of_batch(it) for name in self.names])
 
     def from_rows(self, rows: Sequence[tuple[Any, ...]]) -> Arrays:

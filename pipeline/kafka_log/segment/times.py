@@ -8,11 +8,16 @@ from datetime import UTC, datetime, timedelta
 from operator import index
 from typing import Any
 
+from kafka_log.segment.ranges import Range, checked_range
+
 MS_MAX = ((1 << 63) - 1) // 1000
 """Largest timestamp in milliseconds, before or after 1970, that a signed 64-bit number of microseconds can hold."""
 
 Time = int | str | datetime
 """Milliseconds since 1970, a text of :data:`TIMES`, or a datetime; what has no zone is in UTC."""
+
+Times = Range | str | tuple[Time | None, Time | None]
+"""First (included) and end (excluded) of a range of times, None for no bound; or a text such as ``2026-11-22`` (that day) or ``-2h:``."""
 
 _AGO = re.compile(r"-(\d{1,6})(s|m|h|d|w)\Z")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -51,6 +56,91 @@ def milliseconds(text: str, now: int | None = None) -> int:
     except ValueError:
         raise ValueError(f"{text!r} is not a time; write {TIMES}") from None
     return _since_1970(when)
+
+
+def parse_time_range(text: str, now: int | None = None) -> Range:
+    """Return a range of times as milliseconds since 1970: ``A:B``, ``A:`` or ``:B``, whose missing
+    bound is None, or one day, hour, minute, second or millisecond, such as ``2026-11-22T10``. Raise
+    RangeError (a ValueError) if A is after B, or the text can be read in two ways; ValueError for
+    other text.
+
+    Times contain colons too: exactly one colon must leave a time or nothing on each side.
+
+    Args:
+        text: The range.
+        now: Present in milliseconds that relative times refer to; None: the clock.
+    """
+    found = [] if (period := _parse_period(text)) is None else [period]
+    why: ValueError | None = None
+    for at in (i for i, c in enumerate(text) if c == ":"):
+        try:
+            found.append(_parse_pair(text[:at], text[at + 1 :], now))
+        except RangeError as error:
+            why = error
+        except ValueError:
+            continue
+    if not found:
+        raise why or ValueError(
+            f"{text!r} is not a range of times: write A:B, A: or :B, where A and B are {TIMES};"
+            " or one day, hour or minute, such as 2026-11-22T10"
+        )
+    if len(found) > 1:
+        raise RangeError(
+            f"{text!r} can be split at more than one colon: write both times with seconds"
+        )
+    return found[0]
+
+
+_PERIOD = re.compile(
+    r"\d{4}-\d\d-\d\d(?P<hour>[T ]\d\d(?P<minute>:\d\d(?P<second>:\d\d(?P<fraction>[.,]\d+)?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
+)
+"""A date, perhaps with the hour, minute, second and fraction of a second, and then perhaps a zone."""
+_PERIODS_MS = {"fraction": 1, "second": 1000, "minute": 60_000, "hour": 3_600_000}
+"""Length of the period that a time stands for, by its last part."""
+_DAY_MS = 86_400_000
+
+
+def _parse_period(text: str) -> Range | None:
+    """Return the first millisecond of the day, hour, minute, second or millisecond that a time
+    stands for, and the first one after it; None for another text.
+    """
+    parts = _PERIOD.fullmatch(text.strip())
+    if parts is None:
+        return None
+    try:
+        begin = milliseconds(text)
+    except ValueError:
+        return None
+    return begin, begin + next((ms for name, ms in _PERIODS_MS.items() if parts[name]), _DAY_MS)
+
+
+def _parse_pair(low: str, high: str, now: int | None) -> Range:
+    """Return two times; an empty text is None. Raise RangeError if the first is later or ambiguous,
+    ValueError if a text is no time.
+    """
+    begin, end = (milliseconds(part, now) if part else None for part in (low, high))
+    if begin is not None and end is not None and begin > end:
+        raise RangeError(f"{low} is after {high}: write the earlier time first")
+    return begin, end
+
+
+def checked_times(name: str, value: Any) -> Range:
+    """Return a range of timestamps in milliseconds since 1970: a text as for
+    :func:`parse_time_range`, or a pair of times or None; (None, None) for None. Raise ValueError,
+    whose message names ``name``, for other values, and if the first time is after the end.
+    """
+    if isinstance(value, str):
+        try:
+            return parse_time_range(value)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    if isinstance(value, tuple | list) and len(value) == 2:
+        value = tuple(
+            parse_time(name, bound) if isinstance(bound, str | datetime) else bound
+            for bound in value
+        )
+    return checked_range(name, value)
 
 
 def present() -> int:

@@ -318,6 +318,7 @@ def write_batches(
     emptied: Any,
     name: int | None,
     *,
+    begins: bool = True,
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> list[RewrittenBatch]:
@@ -333,6 +334,7 @@ def write_batches(
         rewritten: Mask of batches without problems whose headers get `constants`.
         emptied: Mask of batches whose offsets are kept, but not their records.
         name: Base offset of the segment. None: the first offset that is written.
+        begins: Begin a segment, even if the batches fit into the current one.
         keep_damaged: Write records whose checksum is wrong too.
         constants: Values that replace columns of records that are encoded or rewritten.
     """
@@ -344,9 +346,10 @@ def write_batches(
         magic: _HeaderChanges(version_of(magic), constants, str(found.segment.path))
         for magic in np.unique(headers.magic[rewritten]).tolist()
     }
-    rows = BatchRecords(found.segment) if found.troubles else None
+    rows = BatchRecords(found.segment) if taken[list(found.troubles)].any() else None
+    current = None if begins else (log.base_offset, log.size)
     with open_segment(found.segment.path) as file:
-        for run in _plan_runs(found, taken, rewritten, emptied, name):
+        for run in _plan_runs(found, taken, rewritten, emptied, name, current):
             if run.base is not None:
                 log.begin(run.base)
             start = log.size
@@ -530,19 +533,25 @@ class _Run:
 
 
 def _plan_runs(
-    found: SegmentContents, taken: Any, rewritten: Any, emptied: Any, name: int | None
+    found: SegmentContents,
+    taken: Any,
+    rewritten: Any,
+    emptied: Any,
+    name: int | None,
+    current: tuple[int, int] | None,
 ) -> Iterator[_Run]:
     """Yield the taken batches of a segment in file order, in runs that are written in one way:
     copied, with changed headers, encoded anew (one each), or replaced by an empty batch. A new
-    segment, which begins a run, is planned at the start, named ``name`` or by its first offset, and
-    when offsets or bytes exceed the limits of one.
+    segment, which begins a run, is planned at the start unless ``current`` has the base offset and
+    the size of one, named ``name`` or by its first offset, and when offsets or bytes exceed the
+    limits of one.
 
     A run ends where the way changes, where bytes between copied batches are left out, and where a new segment begins.
     """
     headers = found.headers
-    base: int | None = None
-    begins = True
-    size = 0
+    base: int | None
+    base, size = current or (None, 0)
+    begins = current is None
     run: list[int] = []
     kind, start, end = _COPY, 0, 0
     new_base: int | None = None

@@ -11,15 +11,18 @@ from pathlib import Path
 
 from kafka_log import Partition, Segment
 from kafka_log.logs.discovery import Survey, survey, warn_if_all_excluded
-from kafka_log.logs.names import CLUSTER_METADATA, META, State
+from kafka_log.logs.names import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    META,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+    State,
+)
+from kafka_log.logs.partition_filters import is_topic_pattern
 from kafka_log.logs.partitions import describe_skipped, filter_by_topics
 from kafka_log.logs.replicas import select_replicas
 from kafka_log.logs.tiers import Ends, merge_tiered_segments
-from kafka_log.read.internal_topics import (
-    CONSUMER_OFFSETS,
-    SHARE_GROUP_STATE,
-    TRANSACTION_STATE,
-)
 from kafka_log.segment.globs import PatternError, find_matching_paths, is_pattern, matches
 from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
 from pyspark_kafka_log.options import Bound, Files, OptionError, Options
@@ -174,7 +177,12 @@ def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
     if options.subscribe is not None:
         missing = sorted(set(options.subscribe) - set(topics))
         if missing:
-            raise OptionError("subscribe", _describe_missing("topic", missing, topics))
+            hint = (
+                "; subscribe takes names: write a regular expression with subscribePattern"
+                if any(map(is_topic_pattern, missing))
+                else ""
+            )
+            raise OptionError("subscribe", _describe_missing("topic", missing, topics) + hint)
     elif options.assign is not None:
         absent = sorted(options.assign - {log.key for log in logs})
         if absent:

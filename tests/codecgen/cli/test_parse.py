@@ -132,8 +132,11 @@ def test_a_part_of_the_file(tool: Tool, at: str) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--at", "99"], "x.bin has 17 bytes, which end before byte 99"),
-        (["--at", "9", "--length", "9"], "x.bin has 17 bytes, which end before byte 18"),
+        (["--at", "99"], "x.bin has 17 bytes, but --at is 99; the largest is 17"),
+        (
+            ["--at", "9", "--length", "9"],
+            "x.bin has 17 bytes, but --at 9 with --length 9 ends at byte 18; reduce --at or --length",
+        ),
         (["--at", "-1"], "argument --at: '-1' is not a number of bytes"),
         (["--at", "x"], "argument --at: 'x' is not a number of bytes"),
         (["--json", "--yaml"], "not allowed with argument"),

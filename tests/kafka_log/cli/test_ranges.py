@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_log.cli.ranges import join_dashed_values, parse_offset_range, parse_time_range
-from kafka_log.segment.times import milliseconds
+from kafka_log.cli.ranges import join_dashed_values, parse_offset_range
+from kafka_log.read.selection import Selection
+from kafka_log.segment.times import milliseconds, parse_time_range
 
 NOW = 1_800_000_000_000
 SOME = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.none())
@@ -95,9 +96,67 @@ def test_what_can_be_read_in_two_ways() -> None:
     ):
         parse_time_range("1960-01-01:20261122:00")
     with pytest.raises(ValueError, match="is not a range of times"):
-        parse_time_range("2026-11-22")
+        parse_time_range("yesterday")
     with pytest.raises(ValueError, match="2026-11-23 is after 2026-11-22"):
         parse_time_range("2026-11-23:2026-11-22")
+
+
+DAY = 1_795_305_600_000
+
+
+@pytest.mark.parametrize(
+    ("text", "begin", "length"),
+    [
+        ("2026-11-22", DAY, 86_400_000),
+        ("2026-11-22T10", DAY + 36_000_000, 3_600_000),
+        ("2026-11-22 10", DAY + 36_000_000, 3_600_000),
+        ("2026-11-22T10:15", DAY + 36_900_000, 60_000),
+        ("2026-11-22T10:15:30", DAY + 36_930_000, 1000),
+        ("2026-11-22T10:15:30.250", DAY + 36_930_250, 1),
+        ("2026-11-22T10:15Z", DAY + 36_900_000, 60_000),
+        ("2026-11-22T11:15+01:00", DAY + 36_900_000, 60_000),
+        ("2026-11-22T11+01:00", DAY + 36_000_000, 3_600_000),
+        ("2026-11-22T11+01", DAY + 36_000_000, 3_600_000),
+    ],
+)
+def test_one_time_is_the_period_that_it_names(text: str, begin: int, length: int) -> None:
+    assert parse_time_range(text) == (begin, begin + length)
+    assert Selection(timestamps=text).timestamps == (begin, begin + length)
+
+
+@given(SOME, ZONES)
+def test_periods_hold_their_times(when: datetime, zone: timezone) -> None:
+    there = when.replace(tzinfo=zone)
+    at = since_1970(there)
+    for unit, length in (("hours", 3_600_000), ("minutes", 60_000), ("seconds", 1000), ("milliseconds", 1)):  # fmt: skip
+        begin, end = parse_time_range(there.isoformat(timespec=unit))
+        assert begin is not None
+        assert end == begin + length
+        assert begin <= at < end
+
+
+@pytest.mark.parametrize("text", ["2026-02-30", "2026-11-22T25", "20261122", "2026-11", "2026-W47", "now", "-2h", "1795305600000", "2026-11-22T"])  # fmt: skip
+def test_texts_that_are_no_period(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not a range of times: .* such as 2026-11-22T10"):
+        parse_time_range(text)
+
+
+def test_a_minute_before_1970_that_may_be_a_range() -> None:
+    with pytest.raises(ValueError, match="can be split at more than one colon"):
+        parse_time_range("1969-12-31T10:15")
+
+
+def test_python_takes_times_and_texts() -> None:
+    noon = datetime(2026, 11, 22, 12, tzinfo=UTC)
+    expected = (DAY + 43_200_000, DAY + 86_400_000)
+    assert Selection(timestamps=(noon, "2026-11-23")).timestamps == expected
+    assert Selection(timestamps=(noon, None)).timestamps == (expected[0], None)
+    with pytest.raises(ValueError, match="timestamps: 'soon' is not a range of times"):
+        Selection(timestamps="soon")
+    with pytest.raises(ValueError, match="timestamps: 'soon' is not a time"):
+        Selection(timestamps=("soon", None))
+    with pytest.raises(ValueError, match="the first is above the end"):
+        Selection(timestamps=("2026-11-23", noon))
 
 
 @pytest.mark.parametrize(

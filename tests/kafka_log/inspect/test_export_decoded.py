@@ -11,6 +11,7 @@ import pytest
 
 from kafka_log import LogDirectory
 from kafka_log.cli import main
+from kafka_log.inspect import export
 from tests.support.make_schema_registry_sample import SAMPLE
 
 
@@ -27,17 +28,37 @@ def test_topics_have_columns_of_their_own(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = ["export", str(SAMPLE / "orders-0"), "--out", str(tmp_path), "--format", "jsonl"]
-    assert main([*base, "--decode", "avro"]) == 0
+    assert main([*base, "--decode", "avro"]) == 1
     rows = [json.loads(line) for line in (tmp_path / "orders-0.jsonl").read_text().splitlines()]
     assert rows[4]["value"]["placed"] == "2026-09-21T14:13:20.001Z"
     assert rows[8]["value_undecoded"] == "plain text"
-    assert main([*base, "--decode", "avro"]) == 0
-    assert "already complete" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert main([*base, "--decode", "avro"]) == 1
+    again = capsys.readouterr().err
+    assert "already complete" in again
+    for text in (said, again):
+        assert "topic orders: 1 value not decoded, bytes kept: no schema with id 999 is" in text
+        assert text.count("not decoded") == 3
     assert main(base) == 2  # made of something else
     assert main([*base, "--decode", "avro", "--schema-version", "2"]) == 2
-    assert main([*base, "--decode", "avro", "--schema-version", "2", "--overwrite"]) == 0
+    assert main([*base, "--decode", "avro", "--schema-version", "2", "--overwrite"]) == 1
     rows = [json.loads(line) for line in (tmp_path / "orders-0.jsonl").read_text().splitlines()]
     assert rows[0]["value"]["status"] == "NEW"
+
+
+def test_a_topic_that_is_decoded_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["export", str(SAMPLE / "customers-0"), "--out", str(tmp_path), "--decode", "auto"]
+    assert main(base) == 0
+    assert "not decoded" not in capsys.readouterr().err
+
+
+def test_many_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is counted together."""
+    monkeypatch.setattr(export, "MAX_REASONS", 2)
+    (file,) = LogDirectory(SAMPLE, topics="orders").export(tmp_path, decode="avro")
+    assert file.rows == 10
+    assert sum(file.undecoded.values()) == 3
+    assert len(file.undecoded) == 3 and file.undecoded["other reasons"] == 1
 
 
 def test_other_schemas_make_another_export(tmp_path: Path) -> None:
@@ -47,8 +68,8 @@ def test_other_schemas_make_another_export(tmp_path: Path) -> None:
         for number in ("1", "2")[: int(name)]:
             (tmp_path / name / f"orders-value.{number}.avsc").write_text(text)
     base = ["export", str(SAMPLE / "orders-0"), "--out", str(tmp_path / "out"), "--decode", "avro"]
-    assert main([*base, "--schemas", str(tmp_path / "1")]) == 0
-    assert main([*base, "--schemas", str(tmp_path / "1")]) == 0
+    assert main([*base, "--schemas", str(tmp_path / "1")]) == 1
+    assert main([*base, "--schemas", str(tmp_path / "1")]) == 1
     assert main([*base, "--schemas", str(tmp_path / "2")]) == 2
 
 
@@ -80,3 +101,20 @@ def test_problems_of_the_registry_are_said(
     out = ["--out", str(tmp_path / "out"), "--topic", "orders"]
     main(["export", str(tmp_path / "logs"), *out, "--decode", "auto"])
     assert "_schemas-0" in capsys.readouterr().err
+
+
+def test_protobuf(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another type that is asked for is an error."""
+    base = ["export", str(SAMPLE), "--topic", "payments", "--out"]
+    assert main([*base, str(tmp_path / "a"), "--decode", "auto"]) == 0
+    rows = pq.read_table(tmp_path / "a" / "payments-0.parquet").to_pylist()
+    assert rows[2]["value"] == {"shop.Refund": {"payment": 7}, "shop.Payment": None}
+    assert main([*base, str(tmp_path / "b"), "--decode", "avro"]) == 2
+    assert "of another type: PROTOBUF" in capsys.readouterr().err
+
+
+def test_json_schema(tmp_path: Path) -> None:
+    base = ["export", str(SAMPLE), "--topic", "clicks", "--out", str(tmp_path)]
+    assert main([*base, "--decode", "json-schema"]) == 0
+    rows = pq.read_table(tmp_path / "clicks-0.parquet").to_pylist()
+    assert rows[1]["value"] == {"page": "/1", "x": 1, "y": 0.5, "tags": ["t"]}

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafka_log.cli import main
-from kafka_log.read.internal_topics import INTERNAL_TOPICS, internal_topic
+from kafka_log.logs.names import INTERNAL_TOPICS
+from kafka_log.read.internal_topics import internal_topic
 from tests.paths import SAMPLES
 
 NEW = SAMPLES / "kafka-4.x"

@@ -19,7 +19,8 @@ from codecgen.runtime.arrow import payloads
 from codecgen.runtime.arrow.view import PayloadView
 from codecgen.runtime.construct import Choice, Layout
 from kafka_codecs import METADATA_BODY, REMOTE_LOG_METADATA_BODY
-from kafka_log.read.internal_topics import INTERNAL_TOPICS, VIEWS, internal_topic
+from kafka_log.logs.names import INTERNAL_TOPICS
+from kafka_log.read.internal_topics import VIEWS, internal_topic
 from kafka_log.read.topic_views import topic_view
 from tests.laws.payload_memory import decoded, summed
 from tests.paths import ROOT

@@ -33,7 +33,7 @@ SEEDS = st.integers(0, 1 << 20)
     [
         ({"topics": 5}, "topics is 5: names of topics are expected"),
         ({"topics": ["a", b"b"]}, "topics is b'b': names of topics are expected"),
-        ({"partitions": "1"}, "partitions is '1': numbers of partitions are expected"),
+        ({"partitions": "x"}, "partitions: 'x' is not a partition number"),
         ({"partitions": [0, -1]}, "partitions is -1: numbers of partitions are expected"),
         ({"partitions": True}, "partitions is True"),
         ({"offsets": (5, 3)}, r"offsets is \(5, 3\): the first is above the end"),

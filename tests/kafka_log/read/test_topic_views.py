@@ -20,8 +20,9 @@ from kafka_codecs import (
     OFFSET_COMMIT_VALUE,
 )
 from kafka_log import Record, SegmentReader
+from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.read import topic_views
-from kafka_log.read.internal_topics import INTERNAL_TOPICS, VIEWS, internal_topic
+from kafka_log.read.internal_topics import VIEWS, internal_topic
 from kafka_log.read.topic_views import topic_view
 from tests.paths import SAMPLES
 from tests.support.empty_views import EMPTY

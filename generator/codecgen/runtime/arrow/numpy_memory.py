@@ -279,8 +279,8 @@ def missing(column: Column, kind: Any, rows: int) -> Any:
     if column.type != "list" or column.nullable:
         return pa.nulls(rows, kind)
     offsets = pa.py_buffer(np.zeros(rows + 1, np.int32))
-    elements = pa.array([], kind.value_type)
-    return pa.Array.from_buffers(kind, rows, [None, offsets], 0, children=[elements])
+    none = pa.array([], kind.value_type)
+    return pa.Array.from_buffers(kind, rows, [None, offsets], 0, children=[none])
 
 
 def _make_list_array(

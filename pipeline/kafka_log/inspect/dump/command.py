@@ -86,7 +86,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--decode",
         default="auto",
         metavar="HOW",
-        help="format of keys and values: utf8, json, int, hex, base64, confluent, avro, or the name of an internal topic;"
+        help="format of keys and values: utf8, json, int, hex, base64, confluent, avro, json-schema, protobuf, or the name of an internal topic;"
         " one for both, or key=HOW,value=HOW. auto: decode records of internal topics; none: print bytes (default %(default)s)",
     )
     add_schemas(output)
@@ -101,8 +101,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Print the records of the selected logs (``--batches``: batch headers, ``--format vectors``:
     test vectors). Return 0, 1 for damage and unreadable files, or 2 after the message of a
-    ValueError: an option, column or filter is not possible. Raise NotFoundError or DirectoryError
-    if no log matches the paths and options, EngineError if ``--engine arrow`` is not installed.
+    ValueError: an impossible option, column or filter, a missing topic or partition. Raise
+    DirectoryError without logs or if two directories hold one partition, EngineError (for records
+    ImportError) if ``--engine arrow`` is not installed.
     """
     try:
         if options.format == "vectors":

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.sensitive import REDACTED
-from kafka_log.read.internal_topics import INTERNAL_TOPICS, InternalTopic, internal_topic
+from kafka_log.logs.names import INTERNAL_TOPICS
+from kafka_log.read.internal_topics import InternalTopic, internal_topic
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.segment.control import read_control
 from kafka_log.segment.nouns import count_noun
@@ -92,7 +93,10 @@ FORMATS: Mapping[str, Callable[[bytes], Any]] = {
 """Decoders by name: each returns the JSON value of bytes, or raises ValueError or CodecError."""
 
 
-SCHEMA_FORMATS = ("avro",)
+_MAX_DECODERS = 100
+"""Maximum number of sets of schemas for which decoders are kept."""
+
+SCHEMA_FORMATS = ("avro", "json-schema", "protobuf")
 """Formats that need the schemas of a schema registry."""
 
 
@@ -225,7 +229,7 @@ class KeyValueDecoder:
         null. What cannot be decoded is rendered as bytes and counted as a failure, except that of
         control records.
         """
-        from kafka_log.read.schemas.decoding import PartDecoder, parse_decoding
+        from kafka_log.read.schemas.decoding import PartDecoder, parse_decoding, split_by_parts
         from kafka_log.read.schemas.framing import split_frames
         from kafka_log.text.columns import format_json_column
 
@@ -235,14 +239,19 @@ class KeyValueDecoder:
         if decoder is None:
             decoding = parse_decoding("decode", what)
             decoder = PartDecoder(self._registry, topic, name, list(seen), decoding)
+            if len(self._decoders) >= _MAX_DECODERS:
+                self._decoders.clear()
             self._decoders[topic, name, seen] = decoder
-        column, _, undecoded, problems = decoder.decode_columns(data, headers)
-        texts: list[str | None] = format_json_column(decoder.fields[0], column).to_pylist()
-        failed = zip(undecoded.to_pylist(), problems.to_pylist(), controls, strict=True)
-        for row, (raw, problem, control) in enumerate(failed):
-            if problem is not None and not control:
-                self._count_failure(name, f"cannot be decoded as {what}", problem)
-                texts[row] = self.render_bytes(raw)
+        texts: list[str | None] = []
+        for start, end in split_by_parts(decoder.estimate_parts(data, headers)):
+            rows = slice(start, end)
+            column, _, undecoded, problems = decoder.decode_columns(data[rows], headers[rows])
+            texts += format_json_column(decoder.fields[0], column).to_pylist()
+            failed = zip(undecoded.to_pylist(), problems.to_pylist(), controls[rows], strict=True)
+            for row, (raw, problem, control) in enumerate(failed, start):
+                if problem is not None and not control:
+                    self._count_failure(name, f"cannot be decoded as {what}", problem)
+                    texts[row] = self.render_bytes(raw)
         return texts
 
     def _decode_one(self, name: str, data: bytes | None) -> str | None:

@@ -10,7 +10,8 @@ from kafka_log.cli.damage import run_with_damage
 from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
-from kafka_log.logs.partitions import make_not_found_error
+from kafka_log.logs.partition_filters import find_unmatched_topics
+from kafka_log.logs.partitions import make_missing_topic_error, make_not_found_error
 from kafka_log.segment.model import Policy
 from kafka_log.segment.times import TIMES, milliseconds
 
@@ -120,11 +121,11 @@ def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool)
         groups = set(everything.groups(states=True, salvage=salvage).column("group").to_pylist())
         if missing := set(options.group) - groups:
             raise make_not_found_error("group", missing, groups)
-    if set(options.topic or ()) - _committed_topics(found):
+    if find_unmatched_topics(options.topic or (), _committed_topics(found)):
         committed = everything.groups(salvage=salvage).column("topic").to_pylist()
         topics = {*committed, *(partition.topic for partition in everything.all_partitions)}
-        if missing := set(options.topic) - topics:
-            raise make_not_found_error("topic", missing, topics)
+        if missing_topics := find_unmatched_topics(options.topic, topics):
+            raise make_missing_topic_error(missing_topics, topics)
 
 
 def _committed_topics(found: pa.Table) -> set[str]:

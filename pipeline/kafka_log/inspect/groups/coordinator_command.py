@@ -9,7 +9,7 @@ from kafka_log.cli.common import add_output
 from kafka_log.cli.damage import say_damage
 from kafka_log.cli.ranges import number_type
 from kafka_log.cli.tables import show
-from kafka_log.read.selection import MAX_PARTITION
+from kafka_log.logs.partition_filters import MAX_PARTITION
 
 if TYPE_CHECKING:
     import pyarrow as pa

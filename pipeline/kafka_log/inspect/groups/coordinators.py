@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.coordinators import DEFAULT_PARTITIONS, coordinator_partition
-from kafka_log.logs.names import CLUSTER_METADATA
-from kafka_log.logs.partitions import DirectoryError, NotFoundError, Partition
-from kafka_log.read.internal_topics import (
+from kafka_log.logs.names import (
+    CLUSTER_METADATA,
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
-    internal_topic,
 )
+from kafka_log.logs.partitions import DirectoryError, NotFoundError, Partition
+from kafka_log.read.internal_topics import internal_topic
 from kafka_log.read.scanning import scan
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Policy

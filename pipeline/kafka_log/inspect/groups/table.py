@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.names import CONSUMER_OFFSETS
 from kafka_log.logs.partitions import Partition, make_not_found_error
 from kafka_log.logs.replicas import LogEnd, read_log_end, select_newest_replicas
-from kafka_log.read.internal_topics import CONSUMER_OFFSETS
 from kafka_log.read.scanning import scan
 from kafka_log.read.topic_views import topic_view
 from kafka_log.segment.arrow_text import utf8
@@ -92,8 +92,8 @@ class Groups:
 
     Attributes:
         names: Names of groups; None selects all.
-        topics: Topics of committed offsets; None selects all.
-        partitions: Partition numbers of committed offsets; None selects all.
+        topics: Set of topics of committed offsets; None selects all.
+        partitions: Set of partition numbers of committed offsets; None selects all.
         at: Time (milliseconds since 1970, inclusive) whose state is shown; None is the end of the log.
         offsets: Range of committed offsets, applied to the commits that are valid at ``at``.
         timestamps: Range of commit times in milliseconds, applied likewise.
@@ -101,8 +101,8 @@ class Groups:
     """
 
     names: Collection[str] | None = None
-    topics: Collection[str] | None = None
-    partitions: Collection[int] | None = None
+    topics: Container[str] | None = None
+    partitions: Container[int] | None = None
     at: int | None = None
     offsets: Range = EVERYTHING
     timestamps: Range = EVERYTHING
@@ -227,8 +227,11 @@ def _select_rows(batch: pa.RecordBatch, wanted: Groups, late: Any) -> pa.RecordB
         ("partition", wanted.partitions),
     ):
         if values is not None and column in batch.schema.names:
-            kind = batch.schema.field(column).type
-            batch = batch.filter(pc.is_in(batch.column(column), pa.array(sorted(values), kind)))
+            there = pc.unique(batch.column(column))
+            wanted_values = [value for value in there.to_pylist() if value in values]
+            batch = batch.filter(
+                pc.is_in(batch.column(column), pa.array(wanted_values, there.type))
+            )
     if late is not None and len(late) and batch.num_rows:
         firsts, lasts = late[:, 0], late[:, 1]
         offsets = batch.column("record_offset").to_numpy()

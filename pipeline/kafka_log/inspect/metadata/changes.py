@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Container, Sequence
 
 import pyarrow as pa
 
@@ -33,8 +33,8 @@ def change_table(
     first: int | None,
     last: int | None,
     *,
-    topics: Collection[str] | None = None,
-    numbers: Collection[int] | None = None,
+    topics: Container[str] | None = None,
+    numbers: Container[int] | None = None,
     salvage: bool = False,
     on_damage: OnDamage | None = None,
     show_secrets: bool = False,

@@ -12,7 +12,8 @@ from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import MAX_INT64, number_type
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
-from kafka_log.logs.partitions import make_not_found_error
+from kafka_log.logs.partition_filters import find_unmatched_topics
+from kafka_log.logs.partitions import make_missing_topic_error
 from kafka_log.segment.model import Policy
 
 if TYPE_CHECKING:
@@ -129,14 +130,15 @@ def _refuse_unknown(options: argparse.Namespace, found: set[str]) -> None:
     """Raise NotFoundError for a topic of ``--topic`` that is not in ``found`` and does not exist as
     of the offset; a topic that other filters dropped from ``found`` is no error.
     """
-    if missing := set(options.topic) - found:
+    if missing := find_unmatched_topics(options.topic, found):
         from kafka_log.log_directory import LogDirectory
 
         everything = LogDirectory(options.paths)
         salvage = options.policy == Policy.SALVAGE
         topics = everything.metadata("topics", as_of=options.as_of, salvage=salvage, on_damage=lambda _: None)  # fmt: skip
-        if missing := missing - set(topics.column("topic").to_pylist()):
-            raise make_not_found_error("topic", missing, topics.column("topic").to_pylist())
+        names = topics.column("topic").to_pylist()
+        if missing := find_unmatched_topics(missing, names):
+            raise make_missing_topic_error(missing, names)
 
 
 def _offsets(text: str) -> tuple[int | None, int | None]:

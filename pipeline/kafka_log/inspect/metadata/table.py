@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,8 +57,8 @@ def state_table(
     what: str,
     as_of: int | None = None,
     *,
-    topics: Collection[str] | None = None,
-    numbers: Collection[int] | None = None,
+    topics: Container[str] | None = None,
+    numbers: Container[int] | None = None,
     salvage: bool = False,
     on_damage: OnDamage | None = None,
     show_secrets: bool = False,
@@ -96,8 +96,8 @@ def state_table(
 def make_table(
     kind: Kind,
     rows: Iterable[Row],
-    topics: Collection[str] | None,
-    numbers: Collection[int] | None,
+    topics: Container[str] | None,
+    numbers: Container[int] | None,
 ) -> pa.Table:
     """Return the rows of the topics and partition numbers (None: all) as a table in the schema of
     the kind, sorted by its key.
@@ -126,7 +126,7 @@ def sort_by_key(kind: Kind, rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=key)
 
 
-def _is_wanted(row: Row, topics: Collection[str] | None, numbers: Collection[int] | None) -> bool:
+def _is_wanted(row: Row, topics: Container[str] | None, numbers: Container[int] | None) -> bool:
     """Return whether a row is of one of ``topics`` and ``numbers``; None means all. A config
     belongs to its topic; configs of other resources are wanted only if ``topics`` is None. All
     other rows without a topic are wanted, and rows without a partition have any number.

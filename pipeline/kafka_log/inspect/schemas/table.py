@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.logs.partitions import Partition
-from kafka_log.read.internal_topics import INTERNAL_TOPICS
 from kafka_log.read.schemas.framing import SchemaId
 from kafka_log.read.schemas.registry import SchemaError, SchemaRegistry, SchemaVersion
 from kafka_log.read.schemas.sources import SCHEMAS_TOPIC
@@ -20,7 +20,7 @@ SCHEMAS = pa.schema(
     [
         pa.field("subject", pa.string(), True, {"doc": "Subject; null for an id that is used and not registered."}),
         pa.field("version", pa.int32(), True, {"doc": "Version of the subject."}),
-        pa.field("id", pa.int64(), True, {"doc": "Id of the schema; null if only its GUID is known."}),
+        pa.field("id", pa.int64(), True, {"doc": "Id of the schema; null if only its GUID is known, and for a file that others import."}),
         pa.field("guid", pa.string(), True, {"doc": "GUID of the schema, if the registry stored it or a header has it."}),
         pa.field("type", pa.string(), True, {"doc": "AVRO, PROTOBUF or JSON."}),
         pa.field(
@@ -116,7 +116,7 @@ def _registered_row(version: SchemaVersion, counts: Mapping[str, int]) -> dict[s
     return {
         "subject": version.subject,
         "version": version.version,
-        "id": version.id,
+        "id": version.id if version.id >= 0 else None,
         "guid": version.guid,
         "type": version.type,
         "state": version.state,

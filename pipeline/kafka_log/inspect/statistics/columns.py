@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -11,13 +11,15 @@ import pyarrow as pa
 
 from kafka_log.segment.header_columns import Arrays
 
-By = Literal["topic", "partition", "producer", "codec", "hour"]
+By = Literal["topic", "partition", "producer", "codec", "day", "hour", "minute"]
 BY: tuple[By, ...] = get_args(By)
+PERIODS: Mapping[By, int] = {"day": 86_400_000, "hour": 3_600_000, "minute": 60_000}
+"""Length of the keys that are periods of time, in milliseconds. Days are those of UTC."""
 OF_FILES = ("topic", "partition")
 """Keys to which whole files belong."""
 
 IS_REST = "is_rest"
-"""Column of :func:`kafka_log.inspect.statistics.totals.split_by_hour`: True for hours before the newest hour of their batch."""
+"""Column of :func:`kafka_log.inspect.statistics.totals.split_by_period`: True for periods before the newest one of their batch."""
 TIME = pa.timestamp("ms", "UTC")
 
 
@@ -36,7 +38,7 @@ def _zero_for_control(arrays: Arrays, name: str) -> Any:
 
 
 def _count_once(arrays: Arrays, values: Any) -> Any:
-    """Return values of whole batches with 0 in all rows but that of the newest hour, so that each batch counts once."""
+    """Return values of whole batches with 0 in all rows but that of the newest period, so that each batch counts once."""
     return np.where(arrays[IS_REST], 0, values).astype(np.int64)
 
 
@@ -91,7 +93,7 @@ NEEDED = (
     "stored",
     "plain",
     "is_invalid",
-    "hours",
+    "periods",
 )
 """Columns of :data:`kafka_log.segment.header_columns.COLUMNS` that the measures and keys are computed from."""
 
@@ -147,24 +149,30 @@ _KEYS: dict[By, list[pa.Field]] = {
         )
     ],
     "codec": [pa.field("codec", pa.string(), False, {"doc": "Compression codec of the batches."})],
-    "hour": [
-        pa.field(
-            "hour",
-            TIME,
-            metadata={
-                "doc": "Start of the hour of the records. Numbers of whole batches count in the hour of the newest record."
-            },
-        )
-    ],
-}
-BATCH_HOUR = pa.field(
-    "batch_hour",
-    TIME,
-    metadata={
-        "doc": "Start of the hour of the largest timestamp in the batch header. All records of a batch count in it."
+    **{
+        name: [
+            pa.field(
+                name,
+                TIME,
+                metadata={
+                    "doc": f"Start of the {name} of the records. Numbers of whole batches count in the {name} of the newest record."
+                },
+            )
+        ]
+        for name in PERIODS
     },
-)
-"""Key column for hours if records are not decoded."""
+}
+BATCH_PERIODS: Mapping[By, pa.Field] = {
+    name: pa.field(
+        f"batch_{name}",
+        TIME,
+        metadata={
+            "doc": f"Start of the {name} of the largest timestamp in the batch header. All records of a batch count in it."
+        },
+    )
+    for name in PERIODS
+}
+"""Key columns for periods if records are not decoded."""
 
 _FILES = [
     pa.field("problems", pa.int64(), False, {"doc": "Number of damaged places."}),
@@ -211,16 +219,16 @@ _OF_ONE_LOG = ("first_offset", "last_offset", "first_epoch", "last_epoch")
 
 
 def key_fields(by: Sequence[By], deep: bool = False) -> list[pa.Field]:
-    """Return the key columns for ``by``. ``deep``: records were decoded, so hours are those of records."""
-    kinds = _KEYS if deep else {**_KEYS, "hour": [BATCH_HOUR]}
+    """Return the key columns for ``by``. ``deep``: records were decoded, so periods are those of records."""
+    kinds = _KEYS if deep else {**_KEYS, **{name: [f] for name, f in BATCH_PERIODS.items()}}
     return list({f.name: f for name in by for f in kinds[name]}.values())
 
 
 def stat_schema(by: Sequence[By] = ("partition",), deep: bool = False) -> pa.Schema:
     """Return the schema of a table by the keys ``by``: key columns, then columns of files if every
     file belongs to one row, then sums. Offsets and epochs are there only by partition;
-    ``producers`` and ``codecs`` only if they are no keys. ``deep``: records were decoded, so hours
-    are those of records.
+    ``producers`` and ``codecs`` only if they are no keys. ``deep``: records were decoded, so
+    periods are those of records.
 
     ``bytes`` are the sizes of the files, ``lost_bytes`` the ranges that ``salvage`` could not read, ``trailing_bytes`` the incomplete
     tails of segments.

@@ -1,4 +1,4 @@
-"""``kafka-log stat``: Count records and bytes by partition, topic, producer, codec or hour, or list the largest batches."""
+"""``kafka-log stat``: Count records and bytes by partition, topic, producer, codec, day, hour or minute, or list the largest batches."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from kafka_log.inspect.statistics.options import Asked
     from kafka_log.log_directory import LogDirectory
 
-HELP = "count records and bytes by partition, topic, producer, codec or hour"
+HELP = "count records and bytes by partition, topic, producer, codec or time"
 EXAMPLES = """\
   kafka-log stat samples/kafka-4.x
   kafka-log stat samples/kafka-4.x --by topic --top 10
+  kafka-log stat samples/kafka-4.x --topic codecs --by day,partition --deep
   kafka-log stat samples/kafka-4.x --largest 3 --by topic --deep
 """
 
@@ -42,7 +43,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--by",
         action="append",
         metavar="KEY,...",
-        help="what a row stands for: topic, partition, producer, codec, hour, or several of these (default: partition);"
+        help="what a row stands for: topic, partition, producer, codec, day, hour, minute, or several of these (default: partition);"
         " with --largest N: list N for each (default: N in total)",
     )
     command.add_argument(
@@ -73,9 +74,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Print statistics of the selected batches, or with ``--largest`` the largest batches or
-    records. Return 1 if a log is damaged or cannot be read, 2 if ``--top`` is given with
-    ``--largest``, else 0. Raise NotFoundError for an unknown key of ``--by``, or if a topic or
-    partition does not exist.
+    records. Return 1 if a log is damaged or unreadable, 2 for ``--top`` with ``--largest``, else 0.
+    Raise NotFoundError for an unknown ``--by`` key, topic or partition; DirectoryError without
+    logs, or if two directories hold one partition, with ``--largest`` or without ``partition`` in
+    ``--by``.
     """
     if options.largest is not None and options.top is not None:
         reason = "--top does not go with --largest: --largest N lists N rows, and --largest N --by KEY lists N for each key"

@@ -11,14 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.inspect.statistics.columns import TIME, By
+from kafka_log.inspect.statistics.columns import PERIODS, TIME, By
 from kafka_log.inspect.statistics.options import Asked, describe_end
 from kafka_log.inspect.statistics.totals import format_codec
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import read_options
 from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.segment.header_columns import HOUR
 from kafka_log.segment.model import Policy
 from kafka_log.segment.scanner import Scanner
 
@@ -84,9 +83,9 @@ _BATCH = (
 )
 _RECORD = ("offset", "timestamp", "key", "value", "headers", "producer_id", "codec")
 
-_KEY_COLUMNS: dict[By, str] = {"topic": "topic_number", "partition": "place", "producer": "producer_id", "codec": "codec_number", "hour": "hour"}  # fmt: skip
+_KEY_COLUMNS: dict[By, str] = {"topic": "topic_number", "partition": "place", "producer": "producer_id", "codec": "codec_number", **{name: name for name in PERIODS}}  # fmt: skip
 """Column to group by. Columns of ``_HIDDEN`` are in the tables only while rows are chosen."""
-_HIDDEN = pa.schema([(name, pa.int64()) for name in ("place", "topic_number", "codec_number", "hour")])  # fmt: skip
+_HIDDEN = pa.schema([(name, pa.int64()) for name in ("place", "topic_number", "codec_number", *PERIODS)])  # fmt: skip
 
 
 def largest_table(
@@ -259,9 +258,9 @@ def _make_table(schema: pa.Schema, columns: dict[str, Any], owner: _Owner, codec
     columns["topic_number"] = pa.repeat(owner.topic_number, rows)
     arrays: list[Any] = []
     for f in [*schema, *_HIDDEN]:
-        if f.name == "hour":
+        if (length := PERIODS.get(f.name)) is not None:
             times = arrays[schema.get_field_index("timestamp")].cast(pa.int64())
-            array = pa.array(np.asarray(times.fill_null(0)) // HOUR, mask=np.asarray(times.is_null()))  # fmt: skip
+            array = pa.array(np.asarray(times.fill_null(0)) // length, mask=np.asarray(times.is_null()))  # fmt: skip
         else:
             array = columns[f.name]
         array = array if isinstance(array, pa.Array) else pa.array(array)

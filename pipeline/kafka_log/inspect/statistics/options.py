@@ -10,16 +10,18 @@ import numpy as np
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.inspect.header_pass import HeaderPass, Read, use_kernels_for
+from kafka_log.inspect.statistics.columns import PERIODS, By
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.removed_segments import read_options
 from kafka_log.read.arguments import one_of
 from kafka_log.read.selection import Selection
 from kafka_log.segment.block_reader import BlockReader
-from kafka_log.segment.header_columns import UNBOUNDED, Arrays, BatchColumns
+from kafka_log.segment.header_columns import HOUR, UNBOUNDED, Arrays, BatchColumns
 from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.segment.model import Batch, End, Policy, is_own_checksum
 from kafka_log.segment.ranges import Range
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.segment.times import Times
 
 OnProblem = Callable[[str], None]
 """Called with a line of text, with the file, for each problem."""
@@ -40,7 +42,7 @@ class StatOptions(TypedDict, total=False):
     deep: bool
     policy: Policy | str
     offsets: Range | None
-    timestamps: Range | None
+    timestamps: Times | None
     producers: int | Iterable[int] | None
     engine: Engine
     limits: Limits | None
@@ -92,14 +94,19 @@ class Asked:
 
         return open_reader
 
-    def header_pass(self, segments: Sequence[Segment], names: tuple[str, ...]) -> HeaderPass:
+    def header_pass(
+        self, segments: Sequence[Segment], names: tuple[str, ...], by: Sequence[By] = ()
+    ) -> HeaderPass:
         """Return the header pass for ``segments`` with the columns ``names`` and those that
         :meth:`select_batches` needs. The notes of its pieces are the lines about problems of a
-        batch.
+        batch. The column ``periods`` has the shortest period of the keys ``by``.
         """
+        period = min((PERIODS[name] for name in by if name in PERIODS), default=HOUR)
         columns = tuple(dict.fromkeys((*names, *_CHOSEN_BY)))
         return HeaderPass(
-            BatchColumns(columns, self.deep, self.now), self.make_opener(segments), _describe_batch
+            BatchColumns(columns, self.deep, self.now, period),
+            self.make_opener(segments),
+            _describe_batch,
         )
 
     def select_batches(self, arrays: Arrays, wanted: Selection) -> Arrays:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kafka_log.inspect.header_pass import Piece
 from kafka_log.inspect.statistics.columns import (
-    BATCH_HOUR,
+    BATCH_PERIODS,
     BY,
     NEEDED,
     TIME,
@@ -97,7 +97,7 @@ class Stat:
         """
         segments = [segment for place in self.places for segment in place.segments]
         owners = chain.from_iterable([i] * len(p.segments) for i, p in enumerate(self.places))
-        pieces = self.asked.header_pass(segments, NEEDED)
+        pieces = self.asked.header_pass(segments, NEEDED, self.by)
         owner = -1
         begins = True
         for piece in pieces(segments):
@@ -207,8 +207,8 @@ class Stat:
     def _keys(self, columns: dict[str, Any], by: Sequence[By], rows: int) -> dict[str, Any]:
         """Return the key columns that numbers in ``columns`` stand for, by name: ``topic``,
         ``partition``, ``state`` and ``directory`` for the key ``partition``; ``topic`` for
-        ``topic``; ``codec``; ``batch_hour`` for ``hour``, unless records are decoded. Other keys
-        are in ``columns`` already. By topic and partition only, row ``i`` is topic or place ``i``.
+        ``topic``; ``codec``; ``batch_hour`` and the like for ``hour``, unless records are decoded.
+        Other keys are in ``columns`` already. By topic and partition only, row ``i`` is topic or place ``i``.
         """
         made: dict[str, Any] = {}
         places = None
@@ -226,8 +226,9 @@ class Stat:
             made["topic"] = [self.topics[i] for i in numbers]
         if "codec" in by:
             made["codec"] = list(map(format_codec, columns["codec_key"].to_pylist()))
-        if "hour" in by and not self.asked.deep:
-            made[BATCH_HOUR.name] = columns["hour"].to_pylist()
+        for name in () if self.asked.deep else by:
+            if (field := BATCH_PERIODS.get(name)) is not None:
+                made[field.name] = columns[name].to_pylist()
         return {name: pa.array(values) for name, values in made.items()}
 
 

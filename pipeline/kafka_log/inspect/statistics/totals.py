@@ -1,4 +1,4 @@
-"""Sum up batches by topic, partition, producer, codec or hour, 65,536 batches at a time."""
+"""Sum up batches by topic, partition, producer, codec, day, hour or minute, 65,536 batches at a time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.inspect.statistics.columns import IS_REST, MEASURES, By
-from kafka_log.segment.header_columns import HOUR, Arrays
+from kafka_log.inspect.statistics.columns import IS_REST, MEASURES, PERIODS, By
+from kafka_log.segment.header_columns import Arrays
 from kafka_log.segment.model import codec_label, timestamp_type_label
 
 ROWS = 1 << 16
@@ -31,12 +31,12 @@ class Sums:
     Args:
         by: The keys.
         topics: Topic number of each place. Places are numbers that the caller assigns to partitions.
-        deep: Whether records are decoded; hours are then those of records.
+        deep: Whether records are decoded; periods are then those of records.
     """
 
     def __init__(self, by: Sequence[By], topics: Sequence[int], deep: bool = False) -> None:
         self.by = tuple(by)
-        self.splits = deep and "hour" in by
+        self.splits = deep and not PERIODS.keys().isdisjoint(by)
         self.topics = np.array(topics, np.int64)
         self.keys = tuple(dict.fromkeys(_KEY_OF[name] for name in by)) or ("all",)
         self._held: list[tuple[int, Arrays]] = []
@@ -46,10 +46,10 @@ class Sums:
         self._producers: list[pa.Table] = []
 
     def add(self, place: int, arrays: Arrays) -> None:
-        """Buffer the batches of a place (index into ``topics``), with one row per hour if hours are
-        those of records, and sum them up after ROWS rows.
+        """Buffer the batches of a place (index into ``topics``), with one row per period if
+        periods are those of records, and sum them up after ROWS rows.
         """
-        arrays = split_by_hour(arrays, splits=self.splits)
+        arrays = split_by_period(arrays, splits=self.splits)
         rows = len(arrays["size"])
         if rows:
             self._held.append((place, arrays))
@@ -174,35 +174,39 @@ def format_codec(number: int) -> str:
     return codec_label(number) or f"unknown({number})"
 
 
-def split_by_hour(arrays: Arrays, *, splits: bool) -> Arrays:
-    """Return batches with the column :data:`IS_REST` instead of ``hours``. If ``splits``, a batch
-    with records of several hours has one row per hour, newest last, and IS_REST is True in all but
+def split_by_period(arrays: Arrays, *, splits: bool) -> Arrays:
+    """Return batches with the column :data:`IS_REST` instead of ``periods``. If ``splits``, a batch
+    with records of several periods has one row per period, newest last, and IS_REST is True in all but
     that one; else it is False in all rows.
     """
-    made = {name: array for name, array in arrays.items() if name != "hours"}
-    several = [i for i, one in enumerate(arrays["hours"]) if one is not None] if splits else []
+    made = {name: array for name, array in arrays.items() if name != "periods"}
+    several = [i for i, one in enumerate(arrays["periods"]) if one is not None] if splits else []
     if not several:
         return {**made, IS_REST: np.zeros(len(arrays["size"]), np.bool_)}
     counts = np.ones(len(arrays["size"]), np.int64)
-    counts[several] = [len(arrays["hours"][i]) for i in several]
+    counts[several] = [len(arrays["periods"][i]) for i in several]
     made = {name: np.repeat(array, counts) for name, array in made.items()}
     ends = np.cumsum(counts)
     is_rest = np.ones(int(ends[-1]), np.bool_)
-    is_rest[ends - 1] = False  # the newest hour is the last one
+    is_rest[ends - 1] = False  # the newest period is the last one
     columns = ("records", "late", "least_timestamp", "largest_timestamp")
     for i in several:
         rows = slice(int(ends[i] - counts[i]), int(ends[i]))
         for name, values in zip(
-            columns, list(zip(*arrays["hours"][i], strict=True))[1:], strict=True
+            columns, list(zip(*arrays["periods"][i], strict=True))[1:], strict=True
         ):
             made[name][rows] = values
     return {**made, IS_REST: is_rest}
 
 
-def _hours(sums: Sums, _: Any, arrays: Arrays) -> Any:
-    """Return the start of the hour of each row in milliseconds, null without a timestamp."""
-    times = arrays["largest_timestamp" if sums.splits else "max_timestamp"]
-    return pa.array(times // HOUR * HOUR, mask=times < 0)
+def _period_starts(length: int) -> Callable[[Sums, Any, Arrays], Any]:
+    """Return a function that returns the start of each row's period of ``length`` in milliseconds, null without a timestamp."""
+
+    def starts(sums: Sums, _: Any, arrays: Arrays) -> Any:
+        times = arrays["largest_timestamp" if sums.splits else "max_timestamp"]
+        return pa.array(times // length * length, mask=times < 0)
+
+    return starts
 
 
 def _producer_ids(_: Sums, __: Any, arrays: Arrays) -> Any:
@@ -215,7 +219,7 @@ _KEY_OF: dict[By, str] = {
     "partition": "place",
     "producer": "producer_id",
     "codec": "codec_key",
-    "hour": "hour",
+    **{name: name for name in PERIODS},
 }
 
 _KEYS: dict[str, Callable[[Sums, Any, Arrays], Any]] = {
@@ -223,7 +227,7 @@ _KEYS: dict[str, Callable[[Sums, Any, Arrays], Any]] = {
     "place": lambda _, places, __: pa.array(places.astype(np.int64)),
     "producer_id": _producer_ids,
     "codec_key": lambda _, __, arrays: pa.array(arrays["codec"]),
-    "hour": _hours,
+    **{name: _period_starts(length) for name, length in PERIODS.items()},
     "all": lambda _, places, __: pa.array(np.zeros(len(places), np.int64)),
 }
 """Functions that compute the key columns."""

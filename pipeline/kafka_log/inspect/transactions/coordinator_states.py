@@ -11,8 +11,8 @@ import pyarrow as pa
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import TransactionStatus
 from kafka_log.inspect.partition_headers import OnDamage as Tell
+from kafka_log.logs.names import TRANSACTION_STATE
 from kafka_log.logs.partitions import Partition
-from kafka_log.read.internal_topics import TRANSACTION_STATE
 from kafka_log.read.scanning import scan
 from kafka_log.read.selection import Isolation
 from kafka_log.segment.model import OnDamage, Policy

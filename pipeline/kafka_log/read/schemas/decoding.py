@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -14,17 +16,48 @@ import pyarrow.compute as pc
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.schemas.avro import AvroSchema
 from kafka_log.read.schemas.framing import NOT_FRAMED, SchemaId, split_frames
-from kafka_log.read.schemas.registry import AVRO, SchemaError, SchemaRegistry, SchemaVersion
-from kafka_log.read.schemas.shapes import Shape, merge
+from kafka_log.read.schemas.json_schema import JsonSchema
+from kafka_log.read.schemas.protobuf import MessageDecoder, ProtobufSchema
+from kafka_log.read.schemas.registry import (
+    AVRO,
+    JSON_SCHEMA,
+    PROTOBUF,
+    SchemaError,
+    SchemaRegistry,
+    SchemaVersion,
+)
+from kafka_log.read.schemas.shapes import (
+    MAX_JSON,
+    MAX_PARTS,
+    JsonTexts,
+    Shape,
+    Size,
+    field_of,
+    merge,
+)
 from kafka_log.read.schemas.usage import DEFAULT_RECORDS, Usage, count_ids
 
-Decoding = Literal["auto", "avro"]
+Decoding = Literal["auto", "avro", "json-schema", "protobuf"]
 """Which keys and values are decoded: those with a schema of a type that is decoded, or of this type."""
 
-_TYPES = {"auto": (AVRO,), "avro": (AVRO,)}
+_TYPES: dict[Decoding, tuple[str, ...]] = {
+    "auto": (AVRO, JSON_SCHEMA, PROTOBUF),
+    "avro": (AVRO,),
+    "json-schema": (JSON_SCHEMA,),
+    "protobuf": (PROTOBUF,),
+}
 PARTS = ("key", "value")
 ADDED = ("schema_id", "undecoded", "problem")
 """Columns that follow the decoded column of a part; their names begin with ``key_`` or ``value_``."""
+
+_MAX_PARTS = 2_000_000
+"""Maximum number of parts of the values that are decoded at once, unless one value has more."""
+
+_MAX_KNOWN = 10_000
+"""Maximum number of ids whose schemas, or whose problems, are kept."""
+
+_MAX_PROBLEM = 500
+"""Maximum characters of a problem."""
 
 _ERRORS = (ArithmeticError, LookupError, TypeError, ValueError, RecursionError)
 
@@ -42,10 +75,11 @@ def parse_decoding(name: str, value: Any) -> Decoding:
 
 @dataclass(frozen=True)
 class _Schema:
-    """Schema of values, ready to decode. ``convert`` converts a decoded value for Arrow."""
+    """Schema of values, ready to decode."""
 
     shape: Shape
     decode: Callable[[bytes], Any]
+    measure: Callable[[Shape], Size]
 
 
 class PartDecoder:
@@ -77,16 +111,46 @@ class PartDecoder:
         self._subject = f"{topic}-{part}"
         self._types = _TYPES[decoding]
         self._known: dict[SchemaId, _Schema | str] = {}
+        self._seen = tuple(seen)
         self._reader: AvroSchema | None = None
+        self._compiled: dict[SchemaVersion, ProtobufSchema | SchemaError] = {}
+        self._is_wrapped = self._has_messages(seen)
         if schema_version is not None:
             version = registry.find_version(self._subject, schema_version)
             if version.type != AVRO:
                 raise SchemaError(f"version {schema_version} of {self._subject!r} is {version.type}: only Avro values can be resolved to a version")  # fmt: skip
-            self._reader = AvroSchema(version, registry)
+            self._reader = AvroSchema(version, registry, is_reader=True)
             self.shape: Shape | None = self._reader.shape
         else:
             self.shape = self._merge_shapes(seen)
-        self._convert = None if self.shape is None else self.shape.converter()
+        self._texts = JsonTexts()
+        self._convert = None if self.shape is None else self.shape.converter(self._texts)
+        self._sizes: dict[SchemaId | None, Size] = {}
+
+    def _has_messages(self, seen: Sequence[SchemaId]) -> bool:
+        """Return whether a Protobuf schema of the subject or of the ids has several messages."""
+        versions = list(self._registry.subject_versions(self._subject))
+        for schema_id in seen:
+            with suppress(SchemaError):
+                versions.append(self._find(schema_id))
+        for version in versions if PROTOBUF in self._types else ():
+            with suppress(SchemaError):
+                if version.type == PROTOBUF and len(self._compile(version).names) > 1:
+                    return True
+        return False
+
+    def _compile(self, version: SchemaVersion) -> ProtobufSchema:
+        """Return a compiled schema of Protobuf. Raise SchemaError if it is invalid."""
+        found = self._compiled.get(version)
+        if found is None:
+            try:
+                found = ProtobufSchema(version, self._registry)
+            except SchemaError as error:
+                found = error
+            self._compiled[version] = found
+        if isinstance(found, SchemaError):
+            raise found
+        return found
 
     def _merge_shapes(self, seen: Sequence[SchemaId]) -> Shape | None:
         """Return the shape of all schemas of the subject and of the ids; None if there is none that
@@ -94,11 +158,10 @@ class PartDecoder:
         """
         shapes = []
         for version in self._registry.subject_versions(self._subject):
-            if version.type in self._types:
-                try:
-                    shapes.append(AvroSchema(version, self._registry).shape)
-                except SchemaError:
-                    continue  # a row with its id has the reason
+            try:
+                shapes.append(self._parse(version).shape)
+            except SchemaError:
+                continue  # a row with its id has the reason
         for schema_id in seen:
             found = self._load(schema_id)
             if isinstance(found, _Schema):
@@ -107,12 +170,15 @@ class PartDecoder:
 
     def _load(self, schema_id: SchemaId) -> _Schema | str:
         """Return the schema of an id, or why its values cannot be decoded."""
-        if schema_id not in self._known:
+        found = self._known.get(schema_id)
+        if found is None:
             try:
-                self._known[schema_id] = self._parse(self._find(schema_id))
+                found = self._parse(self._find(schema_id), schema_id.indexes)
             except SchemaError as error:
-                self._known[schema_id] = str(error)
-        return self._known[schema_id]
+                found = shorten(str(error))
+            if len(self._known) < _MAX_KNOWN:
+                self._known[schema_id] = found
+        return found
 
     def _find(self, schema_id: SchemaId) -> SchemaVersion:
         """Return the version with an id. Raise SchemaError if there is none, or several that differ."""
@@ -120,30 +186,67 @@ class PartDecoder:
             return self._registry.find_by_guid(str(schema_id.guid))
         return self._registry.find_by_id(schema_id.number, self._subject)
 
-    def _parse(self, version: SchemaVersion) -> _Schema:
-        """Return the decoder of a version. Raise SchemaError if its type is not decoded, or it is
+    def _parse(self, version: SchemaVersion, indexes: bytes = b"") -> _Schema:
+        """Return the decoder of a version, for values whose path of a message is ``indexes``, in
+        front of them if it is empty. Raise SchemaError if its type is not decoded, or it is
         invalid.
         """
         if version.type not in self._types:
             raise SchemaError(
                 f"schema {version.id} has the type {version.type}, which is not decoded"
             )
+        if version.type != AVRO and self._reader is not None:
+            raise SchemaError(f"schema {version.id} is no Avro schema, so its values cannot be resolved to a version")  # fmt: skip
+        if version.type == PROTOBUF:
+            compiled = self._compile(version)
+            decoder = MessageDecoder(compiled, self._is_wrapped)
+            return _Schema(
+                decoder.shape, lambda data: decoder.decode(indexes + data), compiled.measure
+            )
+        if indexes:
+            raise SchemaError("the header has bytes after the GUID")
+        if version.type == JSON_SCHEMA:
+            found = JsonSchema(version, self._registry)
+            return _Schema(found.shape, found.decoder(), found.measure)
         schema = AvroSchema(version, self._registry)
-        return _Schema(schema.shape, schema.decoder(self._reader))
+        return _Schema(schema.shape, schema.decoder(self._reader), schema.measure)
 
-    def decode_value(self, data: bytes, headers: Any = None) -> tuple[Any, str | None]:
-        """Return the decoded value of one key or value and None, or None and why it cannot be
-        decoded.
-        """
-        frames = split_frames(pa.array([data], pa.binary()), headers, self.part)
-        schema_id = frames.ids[int(frames.codes[0])]
-        schema = NOT_FRAMED if schema_id is None else self._load(schema_id)
-        if isinstance(schema, str):
-            return None, schema
+    def _measure(self, schema_id: SchemaId | None) -> Size:
+        """Return the size of values with an id; that of null if they are not decoded."""
+        size = self._sizes.get(schema_id)
+        if size is None:
+            found = NOT_FRAMED if schema_id is None else self._load(schema_id)
+            if isinstance(found, _Schema) and self.shape is not None:
+                size = found.measure(self.shape)
+            else:
+                size = Size(1 if self.shape is None else self.shape.width, 0, 0)
+            if len(self._sizes) < _MAX_KNOWN:
+                self._sizes[schema_id] = size
+        return size
+
+    def estimate_parts(self, values: Any, headers: Any) -> Any:
+        """Return how many parts each key or value could have in the columns (NumPy float64)."""
+        frames = split_frames(values, headers, self.part)
+        lengths = pc.fill_null(pc.binary_length(frames.data), 0).to_numpy(zero_copy_only=False)
+        found = np.full(len(lengths), self._measure(None).estimate(0), np.float64)
+        for schema_id, rows in frames.rows_by_id():
+            found[rows] = self._measure(schema_id).estimate(lengths[rows])
+        return found
+
+    @property
+    def has_schemas(self) -> bool:
+        """Whether the registry has schemas of the subject or of the ids, valid or not."""
+        return bool(self._registry.subject_versions(self._subject)) or any(
+            self._is_registered(schema_id) for schema_id in self._seen
+        )
+
+    def _is_registered(self, schema_id: SchemaId) -> bool:
+        """Return whether one schema has an id."""
         try:
-            return schema.decode(frames.data[0].as_py()), None
-        except ValueError as error:
-            return None, f"it is no value of schema {schema_id}: {error}"
+            self._find(schema_id)
+        except SchemaError:
+            return False
+        return True
 
     @property
     def fields(self) -> list[Any]:
@@ -153,7 +256,7 @@ class PartDecoder:
         added = [
             pa.field(f"{self.part}_{name}", kind) for name, kind in zip(ADDED, types, strict=True)
         ]
-        return [pa.field(self.part, shape.arrow), *added]
+        return [field_of(self.part, shape), *added]
 
     def decode_columns(self, values: Any, headers: Any) -> list[Any]:
         """Return the arrays of :attr:`fields` for keys or values (Arrow binary) and headers of the
@@ -165,8 +268,8 @@ class PartDecoder:
         found: list[Any] = [None] * len(values)
         problems: list[str | None] = [None] * len(values)
         data = frames.data
-        for code, schema_id in enumerate(frames.ids):
-            rows = np.flatnonzero(frames.codes == code)
+        self._texts.left = MAX_JSON
+        for schema_id, rows in frames.rows_by_id():
             schema = NOT_FRAMED if schema_id is None else self._load(schema_id)
             if isinstance(schema, _Schema) and self._reader is None and self._lacks(schema):
                 schema = (
@@ -177,13 +280,21 @@ class PartDecoder:
                 for row in rows.tolist():
                     problems[row] = schema
                 continue
-            decode, convert = schema.decode, self._convert
+            decode, convert, size = schema.decode, self._convert, self._measure(schema_id)
+            longest = (MAX_PARTS - size.parts) / size.per_byte if size.per_byte else math.inf
             for row, item in zip(rows.tolist(), data.take(pa.array(rows)).to_pylist(), strict=True):
+                if len(item) > longest:
+                    problems[row] = (
+                        f"its {len(item):,} bytes could have more than {MAX_PARTS:,} parts"
+                    )
+                    continue
+                left = self._texts.left
                 try:
                     value = decode(item)
                     found[row] = value if convert is None else convert(value)
                 except _ERRORS as error:
-                    problems[row] = f"it is no value of schema {schema_id}: {error}"
+                    self._texts.left = left
+                    problems[row] = shorten(f"it is no value of schema {schema_id}: {error}")
         column = self._build(found, problems)
         ids = np.array(
             [-1 if i is None or i.number is None else i.number for i in [*frames.ids, None]]
@@ -210,7 +321,7 @@ class PartDecoder:
                     pa.array([value], kind)
                 except (pa.ArrowException, *_ERRORS) as error:
                     found[row] = None
-                    problems[row] = f"the column cannot hold the value: {error}"
+                    problems[row] = shorten(f"the column cannot hold the value: {error}")
             return pa.array(found, kind)
 
 
@@ -253,12 +364,18 @@ class TopicDecoder:
                 of_part = None
             seen = [] if versions else _find_ids(partitions, part)
             decoder = PartDecoder(registry, topic, part, seen, decoding, of_part)
-            if decoder.shape is not None:
+            if decoder.shape is not None or (decoding == "auto" and decoder.has_schemas):
                 self.decoders[part] = decoder
         if parts and not self.decoders and (decoding != "auto" or schema_version is not None):
+            subjects = [f"{topic}-{part}" for part in parts]
+            types = sorted({v.type for s in subjects for v in registry.subject_versions(s)})
+            reason = (
+                f"the schemas of the topic are valid for no value, or of another type: {', '.join(types)}"
+                if types
+                else f"the {len(registry.versions)} known schemas have none for subject {subjects[-1]!r} or for the ids of its records"
+            )
             raise ValueError(
-                f"no schema of {' or '.join(parts)} of topic {topic!r} can be decoded: the {len(registry.versions)} known"
-                f" schemas have none for subject {topic + '-' + parts[-1]!r} or for the ids of its records"
+                f"no schema of {' or '.join(parts)} of topic {topic!r} can be decoded as {decoding}: {reason}"
             )
 
     @property
@@ -278,16 +395,46 @@ class TopicDecoder:
             """Yield the rows, decoded. Close the undecoded rows at the end."""
             with rows:
                 for batch in rows:
-                    arrays: list[Any] = []
-                    for name in self._names:
-                        column, own = batch.column(name), self.decoders.get(name)
-                        if own is None:
-                            arrays.append(column)
-                        else:
-                            arrays += own.decode_columns(column, batch.column("headers"))
-                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+                    for piece in self._split_rows(batch):
+                        arrays: list[Any] = []
+                        for name in self._names:
+                            column, own = piece.column(name), self.decoders.get(name)
+                            if own is None:
+                                arrays.append(column)
+                            else:
+                                arrays += own.decode_columns(column, piece.column("headers"))
+                        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
         return pa.RecordBatchReader.from_batches(schema, batches())
+
+    def _split_rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in pieces that are decoded at once."""
+        parts = np.zeros(batch.num_rows)
+        for name, own in self.decoders.items():
+            parts += own.estimate_parts(batch.column(name), batch.column("headers"))
+        for start, end in split_by_parts(parts):
+            yield batch.slice(start, end - start)
+
+
+def split_by_parts(parts: Any) -> Iterator[tuple[int, int]]:
+    """Yield ranges of rows, half-open, whose values have few parts, or one value has many.
+
+    Args:
+        parts: Number of parts of each row, as of :meth:`PartDecoder.estimate_parts`.
+    """
+    ends = np.cumsum(parts)
+    start = 0
+    while start < len(ends):
+        before = ends[start - 1] if start else 0
+        end = max(int(np.searchsorted(ends, before + _MAX_PARTS, "right")), start + 1)
+        yield start, end
+        start = end
+
+
+def shorten(problem: str) -> str:
+    """Return a problem with at most :data:`_MAX_PROBLEM` characters, all of them UTF-8."""
+    text = problem if len(problem) <= _MAX_PROBLEM else f"{problem[:_MAX_PROBLEM]} ..."
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _find_ids(partitions: Sequence[Partition], part: str) -> list[SchemaId]:

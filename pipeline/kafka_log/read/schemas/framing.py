@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -21,15 +21,19 @@ Part = str
 HEADERS = {"key": "__key_schema_id", "value": "__value_schema_id"}
 """Headers with the GUID of a schema, by part of the record."""
 
+MAX_PATH = 200
+"""Maximum bytes of a GUID and the path of a message after it."""
+
 NOT_FRAMED = "it does not begin with the id of a schema"
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaId:
-    """Id or GUID of a schema as a frame has it."""
+    """Id or GUID of a schema as a frame has it. ``indexes`` are the bytes after the GUID in a header: the path of a Protobuf message."""
 
     number: int | None = None
     guid: str | None = None
+    indexes: bytes = b""
 
     def __str__(self) -> str:
         return str(self.guid if self.number is None else self.number)
@@ -49,6 +53,13 @@ class Frames:
     codes: Any
     data: Any
 
+    def rows_by_id(self) -> Iterator[tuple[SchemaId | None, Any]]:
+        """Yield each id with its rows, ascending (NumPy int64)."""
+        order = np.argsort(self.codes, kind="stable")
+        ends = np.searchsorted(self.codes[order], np.arange(len(self.ids) + 1))
+        for i, schema_id in enumerate(self.ids):
+            yield schema_id, order[ends[i] : ends[i + 1]]
+
 
 @cache
 def _prefix_lengths() -> dict[int, int]:
@@ -62,13 +73,21 @@ def _prefix_lengths() -> dict[int, int]:
 
 
 def _parse_frame(data: bytes) -> SchemaId | None:
-    """Return the id of a frame; None if the bytes are no frame."""
+    """Return the id of a frame; None if the bytes are no frame. Bytes after a GUID are the path of a
+    message, at most :data:`MAX_PATH`.
+    """
+    if len(data) > MAX_PATH:
+        return None
     try:
         fields: Any = CONFLUENT_VALUE.parse(data)
     except CodecError:
         return None
     guid = getattr(fields, "schema_guid", None)
-    return SchemaId(fields.schema_id) if guid is None else SchemaId(guid=str(guid))
+    return (
+        SchemaId(fields.schema_id)
+        if guid is None
+        else SchemaId(guid=str(guid), indexes=fields.data)
+    )
 
 
 def split_frames(values: Any, headers: Any = None, part: Part = "value") -> Frames:

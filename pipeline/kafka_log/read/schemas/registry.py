@@ -198,7 +198,7 @@ class RegistryBuilder:
     """Builds a registry from the records of its topic, given in offset order."""
 
     def __init__(self) -> None:
-        self._current: dict[tuple[str, int], SchemaVersion] = {}
+        self._current: dict[str, dict[int, SchemaVersion]] = defaultdict(dict)
         self._removed: dict[tuple[str, int, int], SchemaVersion] = {}
         self._problems: list[str] = []
         self._dropped = 0
@@ -230,7 +230,7 @@ class RegistryBuilder:
         """Add a version. One of the same number with another content is kept as removed."""
         key = version.subject, version.version
         self._remove(key)
-        self._current[key] = version
+        self._current[version.subject][version.version] = version
         self._removed.pop((*key, version.id), None)
 
     def build(self) -> SchemaRegistry:
@@ -238,7 +238,10 @@ class RegistryBuilder:
         problems = list(self._problems)
         if self._dropped:
             problems.append(f"{self._dropped:,} more records of the registry are invalid")
-        return SchemaRegistry([*self._current.values(), *self._removed.values()], problems)
+        current = [
+            version for of_subject in self._current.values() for version in of_subject.values()
+        ]
+        return SchemaRegistry([*current, *self._removed.values()], problems)
 
     def _add_schema(self, names: Mapping[str, Any], value: bytes | None) -> None:
         """Add the version that a record stores, or remove it if its value is null. Raise
@@ -264,17 +267,18 @@ class RegistryBuilder:
         """
         subject = _text_in(names, "subject")
         last = _number_in(value, "version") if kind == "DELETE_SUBJECT" else _MAX_NUMBER
-        for key, version in list(self._current.items()):
-            if key[0] != subject or key[1] > last:
+        of_subject = self._current[subject]
+        for number, version in list(of_subject.items()):
+            if number > last:
                 continue
             if kind == "CLEAR_SUBJECT":
-                self._remove(key)
-            else:
-                self._current[key] = replace(version, state="deleted")
+                self._remove((subject, number))
+            elif version.state != "deleted":
+                of_subject[number] = replace(version, state="deleted")
 
     def _remove(self, key: tuple[str, int]) -> None:
         """Keep the current version of a key as removed; do nothing if there is none."""
-        before = self._current.pop(key, None)
+        before = self._current[key[0]].pop(key[1], None)
         if before is not None:
             self._removed[*key, before.id] = replace(before, state="removed")
 

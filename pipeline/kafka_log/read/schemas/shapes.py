@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,10 +18,17 @@ from kafka_log.read.schemas.registry import SchemaError
 MAX_FIELDS = 10_000
 """Maximum number of fields of a schema, nested ones and repetitions included."""
 
+MAX_PARTS = 20_000_000
+"""Maximum number of parts that a value could have by its schema and its length: fields, elements and values in them."""
+
+MAX_JSON = 64 << 20
+"""Maximum characters of the JSON texts of the rows that are decoded at once."""
+
 MAX_DEPTH = 60
 """Maximum depth of nested types. Files of Parquet and Arrow refuse much deeper ones."""
 
 Convert = Callable[[Any], Any]
+Decode = Callable[[bytes], Any]
 
 _FLOATS = (pa.float32(), pa.float64())
 _INTEGERS = (pa.int32(), pa.int64())
@@ -52,14 +60,33 @@ class Shape:
             return pa.map_(pa.string(), item) if self.is_map else pa.list_(item)
         return pa.string() if self.is_json else self.type
 
-    def converter(self) -> Convert | None:
+    @cached_property
+    def members(self) -> dict[str, Shape]:
+        """The fields by name; empty unless it is a struct."""
+        return dict(self.fields or ())
+
+    @cached_property
+    def width(self) -> int:
+        """Number of columns of Arrow: 1, and those of the members of structs. Columns of elements do
+        not count.
+        """
+        return 1 + sum(shape.width for _, shape in self.fields or ())
+
+    @cached_property
+    def count(self) -> int:
+        """Number of columns of Arrow, those of elements included."""
+        items = 0 if self.item is None else self.item.count
+        return 1 + items + sum(shape.count for _, shape in self.fields or ())
+
+    def converter(self, texts: JsonTexts) -> Convert | None:
         """Return a function that converts decoded values for :func:`pyarrow.array`; None if they
-        need no conversion. It raises ValueError for a value that the type cannot hold.
+        need no conversion. ``texts`` makes the JSON texts. It raises ValueError for a value that
+        the type cannot hold.
         """
         if self.is_json:
-            return to_json_text
+            return texts.format
         if self.fields is not None:
-            inner = [(n, c) for n, s in self.fields if (c := s.converter()) is not None]
+            inner = [(n, c) for n, s in self.fields if (c := s.converter(texts)) is not None]
             if not inner:
                 return None
 
@@ -74,7 +101,7 @@ class Shape:
 
             return convert_struct
         if self.item is not None:
-            of_item = self.item.converter()
+            of_item = self.item.converter(texts)
             if self.is_map:
 
                 def convert_map(value: Any) -> Any:
@@ -89,11 +116,36 @@ class Shape:
         if pa.types.is_decimal(self.type):
             scale = self.type.scale
             return lambda value: None if value is None else _to_decimal(value, scale)
+        if pa.types.is_time(self.type):
+            return partial(_check_time, _DAY[self.type.unit])
         return None
 
 
 JSON = Shape(is_json=True)
 NULL = Shape(pa.null())
+
+
+_DAY = {"ms": 86_400_000, "us": 86_400_000_000}
+"""Length of a day, by the unit of a time of day."""
+
+
+def _check_time(end: int, value: Any) -> Any:
+    """Return a time of day, or None for None. Raise ValueError if it is not below ``end``, or negative."""
+    if value is None or 0 <= value < end:
+        return value
+    raise ValueError(f"the time of day {value} is not within a day")
+
+
+def check_name(name: Any) -> None:
+    """Raise SchemaError if a name cannot be that of a column: it has a zero character, or is no
+    UTF-8.
+    """
+    try:
+        is_valid = isinstance(name, str) and b"\0" not in name.encode()
+    except UnicodeEncodeError:
+        is_valid = False
+    if not is_valid:
+        raise SchemaError(f"{name!a} cannot be the name of a column")
 
 
 def field_of(name: str, shape: Shape) -> Any:
@@ -110,10 +162,13 @@ def _to_decimal(value: Any, scale: int) -> Decimal:
 def merge(shapes: Sequence[Shape]) -> Shape:
     """Return the shape that holds values of all shapes: structs have the fields of each, in the
     order in which they come first; numbers are widened; JSON texts hold what differs otherwise.
+    Raise SchemaError above :data:`MAX_FIELDS`.
     """
     merged = shapes[0]
     for shape in shapes[1:]:
         merged = _merge_two(merged, shape)
+        if merged.count > MAX_FIELDS:
+            raise SchemaError(f"the versions together have more than {MAX_FIELDS:,} fields")
     return merged
 
 
@@ -136,24 +191,82 @@ def _merge_two(a: Shape, b: Shape) -> Shape:
     return JSON
 
 
-def to_json_text(value: Any) -> str | None:
-    """Return a decoded value as JSON; None for null. Bytes are ``{"base64": ...}``, numbers that are
-    not finite are texts.
-    """
-    return None if value is None else json.dumps(_to_json(value), ensure_ascii=False)
+class JsonTexts:
+    """Makes JSON texts of decoded values. ``left`` is the number of characters that they may still have."""
+
+    def __init__(self) -> None:
+        self.left = MAX_JSON
+
+    def format(self, value: Any) -> str | None:
+        """Return a decoded value as JSON; None for null. Bytes are ``{"base64": ...}``, numbers that
+        are not finite are texts. Raise ValueError if it has more characters than are left.
+        """
+        return None if value is None else json.dumps(self._convert(value), ensure_ascii=False)
+
+    def _take(self, count: int) -> None:
+        """Count characters. Raise ValueError if fewer are left, and take none."""
+        if count > self.left:
+            raise ValueError(f"JSON texts of the rows have more than {MAX_JSON:,} characters")
+        self.left -= count
+
+    def _convert(self, value: Any) -> Any:
+        """Return a decoded value as a JSON value, and count its characters at least."""
+        if isinstance(value, dict):
+            found = {}
+            for name, item in value.items():
+                self._take(len(name) + 6)
+                found[name] = self._convert(item)
+            return found
+        if isinstance(value, list | tuple):
+            self._take(len(value) + 2)
+            return [self._convert(item) for item in value]
+        if isinstance(value, bytes):
+            self._take(len(value))
+            return {"base64": base64.b64encode(value).decode("ascii")}
+        self._take(len(value) if isinstance(value, str) else 4)
+        if isinstance(value, float) and not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return value
 
 
-def _to_json(value: Any) -> Any:
-    """Return a decoded value as a JSON value."""
-    if isinstance(value, dict):
-        return {name: _to_json(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_to_json(item) for item in value]
-    if isinstance(value, bytes):
-        return {"base64": base64.b64encode(value).decode("ascii")}
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Bounds of the parts of values: at most ``parts``, and ``per_byte`` more for each byte. A value has ``min_bytes`` at least."""
+
+    parts: int
+    per_byte: float
+    min_bytes: int
+
+    @staticmethod
+    def largest(sizes: Sequence[Size]) -> Size:
+        """Return the size of values that have one of the sizes."""
+        return Size(
+            max((s.parts for s in sizes), default=0),
+            max((s.per_byte for s in sizes), default=0),
+            min((s.min_bytes for s in sizes), default=0),
+        )
+
+    @staticmethod
+    def sum(sizes: Sequence[Size]) -> Size:
+        """Return the size of values that consist of values of each size."""
+        return Size(
+            sum(s.parts for s in sizes),
+            max((s.per_byte for s in sizes), default=0),
+            sum(s.min_bytes for s in sizes),
+        )
+
+    def add(self, parts: int, min_bytes: int) -> Size:
+        """Return the size with more parts and bytes."""
+        return Size(self.parts + parts, self.per_byte, self.min_bytes + min_bytes)
+
+    def repeat(self, key_bytes: int) -> Size:
+        """Return the size of any number of such values, each with a key of ``key_bytes`` or more."""
+        least = max(self.min_bytes + key_bytes, 1)
+        return Size(1, (self.parts + bool(key_bytes)) / least + self.per_byte, 1)
+
+    def estimate(self, length: Any) -> Any:
+        """Return the maximum number of parts of values of a length, or of each length of an array."""
+        return self.parts + self.per_byte * length
 
 
 class Budget:

@@ -24,6 +24,7 @@ from kafka_log.read.schemas.registry import (
     PROTOBUF,
     RegistryBuilder,
     SchemaError,
+    SchemaReference,
     SchemaRegistry,
     SchemaVersion,
     parse_json,
@@ -40,6 +41,9 @@ MAX_RESPONSE = 256 << 20
 
 _TIMEOUT = 30.0
 _TYPES = {".avsc": AVRO, ".json": JSON_SCHEMA, ".proto": PROTOBUF}
+_NO_ID = -1
+"""Id of a schema that no value has."""
+
 _FILE_NAME = re.compile(r"(?:(?P<subject>.+)\.)?(?P<id>[0-9]{1,10})")
 _HTTP = re.compile(r"https?://", re.IGNORECASE)
 
@@ -112,12 +116,19 @@ def _read_topic(partitions: Sequence[Partition]) -> SchemaRegistry:
 
 def _read_files(paths: Iterable[Path]) -> SchemaRegistry:
     """Return the schemas of files whose names end with the id: ``SUBJECT.ID.avsc``, or
-    ``ID.avsc``. Raise SchemaError for another name or too long a file; OSError if one cannot be
-    read.
+    ``ID.avsc``. Files of Protobuf and JSON Schema without an id are what the others of their type
+    can refer to by the file's name. Raise SchemaError for another name, if no file has an id, or
+    for too long a file; OSError if one cannot be read.
     """
-    found = []
-    for path in paths:
-        name = _FILE_NAME.fullmatch(path.stem)
+    names = {path: _FILE_NAME.fullmatch(path.stem) for path in paths}
+    has_ids = any(names.values())
+    shared = [p for p, name in names.items() if name is None and has_ids and p.suffix != ".avsc"]
+    found = [
+        SchemaVersion(p.name, 1, _NO_ID, _TYPES[p.suffix], _read_text(p, MAX_TEXT)) for p in shared
+    ]
+    for path, name in names.items():
+        if path in shared:
+            continue
         if name is None:
             raise SchemaError(
                 f"{path}: the name has no schema id: rename the file to SUBJECT.ID{path.suffix}, such as"
@@ -125,9 +136,9 @@ def _read_files(paths: Iterable[Path]) -> SchemaRegistry:
             )
         text = _read_text(path, MAX_TEXT)
         subject = name["subject"] or ""
-        found.append(
-            SchemaVersion(subject, int(name["id"]), int(name["id"]), _TYPES[path.suffix], text)
-        )
+        number, kind = int(name["id"]), _TYPES[path.suffix]
+        others = [SchemaReference(p.name, p.name, 1) for p in shared if p.suffix == path.suffix]
+        found.append(SchemaVersion(subject, number, number, kind, text, tuple(others)))
     return SchemaRegistry(found)
 
 

@@ -69,4 +69,4 @@ def _count_batch(rows: pa.RecordBatch, part: str, usage: Usage) -> None:
         if schema_id is None:
             usage.unframed += count
         else:
-            usage.counts[schema_id] += count
+            usage.counts[SchemaId(schema_id.number, schema_id.guid)] += count

@@ -61,6 +61,7 @@ def run_job(
     refused: Refusal = _lost,
     reads_snapshots: bool = False,
     leaves: Callable[[Segment], Any] | None = None,
+    keeps_rest: bool = False,
 ) -> pa.Table:
     """Call ``work`` for each partition with a directory of its own below ``out``, and return all
     report rows. Keep output of an earlier run with the same options and source. A partition that
@@ -80,6 +81,7 @@ def run_job(
         refused: Makes the row of a partition that is not written.
         reads_snapshots: Whether `work` reads metadata snapshots too.
         leaves: Makes the row of a metadata snapshot that is left out. None: snapshots get no row.
+        keeps_rest: Whether the segments of a partition that cannot be read completely are written.
     """
     split = [_split_snapshots(partition) for partition in partitions]
     partitions, snapshots = [log for log, _ in split], [there for _, there in split]
@@ -107,7 +109,9 @@ def run_job(
             said: list[dict[str, Any]] = []
             try:
                 if partition.error is not None:
-                    raise partition.error
+                    if not (keeps_rest and partition.segments):
+                        raise partition.error
+                    said += as_rows(*where, [refused(partition, str(partition.error))])
                 with place.partition(name, source(), said, start) as directory_of:
                     said += as_rows(*where, work(partition, directory_of, advance))
             except (CodecError, UnreadableError) as error:
@@ -119,13 +123,13 @@ def run_job(
 def _split_snapshots(partition: Partition) -> tuple[Partition, list[Segment]]:
     """Return a partition without metadata snapshots, which are no part of its log, and the
     snapshots in its directory. If the directory cannot be listed, return the partition with that
-    error, and ``[]``.
+    error and without segments, and ``[]``.
     """
     log = replace(partition, segments=tuple(s for s in partition.segments if s.state != "snapshot"))
     try:
         return log, _snapshots(partition)
     except UnreadableError as error:
-        return replace(log, error=error), []
+        return replace(log, segments=(), error=error), []
 
 
 def salvage(
@@ -154,7 +158,11 @@ def salvage(
         return [*said, *copy_snapshots(partition.directory, directory)]
 
     options = asdict(wanted)
-    return run_job("salvage", partitions, out, inputs, options, work, advance, reads_snapshots=True)
+    return run_job(
+        *("salvage", partitions, out, inputs, options, work, advance),
+        reads_snapshots=True,
+        keeps_rest=True,
+    )
 
 
 _NEVER_FLAT = (
@@ -205,7 +213,9 @@ def cut(
     """
     options = asdict(wanted)
     return run_job(
-        "cut", partitions, out, inputs, options, _writes(wanted), advance, leaves=_left_out
+        *("cut", partitions, out, inputs, options, _writes(wanted), advance),
+        leaves=_left_out,
+        keeps_rest=True,
     )
 
 

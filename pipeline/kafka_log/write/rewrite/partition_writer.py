@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,10 @@ from kafka_log.write.indexes import write_indexes
 from kafka_log.write.log_writer import (
     NO_PRODUCER,
     LogWriter,
-    RewrittenBatch,
     build_empty_batch,
     write_batches,
 )
+from kafka_log.write.rewrite.arrangement import Arrangement, ContentsCache, has_misplaced
 from kafka_log.write.rewrite.report import ReportRow, RewriteReport
 from kafka_log.write.rewrite.segment_contents import (
     SegmentContents,
@@ -52,17 +52,43 @@ def write_partition(
     transactions; damage is reported, not raised. Raise OSError if writing fails; CodecError if what
     was written does not read as its source.
 
+    Offsets ascend in what is written. If segments have wrong names or overlap, or batches change
+    places, the log is read again and written by offset (:class:`Arrangement`).
+
     Memory holds the batch headers of one segment, and the offsets and positions of all batches.
     """
-    job = _Job(wanted, find_uncommitted(partition.segments) if wanted.flatten else Aborted())
+    hidden = find_uncommitted(partition.segments) if wanted.flatten else Aborted()
+    job = _Job(partition, wanted, hidden)
     with LogWriter(out) as log:
-        for segment, next_base in pair_with_next_base_offset(partition.segments):
-            job.segment(log, segment, next_base)
-            advance(segment.size)
-        job.end(log)
+        done = job.write_by_file(log, advance)
+    if not done:
+        for path, _ in log.segments:
+            path.unlink()
+        if wanted.flatten:
+            hidden = _find_uncommitted_by_offset(partition, out)
+        read, job = job.read, _Job(partition, wanted, hidden)
+        with LogWriter(out) as log:
+            job.write_by_offset(log)
+        advance(partition.size - read)
     whose = not wanted.flatten
     segments = finish(partition, out, log.segments, job.epochs, job.last + 1, producers=whose)
     return [*job.report.rows(), *open_transactions(segments)]
+
+
+def _find_uncommitted_by_offset(partition: Partition, out: Path) -> Aborted:
+    """Return the offset ranges, by producer id, of uncommitted records of a log whose batches do
+    not lie in the order of their offsets: transactions are followed in a copy below ``out`` in
+    which they do, and which is removed. Raise OSError if the copy cannot be written.
+    """
+    copy = out / ".by-offset"
+    copy.mkdir()
+    try:
+        with LogWriter(copy) as log:
+            job = _Job(partition, RewriteSelection(), Aborted())
+            job.write_by_offset(log)
+        return find_uncommitted(_list_written(partition, log.segments))
+    finally:
+        shutil.rmtree(copy)
 
 
 def finish(
@@ -79,13 +105,7 @@ def finish(
     no producer snapshot is copied. Raise OSError if a file cannot be written, or a segment read
     again; CodecError if an index is wrong.
     """
-    last = len(written) - 1
-    segments = [
-        Segment(
-            path, source.topic, source.partition, base, path.stat().st_size, "live", rolled=i < last
-        )
-        for i, (path, base) in enumerate(written)
-    ]
+    segments = _list_written(source, written)
     if segments:
         if producers:
             _copy_first_snapshot(source, segments[0], out)
@@ -94,6 +114,17 @@ def finish(
         write_leader_epochs(source.directory, out, epochs, segments[0].base_offset, end)
     copy_partition_metadata(source.directory, out)
     return segments
+
+
+def _list_written(source: Partition, written: Sequence[tuple[Path, int]]) -> list[Segment]:
+    """Return the files ``written`` (paths and base offsets) as live segments of a partition."""
+    last = len(written) - 1
+    return [
+        Segment(
+            path, source.topic, source.partition, base, path.stat().st_size, "live", rolled=i < last
+        )
+        for i, (path, base) in enumerate(written)
+    ]
 
 
 def note_epochs(epochs: list[tuple[int, int]], headers: Headers, which: Any) -> None:
@@ -139,68 +170,157 @@ def _copy_first_snapshot(source: Partition, first: Segment, out: Path) -> None:
         shutil.copyfile(source.directory / name, out / name)
 
 
+@dataclass(frozen=True, slots=True)
+class _Masks:
+    """Masks of the batches of a segment.
+
+    Attributes:
+        there: Batches that belong to the log.
+        taken: Those of them that are selected.
+        rewritten: Those that lose their producer.
+        emptied: Those whose offsets are kept, but not their records.
+    """
+
+    there: Any
+    taken: Any
+    rewritten: Any
+    emptied: Any
+
+
 class _Job:
     """The state of writing one partition, segment by segment."""
 
-    def __init__(self, wanted: RewriteSelection, hidden: Aborted) -> None:
+    def __init__(self, partition: Partition, wanted: RewriteSelection, hidden: Aborted) -> None:
         self.report = RewriteReport()
         self.epochs: list[tuple[int, int]] = []
         self.last = -1
         """The last offset that is written."""
+        self.read = 0
+        """Bytes of the segments that :meth:`write_by_file` is done with."""
+        self._wanted = wanted
+        self._partition = partition
         self._version = WRITTEN_BATCH_VERSIONS[-1]
         """The version of the last record batch that is written, of those that can be built from records."""
-        self._wanted = wanted
         self._hidden = hidden
         self._end = 0  # the offset after the last one that was there, and belongs to the log
-        self._empty: int | None = (
-            None  # the base offset of the last segment, if nothing of it is written
-        )
 
-    def segment(self, log: LogWriter, segment: Segment, next_base: int | None) -> None:
-        """Write the selected batches of a segment, and add what is kept, left out or lost to the
-        report. Do nothing if its base offsets show that nothing is selected. Damage is reported,
-        not raised. Raise OSError if writing fails; CodecError if what was written does not read as
-        its source.
+    def write_by_file(self, log: LogWriter, advance: Advance) -> bool:
+        """Write the selected batches of all segments in the order of files, add what is kept, left
+        out or lost to the report, and return True. Return False, with a part of it written, if
+        selected intact batches are in the wrong place. ``advance`` is called with the bytes of each
+        segment. Damage is reported, not raised. Raise OSError if writing fails; CodecError if what
+        was written does not read as its source.
+        """
+        for segment, next_base in pair_with_next_base_offset(self._partition.segments):
+            if not self._write_segment(log, segment, next_base):
+                return False
+            self.read += segment.size
+            advance(segment.size)
+        self._end_log(log)
+        return True
+
+    def _write_segment(self, log: LogWriter, segment: Segment, next_base: int | None) -> bool:
+        """Write the selected batches of a segment, add what is kept, left out or lost to the
+        report, and return True; also if the base offsets show that nothing is selected. Return
+        False, and write nothing, if selected intact batches are in the wrong place. Damage is
+        reported, not raised. Raise OSError if writing fails; CodecError if what was written does
+        not read as its source.
         """
         wanted, base = self._wanted, get_named_base_offset(segment)
         if not wanted.may_select(base, next_base):
-            return
-        name = utf8(segment.path.name)
+            return True
         found = read_contents(segment, next_base)
         found = replace(found, lost=tuple(run.up_to(next_base) for run in found.lost))
-        headers = found.headers
         there = choose_batches(found, next_base, self.last, wanted.keep_damaged)
         inside = wanted.mark_selected(found)
+        if has_misplaced(self._partition, found, there | ~inside):
+            return False
+        masks = self._report_segment(found, there, inside, np.zeros(len(there), np.bool_))
+        self._begin_empty(log, found)
+        self._write(log, found, masks, begins=True)
+        return True
+
+    def write_by_offset(self, log: LogWriter) -> None:
+        """Write the selected batches of all segments by offset, and add what is kept, left out or
+        lost to the report. Damage is reported, not raised. Raise OSError if writing fails;
+        CodecError if what was written does not read as its source.
+        """
+        contents = ContentsCache(self._partition)
+        arranged = Arrangement(self._partition, contents, self._wanted.keep_damaged)
+        masks = [self._report_arranged(contents.read(k), arranged, k) for k in range(len(contents))]
+        for run in arranged.runs():
+            found, of = contents.read(run.segment), masks[run.segment]
+            here = np.zeros(len(found.headers), np.bool_)
+            here[run.batches] = True
+            part = _Masks(of.there & here, of.taken & here, of.rewritten & here, of.emptied & here)
+            self._write(log, found, part, begins=run.begins or not log.segments)
+        for k in range(len(contents)):
+            self._begin_empty(log, contents.read(k))
+        self._end_log(log)
+
+    def _report_arranged(self, found: SegmentContents, arranged: Arrangement, k: int) -> _Masks:
+        """Report the segment with the index ``k``, and return the masks of its batches."""
+        count = len(found.headers)
+        there, moved = arranged.mark_taken(k, count), arranged.mark_moved(k, count)
+        return self._report_segment(found, there, self._wanted.mark_selected(found), moved)
+
+    def _report_segment(
+        self, found: SegmentContents, there: Any, inside: Any, moved: Any
+    ) -> _Masks:
+        """Add what is kept, left out or lost of a segment to the report, and return the masks of
+        its batches. Of those ``there``, the ones ``inside`` are written, and ``moved`` ones to
+        another place.
+        """
+        name = utf8(found.segment.path.name)
         taken = there & inside
-        rewritten = np.zeros(len(headers), np.bool_)
-        emptied = rewritten
-        if wanted.flatten:
+        rewritten = emptied = np.zeros(len(taken), np.bool_)
+        if self._wanted.flatten:
             emptied = taken & self._mark_uncommitted(name, found, taken)
-            rewritten = taken & ~emptied & has_producer(headers)
-        begins = not taken.any() or wanted.is_all or taken.argmax() == there.argmax()
-        anew: list[RewrittenBatch] = []
-        is_new = base is not None and base > max(self.last, log.base_offset)
-        if base is not None and is_new and wanted.is_all and not len(headers) and not found.lost:
+            rewritten = taken & ~emptied & has_producer(found.headers)
+        self.report.add_taken(name, found, taken & ~emptied, rewritten, moved)
+        self._say_lost(name, found, inside)
+        is_main = found.segment.state == self._partition.state
+        self.report.note_untaken(name, found, inside & ~there, is_main=is_main)
+        return _Masks(there, taken, rewritten, emptied)
+
+    def _begin_empty(self, log: LogWriter, found: SegmentContents) -> None:
+        """Begin a segment like one that is empty, if it lies after all that is written. The log
+        ends at or after the base offset of a segment without readable batches.
+        """
+        base = get_named_base_offset(found.segment)
+        if base is None or len(found.headers):
+            return
+        self._end = max(self._end, base)
+        if self._wanted.is_all and not found.lost and base > max(self.last, log.base_offset):
             log.begin(base)
-        if taken.any():
+
+    def _write(self, log: LogWriter, found: SegmentContents, part: _Masks, *, begins: bool) -> None:
+        """Write the taken batches of a part of a segment, in a segment of their own if it
+        ``begins`` one, and report those that are encoded anew.
+        """
+        headers, base = found.headers, get_named_base_offset(found.segment)
+        if part.taken.any():
+            first = int(headers.first[part.taken][0])
+            is_whole = self._wanted.is_all or part.taken.argmax() == part.there.argmax()
+            is_name = base is not None and max(self.last, log.base_offset) < base <= first
+            is_name = is_name and headers.last[part.taken][0] - base <= MAX_RELATIVE
             anew = write_batches(
                 log,
                 found,
-                taken,
-                rewritten,
-                emptied,
-                base if begins and is_new else None,
-                keep_damaged=wanted.keep_damaged,
-                constants=NO_PRODUCER if wanted.flatten else {},
+                part.taken,
+                part.rewritten,
+                part.emptied,
+                base if is_whole and is_name else None,
+                begins=begins,
+                keep_damaged=self._wanted.keep_damaged,
+                constants=NO_PRODUCER if self._wanted.flatten else {},
             )
-        self.report.add_taken(name, found, taken & ~emptied, rewritten)
-        for one in anew:
-            self.report.add_rewritten(name, found, one)
-        self._say_lost(name, found, inside)
-        self.report.note_untaken(name, found, inside & ~there)
-        self._note(headers, there, taken, base)
+            for one in anew:
+                self.report.add_rewritten(utf8(found.segment.path.name), found, one)
+            self.report.note_places(found, part.taken)
+        self._note(headers, part.there, part.taken, base)
 
-    def end(self, log: LogWriter) -> None:
+    def _end_log(self, log: LogWriter) -> None:
         """Write a batch without records up to the old end offset if the last batches were not
         written, so that new records get no offsets that consumers have seen. Begin a segment if
         there is none. Do nothing if only a part of the log is selected. Raise OSError if writing
@@ -255,7 +375,9 @@ class _Job:
             self.last = int(headers.last[taken][-1])
             version = version_of(int(headers.magic[taken][-1]))
             self._version = version if version in WRITTEN_BATCH_VERSIONS else self._version
-        self._end = max(self._end, base or 0, self.last + 1)
+        self._end = max(self._end, self.last + 1)
         if there.any():
             self._end = max(self._end, int(headers.last[there][-1]) + 1)
+        elif base is not None:
+            self._end = max(self._end, base)
         note_epochs(self.epochs, headers, taken)

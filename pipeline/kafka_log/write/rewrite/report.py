@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ REPORT_SCHEMA = pa.schema(
             {
                 "doc": "kept: written unchanged. copied: a metadata snapshot, written unchanged. rewritten: "
                 "written with new batches. left out: not selected. twice: not written, because the same "
-                "offsets were written from elsewhere. lost: not written, because it is damaged or missing. "
+                "offsets were written from elsewhere. lost: not written, because it is damaged or missing, "
+                "or other batches have its offsets. "
                 "unfinished: bytes that a broker had not finished writing, which is no damage. open: a "
                 "transaction without an end. indexed: indexes were written. understated: a batch whose "
                 "header, and so its index entries, state less than its records."
@@ -99,7 +100,10 @@ def is_lost(table: pa.Table) -> bool:
 _Place = tuple[Path, int, int]
 """A file, a position in it, and a number of bytes."""
 
-MISPLACED = "its offsets are lower than those before, or belong to another segment"
+MOVED = (
+    "written by their offsets: they lie elsewhere than the offsets and the names of segments say"
+)
+MISPLACED = "its offsets fit neither its place nor another one; no checksum covers a base offset"
 
 
 class RewriteReport:
@@ -107,67 +111,55 @@ class RewriteReport:
 
     def __init__(self) -> None:
         self.entries: list[ReportRow] = []
-        self._untaken: list[tuple[ReportRow, _Place | None]] = []
-        self._firsts: list[Any] = []
-        self._lasts: list[Any] = []
-        self._places: list[tuple[Path, Any, Any]] = []
-        """Per file, the positions and sizes of the batches that are taken, parallel to ``_firsts``."""
+        self._doubtful: list[tuple[ReportRow, _Place | None]] = []
+        """Rows about offsets that may have been written from elsewhere."""
+        self._untaken: list[tuple[str, Path, Headers, Any, Any]] = []
+        """Intact batches that were not taken: file name and path, headers, numbers of records, indexes."""
+        self._kept: list[tuple[Path, Any, Any, Any, Any]] = []
+        """Per file, first and last offsets, positions and sizes of batches that are written, by offset."""
 
     def rows(self) -> list[ReportRow]:
-        """Return all rows, sorted by file name. A noted batch that was not taken is ``lost``; it is
-        ``twice`` if batches with its offsets were kept, and, for a single batch out of order, only
-        if one of these has the same bytes.
+        """Return all rows, sorted by file name. Intact batches that were not taken are ``twice`` if
+        the same bytes with the same offsets were kept, else ``lost``. Lost ranges and damaged
+        batches are ``twice`` if batches with their offsets were kept, a single batch out of order
+        only if one of these has the same bytes.
 
         Base offsets are in no checksum: that of a batch that does not continue the batch before it may be wrong.
         """
-        begin, end = self._find_kept_runs()
-        for one, alone in self._untaken:
-            if one.first_offset is None or one.last_offset is None:
+        kept = _KeptBatches(self._kept)
+        for one, alone in self._doubtful:
+            if not kept.cover(one.first_offset, one.last_offset):
                 continue
-            at = int(np.searchsorted(begin, one.first_offset, side="right")) - 1
-            if not (at >= 0 and one.first_offset <= one.last_offset <= end[at]):
-                continue
-            if alone is None or self._is_taken_elsewhere(alone, one.first_offset):
+            assert one.first_offset is not None
+            if alone is None or kept.has_copy(alone, one.first_offset):
                 one.what, one.reason = "twice", f"batches with these offsets are kept: {one.reason}"
             else:
                 one.reason = f"other batches with these offsets are kept: {one.reason}"
-        return sorted([*self.entries, *(one for one, _ in self._untaken)], key=lambda one: one.file)
+        untaken = [row for one in self._untaken for row in _describe_untaken(*one, kept)]
+        return sorted([*self.entries, *untaken], key=lambda one: one.file)
 
-    def _is_taken_elsewhere(self, place: _Place, offset: int) -> bool:
-        """Return whether a batch with the same first offset and the same bytes was taken from any
-        place.
-        """
-        for firsts, (path, position, size) in zip(self._firsts, self._places, strict=True):
-            i = int(np.searchsorted(firsts, offset))
-            if i < len(firsts) and firsts[i] == offset and size[i] == place[2]:
-                return _read_place((path, int(position[i]), int(size[i]))) == _read_place(place)
-        return False
+    def note_places(self, found: SegmentContents, written: Any) -> None:
+        """Note where the batches in the mask ``written`` are read from, in the order of offsets."""
+        columns = (found.headers.first, found.headers.last, found.headers.position)
+        first, last, position = (a[written] for a in columns)
+        self._kept.append((found.segment.path, first, last, position, found.headers.size[written]))
 
-    def _find_kept_runs(self) -> tuple[Any, Any]:
-        """Return two arrays: the first and the last offset of each run of kept batches without gaps
-        between them. Both are empty if none were kept.
-        """
-        none = np.empty(0, np.int64)
-        firsts, lasts = (np.concatenate([none, *some]) for some in (self._firsts, self._lasts))
-        if not len(firsts):
-            return firsts, lasts
-        new = np.flatnonzero(np.append(True, firsts[1:] > lasts[:-1] + 1))
-        return firsts[new], lasts[np.append(new[1:] - 1, len(lasts) - 1)]
-
-    def add_taken(self, name: str, found: SegmentContents, taken: Any, rewritten: Any) -> None:
-        """Note the batches in the mask ``taken``, and add rows for those without problems: ``kept``
-        for those not in ``rewritten`` (also if there are none at all), and ``rewritten`` for those
-        that lose their producer.
+    def add_taken(
+        self, name: str, found: SegmentContents, taken: Any, rewritten: Any, moved: Any
+    ) -> None:
+        """Add rows for the batches without problems in the mask ``taken``: ``kept`` for those not
+        in ``rewritten`` (also if there are none at all), one more for those ``moved``, and
+        ``rewritten`` for those that lose their producer.
         """
         headers = found.headers
-        first, position, size = (a[taken] for a in (headers.first, headers.position, headers.size))
-        self._firsts.append(first)
-        self._lasts.append(headers.last[taken])
-        self._places.append((found.segment.path, position, size))
         good = taken & found.is_good
         kept, without = good & ~rewritten, good & rewritten
-        if kept.any() or not without.any():
-            self.entries.append(_sum_batches(name, "kept", headers, kept, found.rows))
+        if (kept & ~moved).any() or not good.any():
+            self.entries.append(_sum_batches(name, "kept", headers, kept & ~moved, found.rows))
+        if (kept & moved).any():
+            one = _sum_batches(name, "kept", headers, kept & moved, found.rows)
+            one.reason = MOVED
+            self.entries.append(one)
         if without.any():
             one = _sum_batches(name, "rewritten", headers, without, found.rows)
             one.reason = "without producer and transaction"
@@ -198,21 +190,29 @@ class RewriteReport:
                 row.reason = f"it cannot be written: {utf8(one.error)}"
             self.entries.append(row)
 
-    def note_untaken(self, name: str, found: SegmentContents, which: Any) -> None:
-        """Note the batches in the mask ``which`` that are selected but were not taken, adjacent
-        ones without problems together; batches with problems and no records are ignored. Whether
-        they are lost is decided by :meth:`rows`.
+    def note_untaken(self, name: str, found: SegmentContents, which: Any, *, is_main: bool) -> None:
+        """Note the batches in the mask ``which`` that are selected but were not taken; batches with
+        problems and no records are ignored. Whether they are lost is decided by :meth:`rows`: if
+        the segment is not one of the log itself (``is_main``), but one that others may have
+        replaced, by offsets alone.
         """
         good = np.flatnonzero(which & found.is_good)
-        for run in np.split(good, np.flatnonzero(np.diff(good) > 1) + 1):
-            if len(run):
-                one = _sum_batches(name, "lost", found.headers, run, found.rows)
-                one.reason = MISPLACED
-                self._untaken.append((one, _place_single_batch(found, run)))
+        if is_main and len(good):
+            headers, path = found.headers.take(good), found.segment.path
+            self._untaken.append((name, path, headers, found.rows[good], good))
+        for run in [] if is_main else _split_adjacent(good):
+            one = _sum_batches(name, "lost", found.headers, run, found.rows)
+            one.reason = MISPLACED
+            self._add_doubtful(one, _place_single_batch(found, run))
         for i in found.troubles:
             if which[i] and found.rows[i]:
                 row = _describe_batch(name, _name_missing(found, i), found, i)
-                self._untaken.append((row, _place_single_batch(found, np.array([i]))))
+                self._add_doubtful(row, _place_single_batch(found, np.array([i])))
+
+    def _add_doubtful(self, row: ReportRow, alone: _Place | None) -> None:
+        """Add a row that :meth:`rows` changes if batches with its offsets are kept."""
+        self.entries.append(row)
+        self._doubtful.append((row, alone))
 
     def add_unfinished(self, name: str, found: Lost | None) -> None:
         """Add a row ``unfinished`` for the incomplete tail of a segment, which does not count as
@@ -235,7 +235,97 @@ class RewriteReport:
         if lost.before_offset is not None:
             row.last_offset = lost.before_offset - 1
         row.reason = utf8(lost.reason)
-        self.entries.append(row)
+        self._add_doubtful(row, None)
+
+
+class _KeptBatches:
+    """The batches that are written, by offset.
+
+    Args:
+        parts: Per file, path, first and last offsets, positions and sizes of batches, ascending.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Path, Any, Any, Any, Any]]) -> None:
+        self._paths = [path for path, *_ in parts]
+        none = np.empty(0, np.int64)
+        self._file = np.repeat(np.arange(len(parts)), [len(first) for _, first, *_ in parts])
+        self._first, self._last, self._position, self._size = (
+            np.concatenate([none, *(part[i] for part in parts)]) for i in range(1, 5)
+        )
+        new = np.flatnonzero(np.append(True, self._first[1:] > self._last[:-1] + 1))
+        new = new if len(self._first) else none
+        self._begin = self._first[new]
+        self._end = self._last[np.append(new[1:] - 1, len(self._last) - 1)] if len(new) else none
+
+    def cover(self, first: int | None, last: int | None) -> bool:
+        """Return whether the offsets ``first`` to ``last`` all lie in kept batches. Return False if
+        one is None, or there are no such offsets.
+        """
+        if first is None or last is None or first > last:
+            return False
+        at = int(np.searchsorted(self._begin, first, side="right")) - 1
+        return at >= 0 and last <= int(self._end[at])
+
+    def find_overlap(self, first: int, last: int) -> int | None:
+        """Return the index of the first kept batch with one of the offsets ``first`` to ``last``;
+        None if there is none.
+        """
+        at = int(np.searchsorted(self._last, first))
+        return at if at < len(self._first) and self._first[at] <= last else None
+
+    def has_copy(self, place: _Place, first: int) -> bool:
+        """Return whether a kept batch has the same first offset and the same bytes as the place."""
+        at = int(np.searchsorted(self._first, first))
+        if at == len(self._first) or self._first[at] != first or self._size[at] != place[2]:
+            return False
+        return _read_place(self._place(at)) == _read_place(place)
+
+    def describe(self, at: int) -> str:
+        """Return file and byte of the kept batch with the index ``at``."""
+        path, position, _ = self._place(at)
+        return f"{utf8(path.name)}, byte {position}"
+
+    def _place(self, at: int) -> _Place:
+        path = self._paths[int(self._file[at])]
+        return path, int(self._position[at]), int(self._size[at])
+
+
+def _describe_untaken(
+    name: str, path: Path, headers: Headers, rows: Any, index: Any, kept: _KeptBatches
+) -> Iterator[ReportRow]:
+    """Yield report rows for intact batches of one file that were not taken, one for adjacent ones
+    of the same kind: ``twice`` if the same bytes are kept; ``lost`` if other batches with their
+    offsets are kept, or none.
+    """
+    before, run, reason = ("lost", ""), list[int](), MISPLACED
+
+    def _sum_untaken(run: list[int]) -> ReportRow:
+        """Return the row for adjacent batches of one kind."""
+        row = _sum_batches(name, before[0], headers, np.array(run), rows)
+        row.reason = reason
+        return row
+
+    for i in range(len(headers)):
+        first, last = int(headers.first[i]), int(headers.last[i])
+        at = kept.find_overlap(first, last)
+        what = "lost"
+        if at is not None:
+            place = path, int(headers.position[i]), int(headers.size[i])
+            what = "twice" if kept.has_copy(place, first) else "lost"
+        kind = what, "" if at is None else kept.describe(at).rpartition(", ")[0]
+        if run and (kind != before or index[i] != index[run[-1]] + 1):
+            yield _sum_untaken(run)
+            run = []
+        if not run:
+            before = kind
+            if at is None:
+                reason = MISPLACED
+            else:
+                same = "the same" if what == "twice" else "other"
+                reason = f"{same} batches with these offsets are kept: {kept.describe(at)}"
+        run.append(i)
+    if run:
+        yield _sum_untaken(run)
 
 
 def _place_single_batch(found: SegmentContents, run: Any) -> _Place | None:
@@ -246,6 +336,11 @@ def _place_single_batch(found: SegmentContents, run: Any) -> _Place | None:
     if len(run) > 1 or (i and headers.first[i] == headers.last[i - 1] + 1):
         return None
     return found.segment.path, int(headers.position[i]), int(headers.size[i])
+
+
+def _split_adjacent(rows: Any) -> list[Any]:
+    """Return ascending indexes in arrays of adjacent ones; ``[]`` for none."""
+    return np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else []
 
 
 def _read_place(place: _Place) -> bytes:

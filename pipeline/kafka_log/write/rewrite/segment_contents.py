@@ -23,6 +23,7 @@ from kafka_log.segment.model import Batch, Lost, Policy
 from kafka_log.segment.placement import find_ascending, find_outside_segment
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_damage import crc_ok
+from kafka_log.segment.scanner import Scanner
 from kafka_log.segment.versions import VERSIONS
 
 
@@ -57,6 +58,12 @@ class SegmentContents:
     def is_unfinished(self, i: int) -> bool:
         """Return whether a batch, by its index, lies in the incomplete tail."""
         return self.unfinished is not None and self.headers.position[i] >= self.unfinished.start
+
+    def has_records(self, i: int, keep_damaged: bool) -> bool:
+        """Return whether a batch with a problem, by its index, has readable records: with a valid
+        checksum, unless ``keep_damaged``.
+        """
+        return bool(self.rows[i] if keep_damaged else self.troubles[i].sound)
 
     @property
     def is_good(self) -> Any:
@@ -103,8 +110,43 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
         rows.append(np.array([len(item.records)]))
         count += 1
     headers = concatenate_headers([*parts, headers_from_rows(single)])
+    reversed_ = [
+        i for i in np.flatnonzero(headers.last < headers.first).tolist() if i not in troubles
+    ]
+    if reversed_:
+        for i, (last, sound) in zip(
+            reversed_, _read_ends(segment, headers, reversed_), strict=True
+        ):
+            headers.last[i] = last
+            troubles[i] = BatchProblem(REVERSED, sound)
     lost, unfinished = separate_incomplete_tail(segment, reader.end)
     return SegmentContents(segment, headers, np.concatenate(rows), troubles, lost, unfinished)
+
+
+REVERSED = "its header has a last offset before its first one"
+
+
+def _read_ends(segment: Segment, headers: Headers, those: list[int]) -> list[tuple[int, int]]:
+    """Return the last offset and the number of records of each of the batches ``those``, which
+    have no other problem: the last offset of the header and 0 for one without records.
+    """
+    positions = headers.position[those]
+    scanner = Scanner(
+        segment.path,
+        ["position", "offset"],
+        Policy.SALVAGE,
+        tail=segment.tail,
+        size=segment.size,
+    )
+    ends = [(int(headers.last[i]), 0) for i in those]
+    for rows in scanner:
+        at = rows.column("position").to_numpy()
+        for k in np.flatnonzero(np.isin(positions, at)).tolist():
+            offsets = rows.column("offset").to_numpy()[at == positions[k]]
+            before = ends[k]
+            last = int(offsets.max())
+            ends[k] = (max(before[0], last) if before[1] else last, before[1] + len(offsets))
+    return ends
 
 
 def _find_problem(batch: Batch) -> str | None:
@@ -140,26 +182,50 @@ def choose_batches(
         after: The last offset that was written before.
         keep_damaged: Whether records whose checksum is wrong are written.
     """
+    inside = mark_inside(found, next_base) & (found.headers.first > after)
+    taken = choose_intact(found, inside)
+    return add_damaged(found, taken, inside, keep_damaged)
+
+
+def mark_inside(found: SegmentContents, next_base: int | None) -> Any:
+    """Return a mask of the batches whose offsets belong to the segment by the names of this file
+    and of the next one, with base offset ``next_base`` (None: no bound).
+    """
     headers, base = found.headers, get_named_base_offset(found.segment)
-    out = find_outside_segment(headers.first, headers.last, base, next_base)
-    out |= headers.first <= after
-    good = found.is_good
-    taken = find_ascending(headers.first, headers.last, out | ~good)
-    before = after
-    # The first offset of the next good batch that is taken, for each batch.
+    return ~find_outside_segment(headers.first, headers.last, base, next_base)
+
+
+def choose_intact(found: SegmentContents, inside: Any) -> Any:
+    """Return a mask of the batches of the mask ``inside`` without problems whose offsets ascend,
+    so that the fewest are left out.
+    """
+    headers = found.headers
+    return find_ascending(headers.first, headers.last, ~inside | ~found.is_good)
+
+
+def add_damaged(found: SegmentContents, taken: Any, inside: Any, keep_damaged: bool) -> Any:
+    """Return the mask ``taken`` with the batches of the mask ``inside`` that have problems, have
+    records to write, and fit between their neighbors in ``taken``. Only records with a valid
+    checksum count, unless ``keep_damaged``.
+    """
+    headers = found.headers
+    taken = taken.copy()
+    before = -1
+    # The first offset of the next intact batch that is taken, for each batch.
     bound = np.full(len(headers) + 1, np.iinfo(np.int64).max)
     bound[:-1][taken] = headers.first[taken]
     following = np.minimum.accumulate(bound[::-1])[::-1]
     at = 0
     for i in sorted(found.troubles):
-        between = np.flatnonzero(taken[at:i])
-        if len(between):
-            before = max(before, int(headers.last[at + between[-1]]))
+        between = headers.last[at:i][taken[at:i]]
+        before = max(before, int(between.max(initial=-1)))
         at = i
-        trouble = found.troubles[i]
         first, last = int(headers.first[i]), int(headers.last[i])
-        some = found.rows[i] if keep_damaged else trouble.sound
-        if some and not out[i] and before < first <= last < following[i]:
+        if (
+            found.has_records(i, keep_damaged)
+            and inside[i]
+            and before < first <= last < following[i]
+        ):
             taken[i] = True
             before = last
     return taken

@@ -21,7 +21,7 @@ from kafka_log import DirectoryError, LogDirectory, Partition, discover, read_ta
 from kafka_log.cli import main
 from kafka_log.inspect import header_pass
 from kafka_log.inspect.statistics import totals as stat_sums
-from kafka_log.inspect.statistics.columns import By, stat_schema
+from kafka_log.inspect.statistics.columns import PERIODS, By, stat_schema
 from kafka_log.inspect.statistics.options import Asked
 from kafka_log.inspect.statistics.table import Stat
 from kafka_log.read.selection import Selection
@@ -35,6 +35,9 @@ BYS = (
     ("producer",),
     ("codec",),
     ("hour",),
+    ("day",),
+    ("minute",),
+    ("day", "minute", "codec"),
     ("topic", "partition"),
     ("partition", "topic"),
     ("topic", "codec"),
@@ -61,7 +64,7 @@ def same(
     expected = naive_stat.stat(partitions, by, deep=deep, now=NOW, policy=policy)
     asked = Asked(deep, NOW, Selection(policy=policy), engine)
     names = {"partition": "directory", "producer": "producer_id"}
-    names |= {} if deep else {"hour": "batch_hour"}
+    names |= {} if deep else {name: f"batch_{name}" for name in PERIODS}
     found = {}
     for row in plain(Stat(partitions, by, asked=asked).table()):
         key = tuple(row[names.get(name, name)] for name in by)
@@ -204,7 +207,7 @@ def test_every_output_has_the_same_table(
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("by", ["partition", "topic", "codec", "producer", "hour"])
+@pytest.mark.parametrize("by", ["partition", "topic", "codec", "producer", "hour", "day"])
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
 def test_no_number_is_cut(
     width: int, by: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -224,7 +227,10 @@ def test_no_number_is_cut(
 
     for name in ("batches", "records", "stored_bytes"):
         values = rows.column(name).to_pylist()
-        assert list(map(int, shown(name))) == [*values, *([sum(values)] if by != "hour" else [])]
+        assert list(map(int, shown(name))) == [
+            *values,
+            *([sum(values)] if by not in PERIODS else []),
+        ]
     joined = {"batch_sizes": ("smallest_batch", "mean_batch", "largest_batch")}
     if by == "partition":
         joined |= {"offsets": ("first_offset", "last_offset")}
@@ -267,11 +273,11 @@ def test_largest(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_hours_of_records_and_of_batches(
-    engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("period", "hour"), PERIODS.items())
+def test_periods_of_records_and_of_batches(
+    period: str, hour: int, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With --deep each record counts in its own hour; without it all of a batch in that of the newest, and the column says so."""
-    hour = 3_600_000
+    """With --deep each record counts in its own period; without it all of a batch in that of the newest, and the column says so."""
     start = NOW // hour * hour
     times = [-1, start, start + hour, start + hour + 1, start + 3 * hour]
     records = [
@@ -292,14 +298,14 @@ def test_hours_of_records_and_of_batches(
     data = RECORD_BATCH.build(one), RECORD_BATCH.build(two)
     path.write_bytes(b"".join(data))
     sizes = list(map(len, data))
-    argv = ["stat", str(path.parent), "--by", "hour", "--engine", engine, "--format", "jsonl"]
+    argv = ["stat", str(path.parent), "--by", period, "--engine", engine, "--format", "jsonl"]
 
     def rows(*more: str) -> list[tuple[Any, ...]]:
         assert main([*argv, *more]) == 0
         found = list(map(json.loads, capsys.readouterr().out.splitlines()))
         return [
             (
-                row["hour" if more else "batch_hour"],
+                row[period if more else f"batch_{period}"],
                 row["records"],
                 row["batches"],
                 row["batch_bytes"],
@@ -308,7 +314,7 @@ def test_hours_of_records_and_of_batches(
         ]
 
     def text(time: int) -> str:
-        return datetime.fromtimestamp(time / 1000, UTC).strftime("%Y-%m-%dT%H:00:00.000Z")
+        return datetime.fromtimestamp(time / 1000, UTC).strftime("%Y-%m-%dT%H:%M:00.000Z")
 
     assert rows() == [(text(start), 1, 1, sizes[1]), (text(times[-1]), 5, 1, sizes[0])]
     assert rows("--deep") == [
@@ -318,10 +324,10 @@ def test_hours_of_records_and_of_batches(
         (None, 1, 0, 0),
     ]
     assert main(argv[:-2]) == 0
-    assert capsys.readouterr().out.split()[0] == "batch_hour"
+    assert capsys.readouterr().out.split()[0] == f"batch_{period}"
 
 
-@pytest.mark.parametrize("by", [("topic",), ("partition",), ("producer",), ("codec",), ("hour",), ("codec", "topic")])  # fmt: skip
+@pytest.mark.parametrize("by", [("topic",), ("partition",), ("producer",), ("codec",), ("hour",), ("day", "minute"), ("codec", "topic")])  # fmt: skip
 @pytest.mark.parametrize("deep", [False, True])
 def test_largest_of_each(by: tuple[By, ...], deep: bool) -> None:
     """So many of each are those that come first among all."""
@@ -330,7 +336,7 @@ def test_largest_of_each(by: tuple[By, ...], deep: bool) -> None:
 
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
         time = row["timestamp"]
-        said = {"topic": row["topic"], "partition": (row["topic"], row["partition"]), "producer": row["producer_id"], "codec": row["codec"], "hour": time and time.timestamp() // 3600}  # fmt: skip
+        said = {"topic": row["topic"], "partition": (row["topic"], row["partition"]), "producer": row["producer_id"], "codec": row["codec"], **{name: time and time.timestamp() * 1000 // length for name, length in PERIODS.items()}}  # fmt: skip
         return tuple(said[name] for name in by)
 
     expected: dict[tuple[Any, ...], list[dict[str, Any]]] = {}

@@ -10,9 +10,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from kafka_log import DirectoryError, discover
+from kafka_log.read.schemas.decoding import PartDecoder
 from kafka_log.read.schemas.registry import SchemaError, SchemaRegistry
 from kafka_log.read.schemas.sources import read_registry
 from tests.support.make_schema_registry_sample import SAMPLE, from_hex, read_file
@@ -189,3 +191,24 @@ def test_no_registry() -> None:
     with pytest.raises(OSError, match="does not answer") as caught:
         read_registry([], "http://me:cret@127.0.0.1:9/")
     assert "cret" not in str(caught.value)
+
+
+def test_files_that_others_import(tmp_path: Path) -> None:
+    """A file without an id has no values of its own."""
+    (tmp_path / "t-value.6.proto").write_text(
+        'syntax = "proto3"; import "common.proto"; message A { Name name = 1; }'
+    )
+    (tmp_path / "common.proto").write_text('syntax = "proto3"; message Name { string s = 1; }')
+    (tmp_path / "u-value.7.json").write_text('{"$ref": "common.json"}')
+    (tmp_path / "common.json").write_text('{"type": "integer"}')
+    registry = read_registry([], tmp_path)
+    for topic, data, value in (
+        ("t", b"\0\0\0\0\6\0\x0a\3\x0a\1x", {"name": {"s": "x"}}),
+        ("u", b"\0\0\0\0\7" + b"5", 5),
+    ):
+        decoder = PartDecoder(registry, topic, "value", [])
+        columns = decoder.decode_columns(pa.array([data], pa.binary()), None)
+        assert columns[0].to_pylist() == [value]
+    (tmp_path / "common.avsc").write_text('"int"')
+    with pytest.raises(SchemaError, match="the name has no schema id"):
+        read_registry([], tmp_path)
