@@ -60,6 +60,12 @@ def settled(spec: Tree, tree: Tree, version: int | None, counted: bool) -> Tree:
     return spec if out == spec else out | {GIVEN: spec}
 
 
+def counted_arrays(spec: Any) -> list[str]:
+    """Return the names of the arrays that a field counts."""
+    counts = spec.get("counts", []) if isinstance(spec, dict) else []
+    return [counts] if isinstance(counts, str) else counts
+
+
 def sections(tree: Tree, version: int | None) -> list[tuple[str, Tree]]:
     """The section of tagged fields of a version, as a field; ``tags`` are those that the layout has."""
     if not is_flexible(tree, version):
@@ -103,7 +109,7 @@ class Flexibles:
         else:
             tree["flexible"] = "never"
         self.sections = tree["flexible"] != "never"
-        counted = {spec["counts"] for spec in specs if "counts" in spec}
+        counted = {array for spec in specs for array in counted_arrays(spec)}
         tree["fields"] = {
             key: self.without_length(spec, key in counted) for key, spec in tree["fields"].items()
         }

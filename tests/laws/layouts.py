@@ -251,6 +251,11 @@ class Maker(ChosenFields):
             self.by_version(self.fields[count])
         self.fields[array] = spec
         self.see(array, spec)
+        if d.chance(3) and not {"when", "null", "at_least"} & {*spec, *self.fields[count]}:
+            other = self.fresh()
+            self.fields[count]["counts"] = [array, other]
+            self.fields[other] = {"array": d.pick(("u8", "i64", "varint", "bool"))}
+            self.see(other, self.fields[other])
 
     def checked(self, parts: int, at_end: bool) -> None:
         """A checksum, before or after the run that it covers."""

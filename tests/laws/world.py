@@ -148,7 +148,7 @@ class Facts:
         """The fields that a version has. A bare word is a type."""
         tree = self.layouts[layout]
         specs = {**tree["fields"], **tree.get("tagged", {})}
-        counted = {spec["counts"] for spec in specs.values() if "counts" in spec}
+        counted = {array for spec in specs.values() for array in flexible.counted_arrays(spec)}
         out = []
         for name, spec in specs.items():
             full = {"type": spec} if isinstance(spec, str) else spec

@@ -145,19 +145,20 @@ def _check_field_known(
 
 
 def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if ``counts`` of a field names no field of the layout, or one that is not
-    an array. Yield nothing without ``counts``.
+    """Yield a diagnostic for each name under ``counts`` of a field that is no field of the layout,
+    not an array, or listed twice. Yield nothing without ``counts``.
     """
-    if f.counts is None:
-        return
     arrays = {g.name: g.span for g in layout.fields if isinstance(g.type, ArrayType)}
-    target = field_of(layout, f.counts)
-    where = place(f, "counts")
-    if target is None:
-        yield from _check_field_known(f.counts, layout, where, arrays)
-    elif f.counts not in arrays:
-        message = f'"{f.counts}" is not an array: there is nothing to count'
-        yield Diagnostic("C016", message, where, help=f"it is declared at {target.span}")
+    for i, name in enumerate(f.counts):
+        target = field_of(layout, name)
+        where = f.places.get(f"counts.{i}", place(f, "counts"))
+        if target is None:
+            yield from _check_field_known(name, layout, where, arrays)
+        elif name not in arrays:
+            message = f'"{name}" is not an array: there is nothing to count'
+            yield Diagnostic("C016", message, where, help=f"it is declared at {target.span}")
+        elif name in f.counts[:i]:
+            yield Diagnostic("C008", f'"{name}" is listed twice', where)
 
 
 def _check_codecs(f: Field, model: Model) -> Iterator[Diagnostic]:

@@ -58,7 +58,7 @@ def _check_roles(f: Field) -> Iterator[Diagnostic]:
     """
     keys = [
         ("measures", f.measures is not None),
-        ("counts", f.counts is not None),
+        ("counts", bool(f.counts)),
         ("checksum", f.checksum is not None),
         ("is", f.is_version),
         ("const", f.const is not None),
@@ -220,19 +220,23 @@ def _check_ends_exist(
 
 
 def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a count comes after its array, another field counts the array already,
-    the array can exist without its count (``when``), or a version has only one of them. Yield
-    nothing if the field counts no array.
+    """Yield the diagnostics of a count and each of its arrays."""
+    for i, name in enumerate(f.counts):
+        array = field_of(layout, name)
+        if array is not None and isinstance(array.type, ArrayType):
+            where = f.places.get(f"counts.{i}", place(f, "counts"))
+            yield from _check_counted(f, array, layout, where)
+
+
+def _check_counted(f: Field, array: Field, layout: Layout, where: Span) -> Iterator[Diagnostic]:
+    """Yield a diagnostic, at ``where``, if a count ``f`` comes after its array, another field counts the array already,
+    the array can exist without its count (``when``), or a version has only one of them.
     """
-    array = field_of(layout, f.counts) if f.counts is not None else None
-    if array is None or not isinstance(array.type, ArrayType):
-        return
-    where = place(f, "counts")
     own, target = index_of(layout, f.name) or 0, index_of(layout, array.name) or 0
     if target < own:
         message = f'"{array.name}" lies before "{f.name}", which counts it'
         yield Diagnostic("C016", message, where, help=f"it is declared at {array.span}")
-    first = next(g for g in layout.fields if g.counts == array.name)
+    first = next(g for g in layout.fields if array.name in g.counts)
     if first is not f:
         message = f'"{array.name}" is counted by "{first.name}" already'
         yield Diagnostic("C016", message, where, help=f"see {place(first, 'counts')}")

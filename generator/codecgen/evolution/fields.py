@@ -138,11 +138,12 @@ class FieldComparison:
                 for found in ranges
             ]
             yield self.change(f"measures {words[0]}; becomes {words[1]}", "B008", "measures")
-        counted = [old.field.counts, new.field.counts]
-        if counted[0] is not None:
-            counted[0] = self.names.get(counted[0], counted[0])
-        if counted[0] != counted[1]:
-            words = [name or "no array" for name in counted]
+        counted = [
+            tuple(self.names.get(name, name) for name in old.field.counts),
+            new.field.counts,
+        ]
+        if set(counted[0]) != set(counted[1]):
+            words = [" and ".join(names) or "no array" for names in counted]
             yield self.change(f"counts {words[0]}; becomes {words[1]}", "B008", "counts")
         checksums = [
             _checksum_form(self.pair.old, old, self.names),

@@ -112,8 +112,9 @@ class _Sizer:
             return (
                 fp.size or 0
             )  # lengths of varying size wait for the field range that they measure
-        if f.counts is not None:
-            self.this[f.name] = self.count_elements(f.counts)
+        if f.counts:
+            given = [name for name in f.counts if self.this.get(name) is not None]
+            self.this[f.name] = self.count_elements((given or f.counts)[0])
         elif f.is_version:
             self.this[f.name] = self.layout.version
         elif f.const is not None:

@@ -270,7 +270,12 @@ class ModelBuilder:
         """
         spans = forms.key_spans(r["fields"])
         entries = forms.entries(r["fields"])
-        counted = frozenset(v["counts"] for _, v in entries if isinstance(v, Record))
+        counted = {
+            name
+            for _, v in entries
+            if isinstance(v, Record)
+            for name in forms.one_or_more(v["counts"])
+        }
         return with_counts(
             tuple(
                 self.make_field(n, value, spans[n], accepts, n in counted) for n, value in entries
@@ -350,7 +355,7 @@ class ModelBuilder:
             const=forms.constant(self.reader, r),
             is_version=r["is"] == "version",
             measures=forms.field_range(r, "measures"),
-            counts=cast(str | None, r["counts"]),
+            counts=forms.one_or_more(r["counts"]),
             checksum=cast(str | None, r["checksum"]),
             covers=forms.covered(r),
             mask=forms.mask(r["mask"]),

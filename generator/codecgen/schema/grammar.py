@@ -384,7 +384,10 @@ FORMS: Mapping[str, Form] = {
             "enum": _ENUM,
             "only": _ONLY,
             "measures": Key(_FIELD_RANGE, "The field is the length in bytes of a range of fields."),
-            "counts": Key(Name(), "The field is the number of elements of an array."),
+            "counts": Key(
+                Either((Name(), ListOf(Name()))),
+                "The field is the number of elements of an array, or of each of several arrays.",
+            ),
             "checksum": Key(OneOf(tuple(CHECKSUMS), "a checksum"), "The field is a checksum."),
             "mask": Key(
                 Either((Integer(), Use("mask"))),

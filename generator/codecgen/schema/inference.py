@@ -226,7 +226,7 @@ def with_counts(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     """Return the fields with ``counted_by``, the name of the counting field, set in each array that
     a field ``counts``. Other fields are unchanged.
     """
-    counted = {f.counts: f.name for f in fields if f.counts}
+    counted = {array: f.name for f in fields for array in f.counts}
     return tuple(
         f.with_types(counted_by=counted[f.name])
         if f.name in counted and isinstance(f.type, ArrayType)

@@ -240,8 +240,8 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
     if fp.measures is not None:
         field_range = range_words(fp.measures, plan)
         out.append(phrase("the length in bytes of ", field_range))
-    if fp.field.counts is not None:
-        out.append(phrase("the number of ", field_name(fp.field.counts)))
+    if fp.field.counts:
+        out.append(phrase("the number of ", join(map(field_name, fp.field.counts), " and of ")))
     if fp.field.checksum is not None:
         covered = join((range_words(part, plan) for part in fp.covers), ", then ")
         if fp.field.zero:
