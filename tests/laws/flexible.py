@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.laws.draws import Draw
+from tests.laws.none import counted_arrays
 
 Tree = dict[str, Any]
 WORDS = ("string", "bytes")
@@ -58,12 +59,6 @@ def settled(spec: Tree, tree: Tree, version: int | None, counted: bool) -> Tree:
         else:
             out |= {"present": "i8", "null": -1}
     return spec if out == spec else out | {GIVEN: spec}
-
-
-def counted_arrays(spec: Any) -> list[str]:
-    """Return the names of the arrays that a field counts."""
-    counts = spec.get("counts", []) if isinstance(spec, dict) else []
-    return [counts] if isinstance(counts, str) else counts
 
 
 def sections(tree: Tree, version: int | None) -> list[tuple[str, Tree]]:

@@ -12,8 +12,9 @@ from typing import Any
 from codecgen.schema.expression import EndOf
 from tests.laws.bytes_of import tag_default, version_of
 from tests.laws.chosen import by_field, cases, choice_in, layouts_in, number_of, versions_of
-from tests.laws.flexible import GIVEN, counted_arrays
+from tests.laws.flexible import GIVEN
 from tests.laws.meaning import Meaning, look_at, look_in, words_of
+from tests.laws.none import counted_arrays
 from tests.laws.world import (
     Facts,
     Quoted,
@@ -274,12 +275,13 @@ class Values:
             else:
                 items = self.several(tree["layout"], first, array, out, made, version, deep)
             for other in others:
-                forced = {"count": None if items is None else len(items)}
+                more = array.get("more", 0) - fields[other].get("more", 0)
+                forced = {"count": None if items is None else len(items) - more}
                 self.array(other, fields[other] | forced, out, made, version, deep)
             if "when" in array and not meaning.holds(array["when"]):
                 return r.choice((0, 0, 3))  # nothing is there to be counted
             out.left.add(name)
-            return array["null"] if items is None else len(items)
+            return array["null"] if items is None else len(items) - array.get("more", 0)
         if "const" in spec or spec.get("is") == "version":
             if r.random() < 0.8:
                 out.left.add(name)

@@ -260,9 +260,11 @@ def _check_array(f: Field) -> Iterator[Diagnostic]:
     if not isinstance(f.type, ArrayType):
         return
     given = [key for key in ("count", "length", "until") if key in f.places]
-    if f.type.counted_by is not None and given:
-        message = f'"{f.type.counted_by}" counts "{f.name}": `{given[0]}` repeats it'
-        yield Diagnostic("C011", message, place(f, given[0]), help=f'take out "{given[0]}"')
+    is_amount = f.type.count is None and f.type.fixed is None
+    repeated = [key for key in given if key != "count" or not is_amount]
+    if f.type.counted_by is not None and repeated:
+        message = f'"{f.type.counted_by}" counts "{f.name}": `{repeated[0]}` repeats it'
+        yield Diagnostic("C011", message, place(f, repeated[0]), help=f'take out "{repeated[0]}"')
     elif len(given) > 1:
         message = f'"{given[0]}" and "{given[1]}" both say where "{f.name}" ends'
         yield Diagnostic("C011", message, place(f, given[1]), help="keep one of them")

@@ -156,7 +156,8 @@ class _Sizer:
         null = type_.null if isinstance(type_, ArrayType) else None
         value = self.this.get(name)
         said = name in self.this or (array is not None and array.default is not None)
-        return null if value is None and said and null is not None else len(_as_items(value))
+        plus = type_.plus if isinstance(type_, ArrayType) else 0
+        return null if value is None and said and null is not None else len(_as_items(value)) + plus
 
     def size_scalar(self, type_: object, value: object) -> int:
         """Return the encoded size in bytes of a number of variable length. Enum values can be given

@@ -441,6 +441,8 @@ class _Programmer:
             raise WriteError("an array with a length inside rows", f)
         if array.at_least or array.null is not None or array.fixed is not None:
             raise WriteError("an array that is not written by the kernels", f)
+        if array.counted_by in [one.name for one in layout.given]:
+            raise WriteError("an array with a count from outside", f)
         require_no_end_condition(array, f)
         if array.compression is not None and (leaf is not None or not array.has_count):
             raise WriteError("a compressed array inside rows", f)

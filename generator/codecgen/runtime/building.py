@@ -241,7 +241,7 @@ class Build:
         the lists have different numbers of elements.
         """
         lists = {
-            array: len(items)
+            array: len(items) + getattr(self.fields.by_name[array].codec, "plus", 0)
             for array in f.counts
             if isinstance(items := self.obj.get(array), list | tuple)
         }
@@ -249,8 +249,8 @@ class Build:
             first, *others = lists
             for array in others:
                 if lists[array] != lists[first]:
-                    numbers = f"{first} has {lists[first]} elements, and {array} has {lists[array]}"
-                    raise BuildError(f"{numbers}: {f.name} counts both")
+                    numbers = f"{lists[first]} for {first}, and {lists[array]} for {array}"
+                    raise BuildError(f"it is the number of elements of several arrays: {numbers}")
             return lists[first]
         given = self.obj.get(f.name)
         for array in f.counts if given is None else ():

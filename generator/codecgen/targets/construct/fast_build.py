@@ -321,6 +321,7 @@ class BuildFunction(WritePrinter):
             if len(arrays) > 1 and (array.null is not None or counted.when is not None):
                 raise Unsupported
             items = self.local(counted.name)
+            plus = f" + {array.plus}" if array.plus else ""
             if counted.name not in self.known:
                 self.emit(f"{items} = get({string(counted.name)})")
                 self.known.add(counted.name)
@@ -336,9 +337,9 @@ class BuildFunction(WritePrinter):
                     f"    {target} = len({items})",
                 )
             elif i == 0:
-                self.emit(f"{target} = len({items})")
+                self.emit(f"{target} = len({items}){plus}")
             else:
-                self.refuse_if(f"len({items}) != {target}")
+                self.refuse_if(f"len({items}){plus} != {target}")
 
     def require(self, fp: FieldPlan, condition: Value, why: str) -> None:
         """Print a requirement. Builders do not check constants, enums and reserved bits again, nor
@@ -403,6 +404,8 @@ class BuildFunction(WritePrinter):
         if op.any_version or type_.nesting is not None or isinstance(op.element, ChoiceType):
             raise Unsupported
         if fp.until is not None or (isinstance(element, Reference) and self.is_chosen(element)):
+            raise Unsupported
+        if type_.counted_by in [one.name for one in self.layout.given]:
             raise Unsupported
         target, endian = self.local(fp.name), fp.field.endian
         if fp.name not in self.known:
