@@ -103,6 +103,7 @@ ANSWERS: dict[str, Callable[[kafka_log.LogDirectory], Iterable[pa.Table]]] = {
     "largest": lambda log: (log.largest(1), log.largest(1, deep=True)),
     "keys": lambda log: (log.keys(),),
     "records_of_key": lambda log: (log.records_of_key(b"nobody"),),
+    "schemas": lambda log: (log.schemas(),),
     "txn": lambda log: (log.txn(),),
     "producers": lambda log: (log.producers(),),
     "groups": lambda log: (log.groups(), log.groups(states=True)),

@@ -97,7 +97,8 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C013": CatalogEntry(
         "Unknown type",
         "The word is not a type of the schema language.",
-        "Use one of i8 to i64, u8 to u64, varint, varlong, uvarint, uvarlong, f32, f64, bool, uuid.",
+        "Use one of i8 to i64, u8 to u64, varint, varlong, uvarint, uvarlong, vlq32, vlq64, f32, "
+        "f64, bool, uuid.",
     ),
     "C014": CatalogEntry(
         "Unknown field",

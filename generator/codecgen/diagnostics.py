@@ -97,6 +97,28 @@ def printable(text: str, instead: str | None = None) -> str:
     )
 
 
+def format_value(value: object) -> str:
+    """Return a value of an example, or one that was parsed, as one line of YAML. Bytes become
+    ``{hex: ..}``, or quoted text if they are printable ASCII.
+    """
+    match value:
+        case None | bool():
+            return {None: "null", True: "true", False: "false"}[value]
+        case bytes():
+            text = value.decode("latin-1")
+            return (
+                repr(text) if text.isascii() and text.isprintable() else f"{{hex: {value.hex()}}}"
+            )
+        case Mapping():
+            return f"{{{', '.join(f'{name}: {format_value(v)}' for name, v in value.items())}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(format_value, value))}]"
+        case str():
+            return repr(str(value))
+        case _:
+            return str(value)
+
+
 def _cut_around(line: str, column: int) -> tuple[str, int]:
     """Return (line, column) with a line longer than ``_WIDEST`` cut to the part around ``column``
     (from 1), ``...`` at each cut, and the column in the result. A shorter line is returned

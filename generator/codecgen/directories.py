@@ -90,6 +90,21 @@ def shipped(package: str) -> Path | None:
     return None
 
 
+def explain_missing(package: str) -> tuple[str, str]:
+    """Return (message, help) for a name for which :func:`shipped` finds nothing: it is no name of
+    a package, the package is not installed, or it has no schemas.
+    """
+    if not NAME.match(package):
+        return f"{package} is not the name of a package", "name an installed package"
+    try:
+        is_installed = find_spec(package) is not None
+    except (ImportError, ValueError):
+        is_installed = False
+    if is_installed:
+        return f"the package {package} has no codecgen schemas", "name another package"
+    return f"the package {package} is not installed", "install it with pip"
+
+
 def named(wanted: str) -> Path:
     """Return the schema directory that a user names: a path if that directory exists, else the
     schemas of an installed package, else the path, which does not exist. ``""`` stands for
@@ -158,10 +173,8 @@ class _Loader:
         installed = NAME.match(wanted) is not None
         found = _locate(wanted, directory)
         if found is None:
-            raise CannotUse(
-                f"no package {wanted} with schemas is installed",
-                "install it, or write the path of a schema directory: ../schemas",
-            )
+            message, help = explain_missing(wanted)
+            raise CannotUse(message, f"{help}, or write the path of a schema directory: ../schemas")
         if not (found / loader.MANIFEST).is_file():
             raise CannotUse(f"{wanted} is not a directory with a {loader.MANIFEST}")
         there, here = found.resolve(), around[-1]
@@ -169,7 +182,10 @@ class _Loader:
             way = " uses ".join(p.name for p in (*around[around.index(there) :], there))
             raise CannotUse(f"directories use each other: {way}", "put what both need into a third")
         if there == here or there in here.parents or here in there.parents:
-            raise CannotUse(f"{wanted} and this directory lie in each other", "put it beside")
+            raise CannotUse(
+                f"{wanted} contains this directory, or lies in it",
+                "use a directory beside this one",
+            )
         if len(around) >= DEEPEST:
             raise CannotUse(f"more than {DEEPEST} directories use each other in a row")
         model, findings, _ = self.load(found, around)
@@ -182,6 +198,6 @@ class _Loader:
                 else f"{len(findings)} findings of its own, the first"
             )
             message = f"{wanted} has {what}: {first.message} ({first.span})"
-            raise CannotUse(message, f"see codecgen check {shown}")
+            raise CannotUse(message, f"run `codecgen check {shown}`")
         place = f"{wanted}:" if installed else os.path.normpath(wanted).replace(os.sep, "/") + "/"
         return UsedDirectory(model, os.fspath(there), place)

@@ -97,7 +97,7 @@ def _find_used(package: str | None) -> tuple[Find | None, Borrowed | None]:
         return None, None
     place = directories.shipped(package)
     if place is None:
-        raise StarterError(f"no package {package} with schemas is installed; install it first")
+        raise StarterError("; ".join(directories.explain_missing(package)))
     model, found, _ = directories.load(place)
     if model is None or found:
         raise StarterError(f"the schemas of {package} have findings: codecgen check {place}")

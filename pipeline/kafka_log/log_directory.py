@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.inspect.statistics.columns import By
     from kafka_log.inspect.statistics.options import StatOptions
+    from kafka_log.read.schemas.decoding import Decoding
     from kafka_log.read.selection import OtherFilters, RowFilters, Selection
     from kafka_log.segment.kernels import Engine
     from kafka_log.segment.ranges import Range
@@ -162,17 +163,17 @@ class LogDirectory:
 
     def ls(self, *, segments: bool = False) -> pa.Table:
         """List partitions: one row per partition and segment state
-        (:data:`kafka_log.report.listing.PARTITIONS`), also for unreadable ones; with ``segments``
+        (:data:`kafka_log.inspect.listing.PARTITIONS`), also for unreadable ones; with ``segments``
         one row per segment. Raise DirectoryError if a path holds no log; NotFoundError if a selected
         topic or partition does not exist.
 
         Args:
-            segments: Return one row per segment instead (:data:`kafka_log.report.listing.SEGMENTS`).
+            segments: Return one row per segment instead (:data:`kafka_log.inspect.listing.SEGMENTS`).
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data").ls(segments=True).to_pandas()
         """
-        from kafka_log.report.listing import partition_table, segment_table
+        from kafka_log.inspect.listing import partition_table, segment_table
 
         table = segment_table if flag("segments", segments) else partition_table
         return table(self.all_partitions)
@@ -549,9 +550,10 @@ class LogDirectory:
         show_secrets: bool = False,
     ) -> pa.Table:
         """Return the cluster metadata from ``__cluster_metadata``: one row per topic, partition,
-        broker or other object of a kind. Raise CodecError or DirectoryError if a record is damaged,
-        unknown or missing, and neither ``salvage`` nor ``on_damage`` is given; ValueError if the
-        kind, the offset or the metadata log does not exist.
+        broker or other object of a kind. With ``salvage``, records that are damaged, unknown or
+        missing are skipped; with only ``on_damage``, the answer ends before them; else they raise
+        CodecError or DirectoryError. Raise ValueError if the kind, the offset or the metadata log
+        does not exist.
 
         Reading begins at the newest complete snapshot.
 
@@ -704,6 +706,56 @@ class LogDirectory:
         partitions = self._select_partitions(self._merged_partitions, wanted)
         return key_table(partitions, _only_row_filters(wanted), advance)
 
+    def schemas(
+        self,
+        *,
+        source: PathLike | None = None,
+        records: int | None = 10_000,
+        on_problem: Callable[[str], None] | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """List the schemas of a schema registry: one row per version of a subject, and one per id
+        that keys or values have and that is not registered. Raise DirectoryError if a path or
+        ``source`` holds no log or schemas; OSError if ``source`` cannot be read; ValueError if it
+        is invalid, and for problems of records if ``on_problem`` is None.
+
+        :data:`kafka_log.inspect.schemas.table.SCHEMAS` lists the columns. The schemas come from the topic ``_schemas`` below the
+        paths, also if ``topics`` does not select it. With selected topics, only schemas that they use are listed. Keys and values
+        count if they begin with an id, or if a header has a GUID, as Confluent's serializers write them.
+
+        Args:
+            source: Another source of schemas: a path with the topic, a directory of files ``SUBJECT.ID.avsc`` (``.proto``, ``.json``), a
+                saved answer of a registry's ``/schemas``, or the URL of a registry.
+            records: Maximum number of records to read of each partition, to find the schemas that it uses. None: all.
+            on_problem: Called with a line per problem of the registry's records and of the logs.
+            advance: Called with the size of each partition after it is read.
+
+        Raises:
+            DirectoryError: If a path or ``source`` holds no log or schemas.
+            OSError: If ``source`` cannot be read.
+            ValueError: If ``source`` is invalid, and for problems if ``on_problem`` is None.
+
+        Example:
+            >>> LogDirectory("/var/lib/kafka/data").schemas().to_pandas()
+        """
+        from kafka_log.inspect.schemas.table import schema_table
+        from kafka_log.read.schemas.sources import read_registry
+
+        most = optional_number("records", records, 0)
+        partitions = self.refuse_duplicates(self.all_partitions)
+        problems: list[str] = []
+        table = schema_table(
+            read_registry(self._survey.partitions, source),
+            merge_tiered_segments(partitions),
+            records=most,
+            only_used=self._topics is not None,
+            on_problem=problems.append if on_problem is None else on_problem,
+            advance=advance,
+        )
+        if on_problem is None and problems:
+            raise ValueError(f"{problems[0]} (problem 1 of {len(problems)})")
+        return table
+
     def records_of_key(
         self,
         keys: bytes | Iterable[bytes | None],
@@ -756,6 +808,9 @@ class LogDirectory:
         policy: Policy | str | None = None,
         selection: Selection | None = None,
         overwrite: bool = False,
+        decode: Decoding | None = None,
+        schemas: PathLike | None = None,
+        schema_version: int | None = None,
         **filters: Unpack[RowFilters],
     ) -> Generator[ExportedFile, None, None]:
         """Write the records of each partition into a file of its own, one file per step of the
@@ -776,6 +831,9 @@ class LogDirectory:
             policy: What counts as damage: ``strict``, ``kafka`` or ``salvage``.
             selection: Which records to write, as in :func:`kafka_log.scan`.
             overwrite: Replace files that other exports wrote.
+            decode: Decode keys and values with the schemas of a schema registry, as in :func:`kafka_log.scan`.
+            schemas: Source of the schemas, as in :func:`kafka_log.scan`.
+            schema_version: Version to which values are resolved, as in :func:`kafka_log.scan`.
             **filters: Single filters of a selection, instead of ``selection``.
 
         Yields:
@@ -802,6 +860,11 @@ class LogDirectory:
         names = tuple_of(str, text_of("names of columns"))("columns", columns)
         refuse_inside(output, [path for path in self._paths if isinstance(path, Path)])
         wanted = change_selection(selection, policy, filters)
+        registry = None
+        if decode is not None:
+            from kafka_log.read.schemas.sources import read_registry
+
+            registry = read_registry(self._survey.partitions, schemas)
         return export(
             self.refuse_duplicates(self._select_partitions(self.all_partitions, wanted)),
             output,
@@ -811,6 +874,9 @@ class LogDirectory:
             selection=_only_row_filters(wanted),
             overwrite=flag("overwrite", overwrite),
             show_secrets=flag("show_secrets", show_secrets),
+            decode=decode,
+            schemas=registry,
+            schema_version=schema_version,
         )
 
     def salvage(

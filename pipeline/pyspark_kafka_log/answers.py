@@ -19,10 +19,11 @@ TRANSACTION_COLUMNS = (
 
 
 def transactions(records: DataFrame) -> DataFrame:
-    """Return one row for each producer, topic partition and transaction marker with at least one
-    record before it: the transactions in ``records``. The outcome is COMMIT, ABORT, or OPEN if no
-    marker follows. Ignore records outside of transactions, and markers of transactions without
-    records.
+    """Return one row for each transaction in ``records``: each producer, topic partition and marker
+    with at least one record before it. Read ``records`` with ``includeMetadata`` and
+    ``includeControlRecords``: without markers every outcome is OPEN, with them COMMIT or ABORT, and
+    OPEN if none follows. Ignore records outside of transactions, and markers without records. Spark
+    raises AnalysisException for missing columns.
 
     Args:
         records: Rows read with ``includeControlRecords``, with :data:`TRANSACTION_COLUMNS`.

@@ -100,10 +100,11 @@ def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a stream with one row for each segment file, from file names and sizes. Raise
-    FileNotFoundError if a file is gone.
+    """Return a stream with one row for each segment file, with all columns, from its name, its
+    listed size and the time of its last write. A file that is gone has a row too, with null as its
+    time.
     """
-    from kafka_log.report.listing import segment_table
+    from kafka_log.inspect.listing import segment_table
 
     return segment_table(asked.partitions).to_reader()
 
@@ -196,7 +197,7 @@ def _arrow_schema(report: str) -> pa.Schema:
 
         return stat_schema()
     if report == "segments":
-        from kafka_log.report.listing import SEGMENTS
+        from kafka_log.inspect.listing import SEGMENTS
 
         return SEGMENTS
     if report == "log_transactions":
@@ -226,8 +227,8 @@ def read_report(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a report with ``columns`` in that order, in batches of at most ``most``
     rows. Timestamps that do not fit in microseconds become null. In batches, log_transactions and
-    producers raise CodecError for damage and unreadable files unless the mode accepts it; in
-    segments FileNotFoundError if a file is gone. Others describe damage in rows.
+    producers raise CodecError for damage and unreadable files unless the mode accepts it. Others
+    describe damage in rows.
     """
     every = report_schema(report)
     schema = pa.schema([every.field(name) for name in columns])

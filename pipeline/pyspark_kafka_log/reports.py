@@ -79,10 +79,11 @@ class ReportReader(DataSourceReader):
         self.report = options.report or ""
 
     def partitions(self) -> list[InputPartition]:
-        """Return the tasks, each with some of the selected partitions that may have rows of the
-        query. The report ``findings`` gets a first task for log directories, unless topics are
-        chosen. Raise OptionError if a selected partition is missing; UnreadableError if a
-        partition's directory cannot be read and the report is ``keys``.
+        """Return the tasks, each with some of the selected partitions that may have rows. The
+        report ``findings`` gets a first task for log directories, unless topics are chosen. Raise
+        DirectoryError without logs; OptionError for a missing partition, offset or time; CodecError
+        for damage before that time, and OSError for an unreadable directory, unless the mode
+        accepts damage; ``keys`` never accepts such a directory.
         """
         there = find_survey(self.options)
         found = there.partitions
@@ -137,8 +138,8 @@ class ReportReader(DataSourceReader):
     def read_rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a task's report, and count lost ranges in ``losses``. Yield nothing for
         a partition that is no Task. In the reports batches, log_transactions and producers raise
-        CodecError for damage and unreadable files unless the mode accepts it; in segments
-        FileNotFoundError if a file is gone. Others describe damage in rows.
+        CodecError for damage and unreadable files unless the mode accepts it. Others describe
+        damage in rows.
         """
         pieces = partition.splits if isinstance(partition, Task) else ()
         asked = ReportRequest(

@@ -87,9 +87,15 @@ def test_nothing_is_written_over(
         (["Bad-Name"], "is not a valid name"),
         (["../up"], "is not a valid name"),
         (["x"] * 2, "unrecognized arguments"),
-        (["y" * 70], "64 is the most"),
-        (["x", "--uses", "nobody_codecs"], "no package nobody_codecs with schemas is installed"),
-        (["x", "--uses", "../schemas"], "no package ../schemas with schemas is installed"),
+        (["y" * 70], "more than 64"),
+        (
+            ["x", "--uses", "nobody_codecs"],
+            "the package nobody_codecs is not installed; install it with pip",
+        ),
+        (
+            ["x", "--uses", "../schemas"],
+            "../schemas is not the name of a package; name an installed package",
+        ),
     ],
 )
 def test_what_cannot_be_begun(

@@ -230,7 +230,7 @@ def bits(spec: Tree, value: Any, version: int | None) -> int:
 
 def signed(type_: str, raw: int) -> int:
     """The number that a type makes of bits."""
-    size, signed = INTEGERS[type_]
+    size, signed = INTEGERS.get(type_, (0, False))
     return raw - (1 << 8 * size) if signed and raw >> 8 * size - 1 else raw
 
 
@@ -243,11 +243,16 @@ def number(type_: str, value: int, endian: str) -> bytes:
         return value.to_bytes(size, endian, signed=signed)
     _, signed = VARINTS[type_]
     raw = (2 * value if value >= 0 else -2 * value - 1) if signed else value
-    out = bytearray()
-    while raw > 127:
-        out.append(raw % 128 + 128)
-        raw //= 128
-    return bytes([*out, raw])
+    if type_.startswith("bijective"):
+        # The numbers of n bytes come after all numbers of fewer bytes.
+        size = next(n for n in range(1, 11) if raw < sum(128**i for i in range(1, n + 1)))
+        raw -= sum(128**i for i in range(1, size))
+    else:
+        size = next(n for n in range(1, 11) if raw < 128**n)
+    groups = [raw // 128**i % 128 for i in range(size)]
+    if "vlq" in type_:
+        groups.reverse()
+    return bytes([*(group + 128 for group in groups[:-1]), groups[-1]])
 
 
 def scalar(type_: str, value: Any, endian: str) -> bytes:

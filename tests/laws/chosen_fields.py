@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.laws.keys import Keys, Made, Several
-from tests.laws.seen import ALL_INTEGERS
+from tests.laws.seen import ALL_INTEGERS, VLQS
 from tests.laws.world import Tree, reach
 
-_ODD = ("i24", "u24", "u64", "uvarlong")
+_ODD = ("i24", "u24", "u64", "uvarlong", *VLQS)
 
 
 class ChosenFields(Keys):

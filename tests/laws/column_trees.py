@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.laws.draws import Draw
+from tests.laws.seen import UNSIGNED_VARINTS
 from tests.laws.world import INTEGERS, VARINTS, Tree, reach
 
 WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -17,7 +18,7 @@ Held = Callable[[str], "Tree | None"]
 
 def number_column(d: Draw, type_: str, *, signed: bool = False) -> str | None:
     """A column that has room for an integer type: the narrowest, or one of those above."""
-    if type_ == "uvarlong":
+    if type_ in UNSIGNED_VARINTS and reach(type_)[1] >= 1 << 63:
         return None
     low, high = reach(type_)
     if high >= 1 << 63:

@@ -8,8 +8,27 @@ from typing import Any
 from tests.laws.conditions import NUMBERS, Conditions, Seen
 from tests.laws.draws import Draw
 from tests.laws.names import Names
-from tests.laws.seen import ALL_INTEGERS, FIXED, SCALARS, numbers_of, seen_of
-from tests.laws.world import INTEGERS, RANGED, VARINTS, Hexed, Quoted, Tree, each, reach, span
+from tests.laws.seen import (
+    ALL_INTEGERS,
+    FIXED,
+    SCALARS,
+    UNSIGNED_VARINTS,
+    VLQS,
+    numbers_of,
+    seen_of,
+)
+from tests.laws.world import (
+    INTEGERS,
+    RANGED,
+    VARINTS,
+    Hexed,
+    Quoted,
+    Tree,
+    bit_width,
+    each,
+    reach,
+    span,
+)
 
 
 @dataclass
@@ -79,7 +98,9 @@ class Keys:
         d = self.d
         types = [t for t in SCALARS if t not in VARINTS] if fixed else list(SCALARS)
         if self.plain and not d.chance(8):
-            types = [t for t in types if t not in ("u64", "uvarlong", "f32", "f64", "i24", "u24")]
+            types = [
+                t for t in types if t not in ("u64", "uvarlong", "f32", "f64", "i24", "u24", *VLQS)
+            ]
         spec: Tree = {"type": d.pick(types)}
         if spec["type"] in ALL_INTEGERS and d.chance(3):
             enum = d.pick(list(self.kit.enums))
@@ -92,10 +113,13 @@ class Keys:
                     spec["only"] = d.some(fitting, 1)
         return spec
 
-    def bits(self) -> Tree:
+    def bits(self, fixed: bool = False) -> Tree:
+        """Bits of an integer; of one of variable length too, unless ``fixed``."""
         d = self.d
         base = d.pick([t for t in FIXED if not (self.plain and t in ("i24", "u24"))])
-        width = 8 * INTEGERS[base][0]
+        if not fixed and d.chance(5):
+            base = d.pick(("uvarint",) if self.plain else UNSIGNED_VARINTS)
+        width = bit_width(base)
         names = Names(d)
         members: Tree = {}
         at = 0

@@ -8,7 +8,7 @@ from tests.laws.chosen_fields import ChosenFields
 from tests.laws.conditions import Seen
 from tests.laws.keys import Kit, Made
 from tests.laws.names import Names
-from tests.laws.seen import ALL_INTEGERS, SCALARS, framed, solid
+from tests.laws.seen import ALL_INTEGERS, SCALARS, VLQS, framed, solid
 from tests.laws.world import CHECK_WIDTHS, INTEGERS, VARINTS, Hexed, Tree, reach
 
 READ_BY_KERNELS = tuple(name for name, width in CHECK_WIDTHS.items() if width != 24)
@@ -30,6 +30,10 @@ SHORT = (
     "uvarlong",
     "u24",
     "i24",
+    "vlq32",
+    "vlq64",
+    "bijective_vlq32",
+    "bijective_vlq64",
 )
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -160,6 +164,7 @@ class Maker(ChosenFields):
             "varint",
             "varlong",
             "uvarlong",
+            *VLQS,
         )
         spec: Tree = {"type": d.pick(types[:4] if self.plain else types)}
         self.may_pad = self.may_pad and spec["type"] in INTEGERS
@@ -233,7 +238,7 @@ class Maker(ChosenFields):
             "type": d.pick(("u8", "i16", "u32", "varint", "uvarlong", *ALL_INTEGERS)),
             "counts": array,
         }
-        if self.plain and self.fields[count]["type"] in ("u64", "uvarlong"):
+        if self.plain and self.fields[count]["type"] in ("u64", "uvarlong", *VLQS):
             self.fields[count]["type"] = "u16"
         spec: Tree = {"array": element or self.element()}
         if d.chance(6):
@@ -401,7 +406,7 @@ class Maker(ChosenFields):
         if kind <= 3:
             spec = self.scalar(fixed)
         elif kind == 4:
-            spec = self.bits()
+            spec = self.bits(fixed)
         elif kind == 5:
             spec = {d.pick(("bytes", "string")): d.number(1, 4)}
             if d.chance(16 if self.plain else 4):
@@ -546,7 +551,7 @@ class Maker(ChosenFields):
 
     def short(self, *without: str) -> str:
         """The type of a length or a count."""
-        left_out = {*without, *(("i24", "u24") if self.plain else ())}
+        left_out = {*without, *(("i24", "u24", *VLQS) if self.plain else ())}
         return self.d.pick([name for name in SHORT if name not in left_out])
 
     def text_element(self) -> Tree:

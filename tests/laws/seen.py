@@ -9,6 +9,9 @@ from tests.laws.world import INTEGERS, VARINTS, Tree, bits_of
 
 FIXED = tuple(INTEGERS)
 ALL_INTEGERS = (*FIXED, *VARINTS)
+VLQS = tuple(name for name in VARINTS if "vlq" in name)
+"""Numbers with the high bits first, which kernels do not read."""
+UNSIGNED_VARINTS = ("uvarint", "uvarlong", *VLQS)
 SCALARS = ("u8", *ALL_INTEGERS, "f32", "f64", "bool", "uuid")
 
 

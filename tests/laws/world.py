@@ -26,6 +26,10 @@ VARINTS = {
     "varlong": (64, True),
     "uvarint": (32, False),
     "uvarlong": (64, False),
+    "vlq32": (32, False),
+    "vlq64": (64, False),
+    "bijective_vlq32": (32, False),
+    "bijective_vlq64": (64, False),
 }
 _64 = (1 << 64) - 1
 CHECKS: Mapping[str, tuple[int, int, int, bool, int]] = {
@@ -297,6 +301,11 @@ def bits_of(at: Any) -> tuple[int, int]:
     return int(low), int(high or low)
 
 
+def bit_width(type_: str) -> int:
+    """The bits of a value of an integer type."""
+    return 8 * INTEGERS[type_][0] if type_ in INTEGERS else VARINTS[type_][0]
+
+
 def free_bits(spec: Tree, version: int | None) -> tuple[int, int]:
     """The bits that a reserved member has."""
     taken = set()
@@ -304,7 +313,7 @@ def free_bits(spec: Tree, version: int | None) -> tuple[int, int]:
         if "at" in member and in_range(member.get("versions"), version):
             low, high = bits_of(member["at"])
             taken |= set(range(low, high + 1))
-    free = [bit for bit in range(8 * INTEGERS[spec["bits"]][0]) if bit not in taken]
+    free = [bit for bit in range(bit_width(spec["bits"])) if bit not in taken]
     return free[0], free[-1]
 
 

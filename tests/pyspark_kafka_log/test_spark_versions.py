@@ -52,7 +52,7 @@ def test_an_older_spark(version: str, tmp_path: Path) -> None:
 
     assert python("-c", "import pyspark; print(pyspark.__version__)").startswith(f"{version}.")
     parts = [f"tests/pyspark_kafka_log/{part}" for part in PARTS]
-    pytest_ = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "spark or not spark")
+    pytest_ = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not soak")
     told = python(*pytest_, "--basetemp", str(tmp_path / "tests"), *parts)
     passed = re.search(r"^(\d+) passed(?:, \d+ (?:warnings?|deselected))* in ", told, re.M)
     assert passed and int(passed[1]) > 80, told[

@@ -48,6 +48,11 @@ versions: 0-1
 fields: {a: {type: u8, versions: 1}}
 
 ---
+choice: of_number
+given: {kind: u8}
+by: kind
+cases: {0-9: packet, 0x20: packet}
+---
 choice: of_colour
 doc: By a colour.
 given: {kind: colour}

@@ -55,7 +55,7 @@ def _check_reserved(m: BitMember) -> Iterator[Diagnostic]:
     """
     for key in ("enum", "default"):
         if key in m.places:
-            message = f'"{key}" has no meaning for bits that nobody uses'
+            message = f'"{key}" has no meaning for reserved bits'
             yield Diagnostic("C011", message, place(m, key))
 
 
@@ -75,7 +75,7 @@ def _check_enum_fits(m: BitMember, model: Model) -> Iterator[Diagnostic]:
                 "C015",
                 message,
                 place(m, "at"),
-                help=f"or list the others under `only` ({enum.span})",
+                help=f"use more bits, or list the values that can occur under `only`; the enum is at {enum.span}",
             )
             return
 
@@ -102,7 +102,7 @@ def _check_version(
             taken[bit] = m
     reserved = [m for m in there if m.reserved]
     for m in reserved[1:]:
-        message = f'"{reserved[0].name}" has the bits that are left already'
+        message = f'"{reserved[0].name}" already reserves all remaining bits'
         yield Diagnostic("C015", message, place(m, "reserved"))
     if not whole:
         return
@@ -138,7 +138,7 @@ def _check_contiguous(
         free = [bit for bit in range(width) if bit not in taken]
         if free and free[-1] - free[0] + 1 != len(free):
             when = f" as of {release}" if release else ""
-            message = f'{_format_bits(free)} of "{f.name}" are left{when}: they are not adjacent'
+            message = f'reserved bits must be adjacent, but {_format_bits(free)} of "{f.name}" are left{when}'
             help = "give the lower ones a member of their own"
             yield Diagnostic("C015", message, place(reserved, "reserved"), help=help)
             return

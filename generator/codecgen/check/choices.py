@@ -12,7 +12,7 @@ from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
 from codecgen.schema.expression import Expression
 from codecgen.schema.key_types import MAX_CASES
-from codecgen.schema.lookup import choice_of, versions_of
+from codecgen.schema.lookup import choice_of, has_byte_order, versions_of
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model
 from codecgen.schema.nested_choices import can_nest, has_same_discriminator
 from codecgen.schema.scalars import INTEGERS, VARINTS
@@ -82,19 +82,23 @@ def _check_position(
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
             continue
         if fp.offset is None or fp.field.when is not None:
-            message = f'"{by}" does not lie at a fixed byte in {name}'
+            message = f'"{by}" must be at a fixed byte in all cases, but is not in {name}'
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
             continue
-        type_ = f"{fp.field.type.name}, {fp.field.endian} endian"
+        type_ = fp.field.type.name
+        if has_byte_order(fp.field):
+            type_ += f", {fp.field.endian} endian"
         if first is None:
             first = (fp.offset, type_, plan)
             continue
         other = _layout_name(first[2].layout, first[2].version)
         if fp.offset != first[0]:
-            message = f'"{by}" lies at byte {fp.offset} in {name}, at byte {first[0]} in {other}'
+            message = f'"{by}" is at byte {fp.offset} in {name}, but at byte {first[0]} in {other}; all cases need it at the same byte'
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
         elif type_ != first[1]:
-            message = f'"{by}" is {type_} in {name}, {first[1]} in {other}'
+            message = (
+                f'"{by}" is {type_} in {name}, but {first[1]} in {other}; all cases need the same'
+            )
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
 
 
@@ -119,7 +123,7 @@ def _check_complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
     if missing:
         words = ", ".join(f'"{name}"' for name in missing)
         message = f'"{choice.name}" has no case for {words}'
-        help = f"add the cases, or say in `doc` what becomes of them; the enum is at {enum.span}"
+        help = f"add the cases, or name them in the `doc` of the choice if they are missing on purpose; the enum is at {enum.span}"
         yield Diagnostic("C030", message, place(choice, "cases"), help=help)
 
 
@@ -162,7 +166,7 @@ def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnost
         yield Diagnostic("C054", message, where, help=help)
         return
     found: list[Diagnostic] = []
-    given = _resolve_type(type_.given, scope, found)
+    given = _resolve_type(type_.given, scope, found, choice.given)
     yield from found
     if given is None:
         return
@@ -186,7 +190,7 @@ def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnosti
     yield from found
     where = expression_span(scope.model, expression)
     if value is not None and value.kind != "int":
-        yield Diagnostic("C055", f"a version is a number, not {value}", where)
+        yield Diagnostic("C055", f"the version needs a number, but this is {value}", where)
     held = [ref for ref in held_layouts(f.type) if ref.layout in scope.model.layouts]
     told = [ref for ref in held if scope.model.layouts[ref.layout].versions is not None]
     if held and not told:
@@ -194,7 +198,7 @@ def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnosti
         yield Diagnostic("C055", message, where, help=_take_out_help(held, scope.model))
     for ref in told:
         if ref.version is not None and scope.model.layouts[ref.layout].version_is is None:
-            message = f'"{ref}" is one version: "{f.name}" cannot say which'
+            message = f'`version` of "{f.name}" selects a version, but "{ref}" already names one'
             yield Diagnostic("C055", message, _reference_span(ref, f), help=f'write "{ref.layout}"')
 
 
@@ -213,12 +217,15 @@ def _take_out_help(held: list[Reference], model: Model) -> str:
     return f'take out "version", or give "{layout.name}" `versions` ({layout.span})'
 
 
-def _resolve_type(expression: Expression, scope: Scope, found: list[Diagnostic]) -> Type | None:
-    """Return the type of an expression, or None if it does not resolve. Append to ``found`` the
-    diagnostics of the resolution, and one for each name newer than the owner of the expression.
+def _resolve_type(
+    expression: Expression, scope: Scope, found: list[Diagnostic], enum: str | None = None
+) -> Type | None:
+    """Return the type of an expression, or None if it does not resolve. A single word is a value of
+    ``enum`` if the enum has it. Append to ``found`` the diagnostics of the resolution, and one for
+    each name newer than the owner of the expression.
     """
     resolver = Resolver(expression, scope)
-    value = resolver.resolve()
+    value = resolver.resolve(enum)
     found += resolver.found
     found += check_ages(resolver)
     return None if value is None else value.type
@@ -259,7 +266,7 @@ def _find_nested_mistake(
     way = _find_way_back(choice.name, inner.name, model)
     if way:
         message = " holds ".join(f'"{name}"' for name in way)
-        help = "a case of each choice comes down to layouts"
+        help = "replace one of these cases by a layout"
         return Diagnostic("C019", f"{message}, without end", ref.span, help=help)
     if not can_nest(choice, inner):
         message = f'nothing decides which case of "{inner.name}" it is'

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, format_value
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.cases import find_held_plan
 from codecgen.schema.expression import Expression
@@ -211,9 +211,9 @@ class _Example:
         """Append a diagnostic that the value at ``path`` is not what ``wanted`` says, such as ``a
         list``; the value is cut to 40 characters.
         """
-        shown = repr(value)
+        shown = format_value(value)
         shown = shown if len(shown) <= 40 else shown[:37] + "..."
-        self.report("C017", f"{path} is {wanted}, not {shown}", path)
+        self.report("C017", f"{path} needs {wanted}, not {shown}", path)
 
     def check_choice(
         self,
@@ -293,7 +293,8 @@ class _Example:
         if isinstance(value, str) and value in (*known, *(v.spelled for v in declared.values)):
             return
         spans = {v.name: v.span for v in declared.values}
-        message = f'"{value}" is not a value of the enum "{enum}" that may stand here'
+        shown = f'"{value}"' if isinstance(value, str) else format_value(value)
+        message = f'{shown} is not a value of the enum "{enum}" that may stand here'
         self.report("C012", message, path, hint(value if isinstance(value, str) else "", spans))
 
     def bits(self, value: object, members: tuple[BitMember, ...], path: str) -> None:
@@ -347,7 +348,8 @@ class _Example:
         """
         if plan.size is not None and plan.size != len(data) and not self.layout.accepts:
             self.report(
-                "C024", f'"{self.layout.name}" has {plan.size} bytes, the example {len(data)}'
+                "C024",
+                f'"{self.layout.name}" has {plan.size} bytes, but the example has {len(data)}',
             )
             return
         for fp in plan.fields:
@@ -355,7 +357,7 @@ class _Example:
                 continue
             number = self.number(fp, data)
             if number is None and fp.offset + fp.size > len(data):
-                message = f'the example ends after {len(data)} bytes, "{fp.name}" after {fp.offset + fp.size}'
+                message = f'the example has {len(data)} bytes, but "{fp.name}" ends after {fp.offset + fp.size}'
                 self.report("C024", message)
                 return
             if number is not None:
@@ -415,7 +417,7 @@ class _Example:
         """
         self.report(
             "C024",
-            f"{path} is {there} in the bytes (at byte {fp.offset}), the example says {given}",
+            f"{path} is {there} in the bytes (at byte {fp.offset}), but the example says {given}",
             path,
         )
 

@@ -12,7 +12,7 @@ from codecgen.plan.nodes import BitValue, EndValue, FieldValue
 from codecgen.plan.resolve import Resolver, as_maximum
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type, bit_type, scalar_type
-from codecgen.schema.expression import Expression, Node, Null, Number, Truth
+from codecgen.schema.expression import Expression, Node, Null, Number, Path, Truth
 from codecgen.schema.lookup import (
     exists_in,
     field_of,
@@ -62,7 +62,7 @@ def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic
     if array is None or not isinstance(array.type, ArrayType):
         message = f'"{fill.array}" is not an array of "{layout.name}": only elements of an array can be given a value'
         arrays = {f.name: f.span for f in layout.fields if isinstance(f.type, ArrayType)}
-        yield Diagnostic("C066", message, fill.span, help=hint(fill.array, arrays))
+        yield Diagnostic("C066", message, fill.span, help=hint(fill.array, arrays, "arrays"))
         return
     element = array.type.element
     inner = model.layouts.get(element.layout) if isinstance(element, Reference) else None
@@ -109,7 +109,7 @@ def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
         help = hint(rule.about, field_spans(scope.layout))
         yield Diagnostic("C014", message, place(rule, "about"), help=help)
     if rule.condition is not None:
-        found = list(check_kind("bool", rule.condition, scope, "a rule"))
+        found = list(check_kind("bool", rule.condition, scope, f'the rule "{rule.name}"'))
         yield from found
         if not found and not any(True for _ in rule.condition.paths()):
             message = f'the rule "{rule.name}" uses no field, so its result is always the same'
@@ -169,7 +169,7 @@ def _check_end_condition(f: Field, until: Expression, scope: Scope) -> Iterator[
     found = list(check_kind("bool", until, scope, "`until`"))
     yield from found
     if not found and not any(path.names[0] == "item" for path in until.paths()):
-        message = f'`until` does not ask for anything of the elements of "{f.name}"'
+        message = f'`until` must test the elements of "{f.name}"'
         help = "`item` is the element: `until: item.size == 0`"
         yield Diagnostic("C064", message, expression_span(scope.model, until), help=help)
 
@@ -178,11 +178,11 @@ def _check_codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless ``by``, the expression that selects the codec of an array, is valid
     and names a field, or bits of a field, of an enum type.
     """
-    found = list(check_kind("enum", by, scope, "what names a codec"))
+    found = list(check_kind("enum", by, scope, "`by` of `compressed`"))
     yield from found
     value = Resolver(by, scope).resolve()
     if not found and not isinstance(value, FieldValue | BitValue):
-        message = "what names a codec is a field, or bits of one"
+        message = "`by` of `compressed` needs a field, or bits of a field"
         yield Diagnostic("C022", message, expression_span(scope.model, by))
 
 
@@ -208,7 +208,7 @@ def check_ages(resolver: Resolver) -> Iterator[Diagnostic]:
     for name, since, path in resolver.uses:
         if own is None or release_key(since.release or "0") > release_key(own):
             first = "the first release" if own is None else own
-            message = f'"{name}" exists since {since.release}, but "{scope.owner}" since {first}'
+            message = f'"{scope.owner}" exists since {first}, but uses "{name}", which exists since {since.release}'
             yield Diagnostic("C028", message, resolver.span_of(path), help=f"see {since.span}")
 
 
@@ -224,7 +224,7 @@ def check_kind(kind: str, expression: Expression, scope: Scope, what: str) -> It
     yield from check_ages(resolver)
     if found is not None and found.kind != kind:
         wanted = {"bool": "true or false", "enum": "a value of an enum"}[kind]
-        message = f"{what} is {wanted}, not {found}"
+        message = f"{what} needs {wanted}, but this is {found}"
         help = (
             "compare it with something: `x != 0`" if kind == "bool" and found.kind == "int" else ""
         )
@@ -257,7 +257,11 @@ def check_type(
     resolver = Resolver(expression, scope)
     value = resolver.resolve(wanted.enum)
     found = None if value is None else value.type
-    yield from resolver.found
+    for d in resolver.found:
+        quoted = _suggest_quotes(expression.node, wanted) if d.code == "C014" else ""
+        if quoted and d.help.startswith("did you mean"):
+            quoted = f"{d.help}; {quoted}"
+        yield replace(d, help=quoted or d.help)
     yield from check_ages(resolver)
     if found is None:
         return
@@ -268,7 +272,17 @@ def check_type(
         widened = wanted.kind == "float" and found.kind == "int"
         if (found.kind, found.enum) != (wanted.kind, wanted.enum) and not widened:
             help = _suggest_literal(expression.node, wanted)
-            yield Diagnostic("C022", f"{what} is {wanted}, not {found}", place, help=help)
+            message = f"{what} needs {wanted}, but this is {found}"
+            yield Diagnostic("C022", message, place, help=help)
+
+
+def _suggest_quotes(node: Node, wanted: Type) -> str:
+    """Return help to put a word into quotes if it stands where text or bytes are wanted, and ``""``
+    otherwise.
+    """
+    if isinstance(node, Path) and wanted.kind in ("text", "bytes"):
+        return f'if the text {node} is meant, write it in quotes: default: "{node}"'
+    return ""
 
 
 def _suggest_literal(node: Node, wanted: Type) -> str:
@@ -301,4 +315,5 @@ def _check_derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
     yield from check_ages(resolver)
     if found is not None and found.kind not in ("int", "null"):
         place = expression_span(scope.model, d.value)
-        yield Diagnostic("C022", f'"{d.name}" is a number or null, not {found}', place)
+        message = f'"{d.name}" needs a number or null, but this is {found}'
+        yield Diagnostic("C022", message, place)

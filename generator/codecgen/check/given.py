@@ -50,7 +50,7 @@ def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
         for f in held.given if held is not None else ():
             own = known.get(f.name)
             if own is None:
-                message = f'"{ref.layout}" is given "{f.name}", which "{choice.name}" is not given'
+                message = f'"{ref.layout}" needs the value "{f.name}", but "{choice.name}" is not given it'
                 help = f"write it under `given` of the choice too; it is declared at {f.span}"
                 yield Diagnostic("C071", message, ref.span, help=help)
             elif own.type != f.type:
@@ -72,8 +72,8 @@ def _check_view(view: View, model: Model) -> Iterator[Diagnostic]:
 def _refuse(name: str, given: tuple[Field, ...], what: str, where: Span) -> Diagnostic:
     """Return the diagnostic about a layout or a choice that is given values where nobody gives any."""
     names = ", ".join(f'"{f.name}"' for f in given)
-    message = f'"{name}" is given {names}, and nobody gives it to {what}'
-    help = "a field that holds it, or an array of it, can: `given: {..}`"
+    message = f'"{name}" needs the values {names}, and {what} cannot give them'
+    help = "hold it in a field, or in an array, which gives them: `given: {..}`"
     return Diagnostic("C071", message, where, help=help)
 
 
@@ -90,9 +90,7 @@ def _check_field(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]
         held = None if ref is None else model.layouts.get(ref.layout)
         where = f.span if ref is None else ref.span
         if ref is None and given:
-            message = (
-                f'"given" goes with a layout, a choice or an array of them, which "{f.name}" is not'
-            )
+            message = f'"given" is only for a layout, a choice or an array of them, which "{f.name}" is not'
             yield Diagnostic("C071", message, place(f, "given"))
     if held is None:
         return  # reported elsewhere
@@ -109,14 +107,14 @@ def _check_field(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]
     wanted = {one.name: one.span for one in declared}
     for name, where in given.items():
         if name not in wanted:
-            message = f'"{held.name}" is given no "{name}"'
+            message = f'"{held.name}" takes no value "{name}"'
             help = (
                 hint(name, wanted) or f"declare it there: `given: {{{name}: bool}}` ({held.span})"
             )
             yield Diagnostic("C071", message, where, help=help)
     for name, span in wanted.items():
         if name not in given and name != deciding:
-            message = f'"{held.name}" is given "{name}", which "{f.name}" does not give it'
+            message = f'"{held.name}" needs the value "{name}", but "{f.name}" does not give it'
             help = f"write `given: {{{name}: ..}}` with an expression; it is declared at {span}"
             yield Diagnostic("C071", message, place(f, "given") if given else where, help=help)
 
@@ -140,7 +138,10 @@ def _check_values(f: Field, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless an expression has the type of a declared value."""
+    """Yield diagnostics unless an expression fits a declared value: about names in it that do not
+    exist, or only since a later release; another type or enum; a value that may be null; or an
+    integer that can be outside the range of the declared type.
+    """
     assert isinstance(declared.type, ScalarType)
     wanted = scalar_type(declared.type)
     resolver = Resolver(value, scope)
@@ -153,7 +154,7 @@ def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[D
     help = f"it is declared at {declared.span}"
     type_ = found.type
     if (type_.kind, type_.enum) != (wanted.kind, wanted.enum):
-        message = f'"{declared.name}" is {wanted}, not {type_}'
+        message = f'"{declared.name}" needs {wanted}, but this is {type_}'
         yield Diagnostic("C071", message, where, help=help)
     elif type_.nullable:
         message = f'"{declared.name}" may be null here: a layout is given values, not null'

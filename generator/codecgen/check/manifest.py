@@ -21,8 +21,11 @@ def check(model: Model) -> Iterator[Diagnostic]:
     for name, pattern in manifest.links.items():
         where = place(manifest, f"links.{name}")
         if name == manifest.release_line:
-            message = f'"{name}" names releases already: `since` could not tell which is meant'
-            yield Diagnostic("C011", message, where, help=f"see {place(manifest, 'release_line')}")
+            message = (
+                f'"{name}" is the release line, so a link cannot have this name: `since` uses both'
+            )
+            help = f"rename the link; the release line is at {place(manifest, 'release_line')}"
+            yield Diagnostic("C011", message, where, help=help)
         yield from _check_address(f'a link to "{name}"', pattern, "the number", where)
     if manifest.pages_at:
         where = place(manifest, "documents.at")
@@ -44,15 +47,13 @@ def _check_address(what: str, pattern: str, part: str, where: Span) -> Iterator[
     ``part`` name the address and what ``{}`` stands for in messages.
     """
     if not pattern.startswith(("https://", "http://")):
-        yield Diagnostic("C017", f"{what} begins with https://", where)
+        yield Diagnostic("C017", f"{what} must begin with https:// or http://", where)
     elif (
         pattern.count("{}") != 1
         or "{" in pattern.replace("{}", "")
         or any(map(_is_unsafe, pattern))
     ):
-        message = (
-            f"{what} has {{}} once, where {part} goes, and nothing that an address cannot have"
-        )
+        message = f"{what} must have {{}} once, in the place of {part}, and no blanks, quotes, <, > or other {{"
         yield Diagnostic("C017", message, where)
 
 

@@ -111,7 +111,7 @@ def _check_reference(ref: Reference, model: Model) -> Iterator[Diagnostic]:
         text = f'"{header.name}" is not a header'
         yield _finding(text, ref.span, f"write `message: {{role: header}}` there ({header.span})")
     if ref.version not in header.all_versions():
-        text = f"which version of {header.name} is meant is open"
+        text = f'"{header.name}" has versions, and nothing says which one is meant'
         if ref.version is not None:
             text = f'"{header.name}" has no version {ref.version}'
         help = f"its versions are {header.versions}" if header.versions else "it has no versions"

@@ -87,6 +87,7 @@ RUNTIME = frozenset(
         "uuid",
         "varint",
         "versioned_layout",
+        "vlq",
         "word",
         "zero_filled",
         "zero_terminated",
@@ -193,8 +194,11 @@ def _check_files(model: Model) -> Iterator[Diagnostic]:
         for part in parts:
             bare = part.replace("-", "_")
             if not _FILE_PART.match(part) or keyword.iskeyword(bare) or part in WINDOWS:
-                message = f'no module can be called after "{part}"'
+                message = f'"{part}" cannot be the name of a generated module'
                 help = "use lower-case letters, digits, _ and -; begin with a letter"
+                if _FILE_PART.match(part):
+                    what = "keyword of Python" if keyword.iskeyword(bare) else "device of Windows"
+                    help = f"take another name; this is a {what}"
                 yield Diagnostic("C027", message, where, help=help)
                 break
         else:
@@ -224,9 +228,7 @@ def _check_declarations(model: Model) -> Iterator[Diagnostic]:
     """
     for layout in model.layouts.values():
         if layout.name in (*SCALARS, *FLEXIBLE):
-            message = (
-                f'"{layout.name}" is a type: `array: {layout.name}` could not tell which is meant'
-            )
+            message = f'"{layout.name}" is the name of a type, so a layout cannot have it'
             yield Diagnostic("C027", message, layout.span, help="take another name")
         yield from check_word(layout.name, layout.span, HELPERS if layout.derived else frozenset())
     for choice in model.choices.values():
@@ -242,13 +244,12 @@ def _check_declarations(model: Model) -> Iterator[Diagnostic]:
             message = f'the class of "{enum.name}" would be called {class_of(enum.name)}, which generated modules import'
             yield Diagnostic("C027", message, enum.span, help="take another name")
         for value in enum.values:
-            help = "expressions could not name the value"
             if value.name in EXPRESSION - {"item"}:
-                yield Diagnostic(
-                    "C027", f'"{value.name}" means something else', value.span, help=help
-                )
+                message = f'"{value.name}" is a word of expressions, so no expression could name the value'
+                yield Diagnostic("C027", message, value.span, help=f'write "{value.name}_"')
             elif value.name == "labels":
-                yield Diagnostic("C027", '"labels" is taken in the classes of enums', value.span)
+                message = '"labels" is the name of an attribute of generated enum classes'
+                yield Diagnostic("C027", message, value.span, help="take another name")
             elif len(value.name) > LONGEST:
                 yield _too_long(value.name, value.span)
 
@@ -295,11 +296,12 @@ def check_word(
     """
     help = "take another name"
     if field:
-        help = f'write "{name}_", and `spelled: {name}` for the documents'
+        help = f'write "{name}_", and `spelled: {name}` to keep the name in the format\'s own documents'
     if keyword.iskeyword(name):
         yield Diagnostic("C027", f'"{name}" is a keyword of Python', where, help=help)
     elif name in taken:
-        message = f'"{name}" is taken: it means something else in expressions or in generated code'
+        what = "a word of expressions" if name in EXPRESSION else "a name in generated code"
+        message = f'"{name}" is {what}, so it cannot be a name here'
         yield Diagnostic("C027", message, where, help=help)
     elif len(name) > LONGEST:
         yield _too_long(name, where)
@@ -307,7 +309,7 @@ def check_word(
 
 def _too_long(name: str, where: Span) -> Diagnostic:
     """Return the diagnostic about a name that is too long."""
-    return Diagnostic("C027", f"a name of {len(name)} characters: {LONGEST} is the most", where)
+    return Diagnostic("C027", f"the name has {len(name)} characters, more than {LONGEST}", where)
 
 
 def class_of(enum: str) -> str:

@@ -78,8 +78,8 @@ def _check_bytes(f: Field, type_: BytesType, key: str = "none") -> Iterator[Diag
     if type_.null is None:
         return
     if type_.prefix is None:
-        message = "only a length before the bytes can mean null"
-        help = 'take out "none", or give the length a type'
+        message = "`none` needs a length in front, and these bytes have none"
+        help = 'remove "none", or write the type of a length, such as `bytes: i16`'
         yield Diagnostic("C011", message, place(f, key), help=help)
         return
     yield from _check_number(type_.null, "length", type_.prefix, place(f, key))

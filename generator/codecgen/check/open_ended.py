@@ -12,6 +12,7 @@ from codecgen.schema.lookup import choice_of, reference_of
 from codecgen.schema.model import Model
 from codecgen.schema.types import (
     ArrayType,
+    BitsType,
     BytesType,
     ChoiceType,
     Element,
@@ -62,17 +63,19 @@ class Ends:
         """
         match fp.field.type:
             case BytesType("rest"):
-                return "takes what is left"
+                return "takes all remaining bytes"
             case ArrayType(to_the_end=True):
-                return "reaches to the end"
+                return "has elements up to the end"
             case ArrayType(length=None, compression=compression) if compression is not None:
-                return "is compressed together, to the end"
+                return "is compressed up to the end"
             case StructType(ref) if self.is_open(fp.field.type, layout):
-                return f'holds "{ref}", which takes what is left'
+                return f'holds "{ref}", which takes all remaining bytes'
             case ChoiceType(length=None, unknown=True):
-                return "takes what is left where no case is known"
+                return "takes all remaining bytes if no case matches"
             case ChoiceType(choice, length=None) if self.is_open(fp.field.type, layout):
-                return f'is one of "{choice}", and one of its cases takes the rest of the bytes'
+                return (
+                    f'holds the choice "{choice}", and one of its cases takes all remaining bytes'
+                )
         return ""
 
     def field_ranges(self, layout: LayoutPlan, i: int) -> list[tuple[int, bool]]:
@@ -106,9 +109,30 @@ class Ends:
             why = self.in_the_way(layout, i, follower)
             if why:
                 message = f'"{f.name}" {what}, but "{follower.name}" follows{why}'
-                help = f"measure one of them, or let {f.name} come last; {follower.name} is at {follower.field.span}"
+                help = (
+                    f'{self.suggest_cure(layout, i)}; "{follower.name}" is at {follower.field.span}'
+                )
                 yield Diagnostic("C031", message, f.span, help=help)
                 return
+
+    def suggest_cure(self, layout: LayoutPlan, i: int) -> str:
+        """Return in words how field ``i``, which takes the rest, can have fields after it: with no
+        ``when`` at the length that measures only this field, else with a length prefix (choices) or
+        a length field in front, or at the end of its range.
+        """
+        f = layout.fields[i].field
+        ranges = measured_ranges(layout.layout, layout.version)
+        every = layout.layout.fields
+        own = [g.name for g, *ends in ranges if {every[j].name for j in ends} == {f.name}]
+        if own:
+            return f'remove `when` from "{own[0]}", the length of "{f.name}"'
+        if isinstance(f.type, ChoiceType):
+            cure = f'give "{f.name}" a length: `length: u16`'
+        else:
+            range_ = f"{{from: {f.name}, to: {f.name}}}"
+            cure = f'put a field with its length before "{f.name}": `measures: {range_}`'
+        end = "the end of the measured range" if self.field_ranges(layout, i) else "the end"
+        return f'{cure}, or move "{f.name}" to {end}'
 
     def in_the_way(self, layout: LayoutPlan, i: int, follower: FieldPlan) -> str:
         """Return in words why ``follower`` cannot come after field ``i``, which takes the rest:
@@ -116,15 +140,18 @@ class Ends:
         field. Return ``""`` if it can. A size may vary if both are present by turns.
         """
         if not isinstance(layout.fields[i].field.type, BytesType):
-            return ": only bytes and text that take what is left leave fields after them"
+            return (
+                f'. No field can follow: "{layout.fields[i].field.name}" takes all bytes to the end'
+            )
         f, when = layout.fields[i].field, follower.field.when
         # Where both depend on something, or on a field range, they may be there by turns.
         by_turns = when is not None and (f.when is not None or self.field_ranges(layout, i))
         if follower.size is None and not by_turns:
             return ", which has no fixed size"
         after = {fp.name for fp in layout.fields[i + 1 :]}
-        if when is not None and any(path.names[0] in after for path in when.paths()):
-            return ", and only what is after says whether it is there"
+        later = [path.names[0] for path in when.paths() if path.names[0] in after] if when else []
+        if later:
+            return f', and its `when` reads "{later[0]}", which follows too'
         return ""
 
     def is_open(self, type_: FieldType, holder: LayoutPlan) -> bool:
@@ -163,12 +190,16 @@ class Ends:
         if ref is None:
             return
         if self.is_open(fp.field.type, layout):
-            message = f'"{ref}" takes what is left: the first element of "{fp.name}" would take all'
-            help = f"let a field of it measure it; it is declared at {self.plan.model.layouts[ref.layout].span}"
+            message = (
+                f'"{ref}" takes all remaining bytes, so "{fp.name}" could have only one element'
+            )
+            help = (
+                f'begin "{ref.layout}" with its length, such as `size: {{type: u16, measures: rest}}`; '
+                f"it is declared at {self.plan.model.layouts[ref.layout].span}"
+            )
             yield Diagnostic("C031", message, where, help=help)
         elif any(self.min_size(plan) == 0 for plan in self.plan.held(ref, layout)):
-            message = f'"{ref}" can take no bytes at all: there would be no end to the elements of "{fp.name}"'
-            yield Diagnostic("C031", message, where)
+            yield Diagnostic("C031", _empty_message(f'"{ref}"', fp.name), where)
 
     def chosen_elements(
         self, fp: FieldPlan, choice: ChoiceType, layout: LayoutPlan
@@ -181,13 +212,14 @@ class Ends:
             return
         message = ""
         if choice.unknown:
-            message = f'the first element of "{fp.name}" without a case would take all that is left'
+            message = f'an element of "{fp.name}" takes all remaining bytes if no case matches'
         elif self.is_open(fp.field.type, layout):
-            message = f'a case of "{choice.choice}" takes what is left: the first element of "{fp.name}" would take all'
+            message = f'a case of "{choice.choice}" takes all remaining bytes, so no element of "{fp.name}" could follow it'
         elif any(self.min_size(plan) == 0 for plan in self.plan.held_by(fp.field.type, layout)):
-            message = f'a case of "{choice.choice}" can take no bytes at all: there would be no end to the elements of "{fp.name}"'
+            message = _empty_message(f'a case of "{choice.choice}"', fp.name)
         if message:
-            yield Diagnostic("C031", message, choice.span, help="give each a `length` in front")
+            help = f"write a length in the element: `{{choice: {choice.choice}, length: u16, ..}}`"
+            yield Diagnostic("C031", message, choice.span, help=help)
 
     def min_size(self, layout: LayoutPlan) -> int:
         """Return the minimum size of a layout in bytes: the sum of its fields. A layout inside
@@ -229,7 +261,7 @@ class Ends:
         if fp.size is not None:
             return fp.size
         match fp.field.type:
-            case ScalarType(name):
+            case ScalarType(name) | BitsType(name):
                 return scalar_bounds(name)[0]
             case BytesType() as type_:
                 return self.least_bytes(type_)
@@ -264,3 +296,11 @@ class Ends:
             return 0
         held = self.plan.held_by(type_, layout)
         return min((self.min_size(plan) for plan in held), default=0)
+
+
+def _empty_message(what: str, array: str) -> str:
+    """Return the message that ``what``, the elements of an array or some of them, can be empty."""
+    return (
+        f'{what} can have 0 bytes. Elements of "{array}" must have at least one byte: '
+        "otherwise a small input could hold any number of them"
+    )

@@ -126,13 +126,13 @@ def _endless_diagnostic(layout: Layout, cycle: list[str], fields: list[Field]) -
     refs = [(f, ref) for f in fields for ref in references_of(f) if ref.layout == following]
     f, ref = refs[0]
     way = " holds ".join(f'"{name}"' for name in [*cycle, cycle[0]])
-    help = "a struct that holds itself needs `when`"
+    help = "write a `when` at the field, so that it can be missing"
     if isinstance(f.type, ChoiceType):
-        help = "one of the cases must end"
+        help = f'add a case that does not hold "{cycle[0]}"'
     if isinstance(f.type, ArrayType):
-        help = "say how deep the array may go: `nesting: 1`"
+        help = "limit how deep the array may go: `nesting: 8`"
         if not _can_be_empty(f):
-            help = "the array is never empty: it needs `when`"
+            help = "write a `when` at the array: it is never empty"
     return Diagnostic("C019", f"{way}, without end", ref.span, help=help)
 
 
@@ -155,7 +155,7 @@ def _check_depth(model: Model) -> Iterator[Diagnostic]:
                 (steps + depth.get(inner, 0) for inner, steps in held.items()), default=0
             )
         if depth[layout.name] > DEEPEST:
-            message = f'layouts lie {depth[layout.name]} deep in "{layout.name}": parsers go {DEEPEST} deep'
+            message = f'layouts are nested {depth[layout.name]} deep in "{layout.name}", more than {DEEPEST}'
             yield Diagnostic("C026", message, layout.span, help="an array counts as one more")
             return
 

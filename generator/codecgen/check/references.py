@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from codecgen.check.nulls import check_reach
 from codecgen.diagnostics import Diagnostic, unique
@@ -58,7 +58,7 @@ def check_layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
         if ref.layout not in things:
             continue
         declared = things[ref.layout]
-        message = f'"{ref.layout}" is {kind}, where a layout must stand'
+        message = f'"{ref.layout}" is {kind}, but a layout is needed here'
         yield Diagnostic(
             "C012", message, ref.span, "not a layout", f"it is declared at {declared.span}"
         )
@@ -83,7 +83,7 @@ def _check_choice_known(f: Field, model: Model) -> Iterator[Diagnostic]:
             yield Diagnostic("C012", message, found.span, "not declared", help)
             continue
         kind = "a layout" if found.choice in model.layouts else "an enum"
-        message = f'"{found.choice}" is {kind}, where a choice must stand'
+        message = f'"{found.choice}" is {kind}, but a choice is needed here'
         help = f"it is declared at {other.span}"
         if found.choice in model.layouts:
             help = f"write `layout: {found.choice}`; {help}"
@@ -110,7 +110,7 @@ def _check_enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnost
     other = model.layouts.get(name) or model.choices.get(name)
     if other is not None:
         kind = "a layout" if name in model.layouts else "a choice"
-        message = f'"{name}" is {kind}, where an enum must stand'
+        message = f'"{name}" is {kind}, but an enum is needed here'
         help = f"it is declared at {other.span}"
         yield Diagnostic("C012", message, where, "not an enum", help)
         return
@@ -134,13 +134,11 @@ def _check_enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:
                 yield Diagnostic("C008", f'"{word}" is listed twice', where)
 
 
-def _check_field_known(
-    word: str, layout: Layout, where: Span, declared: Mapping[str, Span] | None = None
-) -> Iterator[Diagnostic]:
-    """Yield a diagnostic at ``where`` unless ``word`` is one of the names in ``declared``, or, if
-    that is None, a field of the layout. Its help is the closest name.
+def _check_field_known(word: str, layout: Layout, where: Span) -> Iterator[Diagnostic]:
+    """Yield a diagnostic at ``where`` unless ``word`` is a field of the layout. Its help is the
+    closest name.
     """
-    spans = field_spans(layout) if declared is None else declared
+    spans = field_spans(layout)
     if word not in spans:
         message = f'"{layout.name}" has no field "{word}"'
         yield Diagnostic("C014", message, where, "not a field", hint(word, spans))
@@ -175,10 +173,11 @@ def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
         target = field_of(layout, name)
         where = f.places.get(f"counts.{i}", place(f, "counts"))
         if target is None:
-            yield from _check_field_known(name, layout, where, arrays)
+            message = f'"{layout.name}" has no array "{name}"'
+            yield Diagnostic("C014", message, where, "not an array", hint(name, arrays, "arrays"))
         elif name not in arrays:
-            message = f'"{name}" is not an array: there is nothing to count'
-            yield Diagnostic("C016", message, where, help=f"it is declared at {target.span}")
+            message = f'"{f.name}" counts the elements of "{name}", which is not an array'
+            yield Diagnostic("C016", message, where, help=f'"{name}" is at {target.span}')
         elif name in f.counts[:i]:
             yield Diagnostic("C008", f'"{name}" is listed twice', where)
 
@@ -202,9 +201,14 @@ def _check_codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
         yield from check_value_known(word, enum, where)
         if word in CODECS:
             yield from _check_variant(
-                write, CODECS[word].write_variants, f"{word} is written", where
+                write,
+                CODECS[word].write_variants,
+                f"{word} has no variant for writing called",
+                where,
             )
-            yield from _check_variant(read, CODECS[word].read_variants, f"{word} is read", where)
+            yield from _check_variant(
+                read, CODECS[word].read_variants, f"{word} has no variant for reading called", where
+            )
 
 
 def _check_codec_enums(model: Model) -> Iterator[Diagnostic]:
@@ -232,7 +236,7 @@ def _check_variant(
     """
     if name not in known:
         help = f"known: {', '.join(known)}" if known else "it has no variants"
-        yield Diagnostic("C023", f'no way in which {what} is called "{name}"', where, help=help)
+        yield Diagnostic("C023", f'{what} "{name}"', where, help=help)
 
 
 def _check_derived_arrays(layout: Layout) -> Iterator[Diagnostic]:
@@ -247,10 +251,14 @@ def _check_derived_arrays(layout: Layout) -> Iterator[Diagnostic]:
         field = field_of(layout, d.array)
         arrays = {f.name: f.span for f in layout.fields if isinstance(f.type, ArrayType)}
         if field is None:
-            yield from _check_field_known(d.array, layout, d.span, arrays)
+            message = f'"{d.name}" is derived for elements of "{d.array}", but "{layout.name}" has no such array'
+            yield Diagnostic(
+                "C014", message, place(d, "array"), help=hint(d.array, arrays, "arrays")
+            )
         elif d.array not in arrays:
-            message = f'"{d.array}" is not an array: it has no elements to derive values for'
-            yield Diagnostic("C014", message, d.span, help=f"it is declared at {field.span}")
+            message = f'"{d.name}" is derived for elements of "{d.array}", which is not an array'
+            help = f'"{d.array}" is at {field.span}'
+            yield Diagnostic("C014", message, place(d, "array"), help=help)
 
 
 def _check_overhead(overhead: Overhead, model: Model) -> Iterator[Diagnostic]:
@@ -276,7 +284,8 @@ def _check_column(column: OverheadOf, layout: Layout, model: Model) -> Iterator[
         if array is None or not isinstance(array.type, ArrayType):
             spans = {f.name: f.span for f in layout.fields if isinstance(f.type, ArrayType)}
             text = f'"{layout.name}" has no array "{column.array}"'
-            yield Diagnostic("C014", text, where, "not an array", hint(column.array, spans))
+            help = hint(column.array, spans, "arrays")
+            yield Diagnostic("C014", text, where, "not an array", help)
             return
         ref = reference_of(array)
         message = model.layouts.get(ref.layout) if ref is not None else None
@@ -356,7 +365,7 @@ def _check_by(choice: Choice, by: str, model: Model) -> Iterator[Diagnostic]:
         some = next(
             model.layouts[ref.layout] for _, ref in choice.cases if ref.layout == missing[0]
         )
-        words = ", ".join(dict.fromkeys(missing))
-        message = f'no field "{by}" in {words}'
+        names = ", ".join(f'"{name}"' for name in dict.fromkeys(missing))
+        message = f'`by` is a field of every case, but {names} has no field "{by}"'
         help = hint(by, field_spans(some))
-        yield Diagnostic("C014", message, place(choice, "by"), "not a field of every case", help)
+        yield Diagnostic("C014", message, place(choice, "by"), help=help)

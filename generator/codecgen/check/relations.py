@@ -53,8 +53,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _check_roles(f: Field) -> Iterator[Diagnostic]:
     """Yield a diagnostic if two keys decide what is written into a field (``measures``, ``counts``,
-    ``checksum``, ``is``, ``const``, ``default`` or ``absent``), ``endian`` has no effect,
-    ``default`` repeats ``absent``, or a length, count or checksum has the wrong type.
+    ``checksum``, ``is``, ``const``, ``default`` or ``none``), ``endian`` has no effect,
+    ``default`` repeats ``none``, or a length, count or checksum has the wrong type.
     """
     keys = [
         ("measures", f.measures is not None),
@@ -63,7 +63,7 @@ def _check_roles(f: Field) -> Iterator[Diagnostic]:
         ("is", f.is_version),
         ("const", f.const is not None),
         (
-            "absent" if f.absent is not None else "default",
+            "none" if f.absent is not None else "default",
             "default" in f.places or f.absent is not None,
         ),
     ]
@@ -76,7 +76,7 @@ def _check_roles(f: Field) -> Iterator[Diagnostic]:
         yield Diagnostic("C011", message, place(f, "endian"), help='take out "endian"')
     computed = f.default is not None and any(True for _ in f.default.paths())
     if f.absent is not None and "default" in f.places and (not computed or f.tag is not None):
-        message = '"absent" is the default already'
+        message = f'"none" is the default of "{f.name}" already'
         yield Diagnostic("C011", message, place(f, "default"), help='take out "default"')
     for key in given[:1]:
         if key in ("measures", "counts", "checksum"):
@@ -103,7 +103,7 @@ def _check_integer(f: Field, key: str) -> Iterator[Diagnostic]:
             "C017", f"{what} is an integer", place(f, key), help="give the field an integer type"
         )
     elif f.type.enum is not None:
-        yield Diagnostic("C011", f"{what} does not stand for values of an enum", place(f, "enum"))
+        yield Diagnostic("C011", f"{what} cannot have an enum", place(f, "enum"))
 
 
 def _check_range(
@@ -133,7 +133,7 @@ def _check_range(
         f.places.get(f"{key}.to", field_range.span),
     )
     if not field_range.first and first >= len(layout.fields):
-        message = f'nothing follows "{f.name}"'
+        message = f'no field follows "{f.name}" that it could {"measure" if key == "measures" else "cover"}'
         yield Diagnostic("C016", message, field_range.span)
         return
     if last < first:
@@ -192,10 +192,13 @@ def _check_counted_before(
 
 
 def _range_help(layout: Layout, own: int) -> str:
-    """Return help that names the field after the one at index ``own``, or says that none follows."""
+    """Return help to begin a range at the field after index ``own``, or why that is not possible."""
     if own + 1 < len(layout.fields):
-        return f'the next field is "{layout.fields[own + 1].name}"'
-    return "no field follows"
+        f, following = layout.fields[own : own + 2]
+        if following.versions not in (None, f.versions):
+            return f'"{following.name}", the next field, is not in all versions of "{f.name}"'
+        return f"begin with the next field: `from: {following.name}`"
+    return "no field follows that it could measure"
 
 
 def _check_ends_exist(
@@ -270,7 +273,7 @@ def _check_array(f: Field) -> Iterator[Diagnostic]:
         yield Diagnostic("C011", message, place(f, given[1]), help="keep one of them")
     elif f.type.counted_by is None and not given:
         message = f'the number of elements of "{f.name}" is not given'
-        help = "give it `count`, `length` or `until: end`, or let a field before it `counts` it"
+        help = f"add `count: TYPE`, `length: TYPE` or `until: end`, or write `counts: {f.name}` at a field before it"
         yield Diagnostic("C005", message, f.span, help=help)
 
 
@@ -495,6 +498,6 @@ def _check_padding(f: Field, multiple: int) -> Iterator[Diagnostic]:
         yield Diagnostic("C062", message, place(f, "padding"), help=f"write 2 to {MOST_PADDING}")
     for key in _VALUE_KEYS:
         if key in f.places:
-            message = f'"{f.name}" is padding: it has no value that "{key}" could be about'
+            message = f'"{f.name}" is padding and has no value, so "{key}" has no effect'
             yield Diagnostic("C011", message, place(f, key), help=f'take out "{key}"')
             return

@@ -177,7 +177,7 @@ def _check_former_name(
     since = f.since or layout.since
     first = since.release if since is not None else None
     if first is not None and release_key(formerly.until) <= release_key(first):
-        message = f"it had that name until {formerly.until}, but is not there before {first}"
+        message = f'"{f.name}" exists since {first}, so it had no other name until {formerly.until}'
         yield Diagnostic("C028", message, where)
 
 
@@ -209,7 +209,9 @@ def _check_range_ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
         since = end.since.release if end is not None and end.since is not None else None
         if since is not None and (first is None or release_key(since) > release_key(first)):
             begin = "the first release" if first is None else first
-            message = f'"{name}" exists since {since}, but "{f.name}" since {begin}'
+            message = (
+                f'"{f.name}" exists since {begin}, but uses "{name}", which exists since {since}'
+            )
             yield Diagnostic("C028", message, place(f, key))
 
 
@@ -254,5 +256,5 @@ def _check_held_since(
     if since is not None and since.release is not None:
         newer = held.since.release if held.since is not None else None
         if newer is not None and release_key(newer) > release_key(since.release):
-            message = f'"{held.name}" exists since {newer}, but is held since {since.release}'
+            message = f'"{f.name}" exists since {since.release}, but holds "{held.name}", which exists since {newer}'
             yield Diagnostic("C028", message, where, help=f"see {place(held, 'since')}")

@@ -108,7 +108,7 @@ def _check_tags(layout: Layout) -> Iterator[Diagnostic]:
             yield Diagnostic("C052", f"a tag is a number from 0 to {HIGHEST}", where)
         if f.tag in seen:
             other = seen[f.tag]
-            message = f'tag {f.tag} is that of "{other.name}" already, in whatever version'
+            message = f'tag {f.tag} is already that of "{other.name}"; a tag has one field in all versions'
             yield Diagnostic("C052", message, where, help=f"it is declared at {other.span}")
         seen.setdefault(f.tag, f)
 
@@ -123,8 +123,10 @@ def _check_ranges(layout: Layout) -> Iterator[Diagnostic]:
             for name in (found.first, found.last):
                 end = None if name is None else field_of(layout, name)
                 if end is not None and end.tag is not None:
-                    message = f'"{name}" is tagged: it stands in the section that ends the layout'
-                    help = "leave out `to`, for a range that ends with the layout"
+                    message = f'"{name}" is tagged, so no range can begin or end with it'
+                    help = "remove `to`: the range then ends with the layout"
+                    if name == found.first:
+                        help = "begin the range with a field that is not tagged"
                     yield Diagnostic("C052", message, place(f, key), help=help)
 
 
@@ -139,9 +141,12 @@ def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
         return
     help = f'"{held.name}" is declared at {held.span}'
     if held.flexible is None:
-        message = f'"{layout.name}" is flexible, and "{held.name}", which it holds, does not say'
+        message = f'"{layout.name}" is flexible, but "{held.name}", which it holds, does not say whether it is'
         yield Diagnostic(
-            "C051", message, ref.span, help=f"{help}; say `flexible: never` if it is not"
+            "C051",
+            message,
+            ref.span,
+            help=f"{help}; write `flexible` there, or `flexible: never` if it is not",
         )
     if not isinstance(held.flexible, Versions) or held.versions is None or ref.version is not None:
         return
@@ -151,7 +156,8 @@ def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
             continue
         if (version in layout.flexible) is not (version in held.flexible):
             which = layout.name if version in layout.flexible else held.name
-            message = f'in version {version} only "{which}" is flexible, of "{layout.name}" and "{held.name}"'
+            other = held.name if which == layout.name else layout.name
+            message = f'in version {version} "{which}" is flexible, but "{other}" is not'
             yield Diagnostic("C051", message, ref.span, help=help)
             return
 
@@ -179,8 +185,13 @@ def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diag
         help = "put it into a layout that can be null, or into an array"
         yield Diagnostic("C052", message, place(f, "choice"), help=help)
     if isinstance(f.type, ArrayType) and f.type.fixed is not None:
-        message = f'"{f.name}" always has {f.type.fixed} elements, and none where it is left out'
-        yield Diagnostic("C052", message, place(f, "count"), help="let the layout count them")
+        message = f'"{f.name}" always has {f.type.fixed} elements, but a tagged field that is left out has none'
+        yield Diagnostic(
+            "C052",
+            message,
+            place(f, "count"),
+            help="remove `count`: the layout then writes the number",
+        )
     if isinstance(f.type, BytesType) and f.type.length in ("rest", ZERO_TERMINATED):
         message = "the size of a tagged field is in front of it already"
         yield Diagnostic("C052", message, f.span, help="write `type: bytes`, or `type: string`")

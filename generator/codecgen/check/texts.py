@@ -43,9 +43,9 @@ def _check_text(text: Text, model: Model) -> Iterator[Diagnostic]:
         yield Diagnostic("C017", f'"{text.name}" has no lines and no keys', text.span)
         return
     if text.may_be_empty and all(isinstance(line, EachLine) for line in text.lines):
-        message = "such lines are optional, so a text of only these lines may be empty anyway"
+        message = "all lines are optional, so the text may be empty without `may_be_empty`"
         where = place(text, "may_be_empty")
-        yield Diagnostic("C011", message, where, help="leave `may_be_empty` out")
+        yield Diagnostic("C011", message, where, help="remove `may_be_empty`")
     yield from _check_names(text)
     yield from _check_lines(text)
     yield from _check_keys(text)
@@ -128,7 +128,7 @@ def _check_repeated_lines(line: EachLine, index: int, text: Text) -> Iterator[Di
         )
     for value in line.values[:-1]:
         if value.of == "rest":
-            message = f'"{value.name}" takes all that is left of the line: no value can follow'
+            message = f'"{value.name}" takes the rest of the line, so no value can follow'
             yield Diagnostic("C031", message, place(value, "string"), help="write `string: word`")
     yield from _check_piece(line, "separator", line.separator)
     if not line.separator or set(line.separator) & set(BLANKS):
@@ -160,7 +160,7 @@ def _check_piece(line: TextValue | EachLine, key: str, text: str) -> Iterator[Di
     another character that is not printable; tabs are allowed.
     """
     if any(not c.isprintable() and c != "\t" for c in text):
-        message = f"a {key} stands in one line, and people can read it"
+        message = f"a {key} must be one line of printable characters"
         yield Diagnostic("C017", message, place(line, key))
 
 
@@ -199,7 +199,7 @@ def _no_effect(freedom: str, what: str, where: Span) -> Diagnostic:
     """Return the diagnostic C029 that ``what`` has nothing to which the tolerance ``freedom`` could
     apply. Its help says what the tolerance allows.
     """
-    message = f'{what} has nothing that "{freedom}" could be about'
+    message = f'"{freedom}" has no effect on {what}'
     return Diagnostic("C029", message, where, help=f"it allows {TEXT_FREEDOMS[freedom]}")
 
 
@@ -236,7 +236,7 @@ def _check_numbers(value: TextValue) -> Iterator[Diagnostic]:
         yield Diagnostic("C017", message, place(value, "const"))
     for key in ("default", "counts"):
         if value.const is not None and key in value.places:
-            message = f'"{value.name}" has one value only: `{key}` has nothing to say'
+            message = f'"{value.name}" has a constant, so `{key}` has no effect'
             yield Diagnostic("C011", message, place(value, key))
     if value.counts is not None and "default" in value.places:
         message = f'"{value.name}" is worked out by the builder: it needs no default'

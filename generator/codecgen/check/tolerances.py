@@ -52,7 +52,7 @@ def _no_effect(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
     """Return the diagnostic C029 that ``thing``, called ``what``, has nothing to which the
     tolerance could apply. Its help says what the tolerance allows.
     """
-    message = f'{what} has nothing that "{freedom}" could be about'
+    message = f'"{freedom}" has no effect on {what}'
     help = f"it allows {FREEDOMS[freedom]}"
     if freedom == "truncated_tail":
         help += "; the array reaches to the end, and the first bytes of an element tell its length"

@@ -96,7 +96,7 @@ def _check_enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iter
             continue
         reach = integer_range(thing.type.name)
         if reach is None:
-            message = f"only integers stand for values of an enum, {thing.type.name} does not"
+            message = f"an enum needs an integer type, and {thing.type.name} is not one"
             yield Diagnostic("C017", message, place(thing, "enum"))
             continue
         for value, number in enum_values(enum, only):
@@ -107,7 +107,9 @@ def _check_enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iter
                 )
                 break
         if only is not None and not only:
-            yield Diagnostic("C017", "no value may stand here", place(thing, "only"))
+            yield Diagnostic(
+                "C017", f'`only` is empty, so "{f.name}" could have no value', place(thing, "only")
+            )
 
 
 def _check_numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnostic]:
@@ -125,15 +127,17 @@ def _check_numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnosti
         where = place(f, key)
         reach = integer_range(f.type.name) if isinstance(f.type, ScalarType) else None
         if reach is None or not isinstance(f.type, ScalarType):
-            help = _describe_fitting(f) if key == "const" else ""
-            yield Diagnostic("C017", f'"{key}" goes with an integer type', where, help=help)
+            message, help = '"none" needs an integer type', ""
+            if key == "const":
+                message, help = f'{number} does not fit "{f.name}"', _describe_fitting(f)
+            yield Diagnostic("C017", message, where, help=help)
             continue
         yield from check_reach(number, f.type.name, reach, where)
         enum = model.enums.get(f.type.enum or "")
         if enum is None:
             continue
         if key == "none":
-            message = '"none" goes with a plain number, not with values of an enum'
+            message = '"none" is only allowed for a number without an enum'
             yield Diagnostic("C011", message, where, help="give the enum a value for it")
         elif number not in {n for _, n in enum_values(enum, f.type.only)}:
             message = f'{number} is not a value of the enum "{enum.name}"'
@@ -160,7 +164,7 @@ def _check_boolean(f: Field) -> Iterator[Diagnostic]:
     if f.const is not None and not (_has_type(f, "bool") and isinstance(f.const, bool)):
         words = _short_text(f.const)
         yield Diagnostic(
-            "C017", f"{words} does not fit", place(f, "const"), help=_describe_fitting(f)
+            "C017", f'{words} does not fit "{f.name}"', place(f, "const"), help=_describe_fitting(f)
         )
 
 
@@ -175,7 +179,7 @@ def _check_word(f: Field, const: str | bytes, model: Model) -> Iterator[Diagnost
         return
     enum = model.enums.get(f.type.enum or "") if isinstance(f.type, ScalarType) else None
     if enum is None or not isinstance(const, str):
-        message = f"{_short_text(const)} does not fit"
+        message = f'{_short_text(const)} does not fit "{f.name}"'
         yield Diagnostic("C017", message, where, help=_describe_fitting(f))
     else:
         yield from check_value_known(const, enum, where)
@@ -208,7 +212,7 @@ def _check_data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[D
         yield Diagnostic("C017", f"{words} is not text", where, help='write "text" in quotes')
         return
     if not type_.text and isinstance(value, str):
-        message = f"{words} is not ASCII: which bytes are meant is open"
+        message = f"{words} is not ASCII, so it could mean several bytes"
         utf8 = f"{{hex: {value.encode('utf-8', 'replace').hex()}}} for UTF-8"
         if all(ord(c) < 256 for c in value):
             utf8 = f"{{hex: {value.encode('latin-1').hex()}}}, or {utf8}"
@@ -313,7 +317,7 @@ def _check_lengths(f: Field) -> Iterator[Diagnostic]:
     key = "string" if type_.text else "bytes"
     length = type_.length
     if isinstance(length, int) and not 0 < length <= MAX_BYTES:
-        message = f"{length} is not a length: 1 to {MAX_BYTES} is"
+        message = f"the length {length} is not from 1 to {MAX_BYTES}"
         yield Diagnostic("C017", message, place(f, f"{inside}{key}"))
 
 
@@ -324,7 +328,7 @@ def _check_limits(f: Field) -> Iterator[Diagnostic]:
     if not isinstance(f.type, ArrayType):
         return
     if f.type.nesting is not None and not 1 <= f.type.nesting <= DEEPEST:
-        message = f"{f.type.nesting} is not a depth: 1 to {DEEPEST} is"
+        message = f"the depth {f.type.nesting} is not from 1 to {DEEPEST}"
         yield Diagnostic("C017", message, place(f, "nesting"))
     compression = f.type.compression
     if compression is not None and not 0 < compression.limit <= 1 << 40:

@@ -222,9 +222,7 @@ def _check_held(ref: Reference, holder: Layout, f: Field, model: Model) -> Itera
     if choice_of(f) is not None:
         help = f"write `version:` and a field before that says it; see {held.span}"
     if holder.versions is None:
-        message = (
-            f'"{held.name}" has versions {held.versions}: which one "{holder.name}" holds is open'
-        )
+        message = f'"{held.name}" has versions {held.versions}, and nothing says which one "{holder.name}" holds'
         yield Diagnostic("C020", message, ref.span, help=help)
         return
     mine = holder.versions if f.versions is None else f.versions
@@ -271,7 +269,7 @@ def _check_case(
         return
     if choice.by is None or open_:
         if open_ and (choice.by is not None or not _names_version(choice, model)):
-            message = f'"{layout.name}" has versions {v}: which one is meant is open'
+            message = f'"{layout.name}" has versions {v}, and nothing says which one is meant'
             help = f'name one: "{layout.name}@{v.low if v else 0}" ({layout.span})'
             yield Diagnostic("C020", message, ref.span, help=help)
         return
@@ -280,7 +278,7 @@ def _check_case(
         return
     where = choice.places.get(f"cases.{key}", ref.span)
     if field.is_version and ref.version is None:
-        message = f'case {key} is one version of "{layout.name}"'
+        message = f'case {key} needs one version of "{layout.name}"'
         yield Diagnostic("C020", message, ref.span, help=f'write "{layout.name}@{key}"')
     elif field.is_version and ref.version != key:
         message = f'"{field.name}" is {ref.version} in {ref}, not {key}'

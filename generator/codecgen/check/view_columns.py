@@ -47,9 +47,7 @@ def check_names(view: View) -> Iterator[Diagnostic]:
             taken.add(name)
             if c is not column and c.on_request:
                 whole = "struct" if column.type == "struct" else "list"
-                message = (
-                    f'"{c.name}" is there when its {whole} is: `on_request` is for whole columns'
-                )
+                message = f'`on_request` is only for whole columns, and "{c.name}" is a part of its {whole}'
                 yield Diagnostic("C032", message, place(c, "on_request"))
 
 

@@ -102,13 +102,17 @@ def _check_entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagno
     plans = make_plan(model).versions[layout.name]
     ends = Ends(make_plan(model))
     if len(plans) > 1 and layout.version_is is None:
-        message = f'which version of "{layout.name}" stands there is open: its bytes do not say'
+        message = (
+            f'"{layout.name}" has several versions, and its bytes do not say which one they are'
+        )
         yield Diagnostic("C032", message, where, help=help)
     if any(ends.layout_open(plan) for plan in plans):
-        message = f'"{layout.name}" takes what is left: nothing would stand after the first of them'
+        message = (
+            f'"{layout.name}" takes all remaining bytes, so an input could hold only one entry'
+        )
         yield Diagnostic("C032", message, where, help=help)
     elif any(ends.min_size(plan) == 0 for plan in plans):
-        message = f'"{layout.name}" can take no bytes at all: there would be no end to them'
+        message = f'"{layout.name}" can have 0 bytes, but an entry must have at least one byte'
         yield Diagnostic("C032", message, where, help=help)
 
 
@@ -222,7 +226,7 @@ def check_value_type(
         return
     if found.kind not in kinds:
         wanted = " or ".join(str(Type(kind)) for kind in kinds if kind != "enum")
-        yield Diagnostic("C032", f"{what} is {wanted}, not {found}", span)
+        yield Diagnostic("C032", f"{what} needs {wanted}, but this is {found}", span)
     elif found.nullable and not nullable:
         yield Diagnostic("C032", f"{what} cannot be null, but its value can", span)
 

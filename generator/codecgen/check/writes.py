@@ -139,8 +139,9 @@ class _Rows:
             yield Diagnostic("C032", message, write.span, help=help)
             return
         if rows.each is None and write.item:
-            message = "these rows have no elements: the row is the layout itself"
-            yield Diagnostic("C032", message, place(write, f"item.{next(iter(write.item))}"))
+            message = "each of these rows is the layout itself, which has no elements"
+            span = place(write, f"item.{next(iter(write.item))}")
+            yield Diagnostic("C032", message, span, help="write all fields under `entry`")
         where = "row" if rows.each is None else "entry"
         yield from self.check_part("entry", layout, where)
         if element is not None:
@@ -207,7 +208,10 @@ class _Rows:
         rows_here = part == "entry" and f.name == self.rows.each
         own = f.const is not None or f.is_version or f.measures is not None or rows_here
         if own or f.counts or f.checksum is not None:
-            return f'"{f.name}" is settled by the layout', f"it is declared at {f.span}"
+            return (
+                f'the layout gives "{f.name}" its value',
+                f"remove it here; it is declared at {f.span}",
+            )
         if isinstance(f.type, BitsType):
             spans = {m.name: m.span for m in members(f) if not m.reserved}
             if member not in spans:
@@ -259,7 +263,7 @@ class _Rows:
         if found is None or (found.kind == "null" and f.when is not None):
             return
         if found.kind not in NUMBERS:
-            yield Diagnostic("C032", f'"{name}" is a number, not {found}', span)
+            yield Diagnostic("C032", f'"{name}" needs a number, but this is {found}', span)
         elif found.nullable:
             yield Diagnostic("C032", f'"{name}" cannot be null, but its value can', span)
 
@@ -271,7 +275,7 @@ class _Rows:
         span = expression_span(self.model, expression)
         node = expression.node
         if where == "entry":
-            message = f'"{f.name}" holds bytes or elements, of which an entry has no column'
+            message = f'"{f.name}" holds bytes or elements, which only the elements of rows can take from a column'
             yield Diagnostic("C032", message, span)
             return
         name = node.names[0] if isinstance(node, Path) and len(node.names) == 1 else None

@@ -15,9 +15,10 @@ from codecgen.schema.loader import MANIFEST
 
 
 def fmt(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen fmt``. Return the exit code: 1 if a file has findings and is left alone, or,
-    with ``--check`` or ``--diff``, a file would change. Raise UsageError if the path is no schema
-    directory and no file in one.
+    """Run ``codecgen fmt``. Return exit code 1 if a file is left alone, because of findings (in the
+    manifest: all files) or because it cannot be reformatted without changing its meaning, or if,
+    with ``--check`` or ``--diff``, a file would change; else 0. Raise UsageError if the path does
+    not exist, or is a file outside of all schema directories.
     """
     directory, only = _find_directory(arguments.path)
     _, diagnostics, texts = load(directory)

@@ -69,10 +69,13 @@ def _window(arguments: argparse.Namespace, given: reading.Input) -> tuple[int, i
     UsageError if the input ends before one of them.
     """
     size, start = len(given.data), arguments.at
-    end = size if arguments.length is None else start + arguments.length
-    for byte in (start, end):
-        if byte > size:
-            raise UsageError(f"{given.name} has {size} bytes, which end before byte {byte}")
+    end = max(size, start) if arguments.length is None else start + arguments.length
+    if end > size:
+        which = f"--at is {start}; the largest is {size}"
+        if arguments.length is not None:
+            length = f"--at {start} with --length {arguments.length}"
+            which = f"{length} ends at byte {end}; reduce --at or --length"
+        raise UsageError(f"{given.name} has {size} bytes, but {which}")
     return start, end
 
 
@@ -142,7 +145,7 @@ def build(arguments: argparse.Namespace) -> int:
     if out is None and not arguments.hex and sys.stdout.isatty():
         raise UsageError("bytes are nothing for a terminal: name a file with --out, or say --hex")
     if out is None and arguments.overwrite:
-        raise UsageError("--overwrite goes with --out")
+        raise UsageError("--overwrite is only allowed with --out")
     if out is not None and out.exists() and not arguments.overwrite:
         raise UsageError(f"{out} exists: say --overwrite to replace it")
     if out is not None and not out.parent.is_dir():

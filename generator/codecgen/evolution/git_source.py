@@ -58,7 +58,9 @@ def checkout_schemas(directory: Path, revision: str) -> Iterator[Path]:
         copy = Path(scratch) / inside
         if not copy.is_dir():
             raise GitError(
-                f"{revision} has no YAML files in {inside}; name a later revision, or a directory with the old schemas"
+                f"{revision} has no YAML files in {inside} (from the top of the repository). If the "
+                "schemas were added later, name a later revision. If they were moved, name a "
+                "directory with the old schemas."
             )
         yield copy
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, format_value
 from codecgen.examples.live import Codecs
 from codecgen.plan import Plan
 from codecgen.runtime.errors import CodecError
@@ -114,7 +114,7 @@ def _as_built(text: Text, given: object) -> dict[str, object]:
 def _require_list(value: object, path: str) -> list[object]:
     """Return ``value`` as a list. Raise _Mismatch if it is not one."""
     if not isinstance(value, list):
-        raise _Mismatch(f"{path}: a list is needed, not {value!r}", path)
+        raise _Mismatch(f"{path}: a list is needed, not {format_value(value)}", path)
     return value
 
 
@@ -124,7 +124,10 @@ def _convert_line(line: EachLine, item: object, path: str) -> object:
     invalid.
     """
     if not isinstance(item, Mapping):
-        raise _Mismatch(f"{path}: a mapping is needed, not {item!r}", path)
+        raise _Mismatch(
+            f"{path}: a mapping with the values of the line is needed, not {format_value(item)}",
+            path,
+        )
     kinds = {value.name: value for value in line.values}
     return {
         name: _convert_value(kinds[name], value, f"{path}.{name}") if name in kinds else value
@@ -141,7 +144,7 @@ def _convert_value(kind: TextValue, value: object, path: str) -> object:
     try:
         return uuid.UUID(str(value))
     except ValueError:
-        raise _Mismatch(f"{path}: a uuid is needed, not {value!r}", path) from None
+        raise _Mismatch(f"{path}: a uuid is needed, not {format_value(value)}", path) from None
 
 
 def _compare(given: Any, parsed: Any, path: str) -> None:
@@ -160,4 +163,4 @@ def _compare(given: Any, parsed: Any, path: str) -> None:
         for i, (one, other) in enumerate(zip(given, parsed, strict=True)):
             _compare(one, other, f"{path}[{i}]")
     elif given != parsed or type(given) is not type(parsed):
-        raise _Mismatch(f"{path} is {parsed!r}, not {given!r}", path)
+        raise _Mismatch(f"{path} is {format_value(parsed)}, not {format_value(given)}", path)

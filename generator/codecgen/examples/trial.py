@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codecgen.diagnostics import Diagnostic, did_you_mean
+from codecgen.diagnostics import Diagnostic, did_you_mean, format_value
 from codecgen.examples.live import Codecs, load
 from codecgen.examples.text_trial import text_findings
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
@@ -207,9 +207,7 @@ class _Meant:
         mapping, has a name that is no field, or a value of the wrong type.
         """
         if not isinstance(given, Mapping):
-            raise Mismatch(
-                f"{path or plan.name}: a mapping of fields is needed, not {given!r}", path
-            )
+            raise _no_mapping(plan, given, path)
         out: dict[str, object] = {}
         taken = [fill.given for fill in fills]
         for name, value in given.items():
@@ -277,7 +275,8 @@ class _Meant:
                     raise Mismatch(f"{path}: text is needed, or {{hex: ..}} with {digits}", path)
                 if not isinstance(given, str):
                     raise Mismatch(
-                        f"{path}: text is needed, not {given!r}; put it into quotes", path
+                        f"{path}: text is needed, not {format_value(given)}; put it into quotes",
+                        path,
                     )
                 return given if text else given.encode("utf-8")
             case ChoiceType():
@@ -290,7 +289,7 @@ class _Meant:
                 return self.layout(self.find_version(ref, plan, given), given, path)
             case ArrayType(element):
                 if not isinstance(given, list):
-                    raise Mismatch(f"{path}: a list is needed, not {given!r}", path)
+                    raise Mismatch(f"{path}: a list is needed, not {format_value(given)}", path)
                 fills = plan.layout.fills_of(fp.name, plan.version)
                 return [
                     self.layout(self.find_version(element, plan, item), item, f"{path}[{i}]", fills)
@@ -324,6 +323,15 @@ class _Meant:
         return plans[0]
 
 
+def _no_mapping(plan: LayoutPlan, given: object, path: str) -> Mismatch:
+    """Return, without raising it, the error that ``given`` stands where the fields of a layout are
+    needed. ``path`` is ``""`` for the layout of the example itself.
+    """
+    such = f", such as {{{plan.values[0].name}: ..}}" if plan.values else ""
+    what = f"a mapping with the fields of {plan.name} is needed{such}"
+    return Mismatch(f"{path or 'the top level'}: {what}, not {format_value(given)}", path)
+
+
 def _convert(convert: Any, given: object, what: str, path: str) -> object:
     """Return ``convert(given)``. Raise Mismatch, which says that ``what`` is needed at ``path``, if
     that raises TypeError or ValueError.
@@ -331,7 +339,7 @@ def _convert(convert: Any, given: object, what: str, path: str) -> object:
     try:
         return convert(given)
     except (TypeError, ValueError):
-        raise Mismatch(f"{path}: {what} is needed, not {given!r}", path) from None
+        raise Mismatch(f"{path}: {what} is needed, not {format_value(given)}", path) from None
 
 
 def _enum_number(plan: Plan, enum: str, name: str, path: str) -> int:
@@ -364,7 +372,7 @@ def _compare(
     lengths, counts and checksums if ``worked_out`` is False.
     """
     if not isinstance(given, Mapping):
-        raise Mismatch(f"{path or plan.name}: a mapping of fields is needed, not {given!r}", path)
+        raise _no_mapping(plan, given, path)
     for name, value in given.items():
         fp = plan.value(str(name))
         here = _join_path(path, str(name))
@@ -443,4 +451,4 @@ def _require_same(plan: Plan, enum: str | None, given: object, parsed: Any, path
         return  # no number, both of them
     if given != parsed or isinstance(given, bool) != isinstance(parsed, bool):
         shown = parsed if enum is None else getattr(parsed, "label", parsed)
-        raise Mismatch(f"{path} is {shown!r}, not {given!r}", path)
+        raise Mismatch(f"{path} is {format_value(shown)}, not {format_value(given)}", path)

@@ -231,7 +231,8 @@ class _Explainer:
 
     def holders(self, name: str) -> list[str]:
         """Return the names of the fields (``layout.field``), then of the choices, of this directory
-        that hold a layout. Return ``[]`` if none does.
+        that hold the layout ``name``. Return ``[]`` if none does, also for an unknown name, which
+        does not raise here.
         """
         out = []
         for layout in self.model.layouts.values():

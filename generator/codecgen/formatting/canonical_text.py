@@ -232,8 +232,8 @@ def _block_lines(raw: str, indent: int) -> list[str]:
     """Return the lines of a text after ``|`` or ``>`` with another indentation."""
     header, *lines = raw.rstrip("\n").split("\n")
     if re.search(r"[\d+]", header.partition("#")[0]):
-        message = "text with an indentation of its own, or blank lines at its end"
-        raise FormatError(f"{message}, is not written again: {header}")
+        message = f"the text after {header!r} has its own indentation or blank lines at its end"
+        raise FormatError(f"{message} and cannot be reformatted")
     own = next((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), 0)
     blanks = " " * (indent + 2)
     return [header.rstrip(), *(f"{blanks}{line[own:]}" if line[own:] else "" for line in lines)]
@@ -245,7 +245,8 @@ def _join_lines(node: yaml.ScalarNode, raw: str) -> str:
     """
     lines = [line.strip() for line in raw.split("\n")]
     if not all(lines) or (node.style == '"' and any(line.endswith("\\") for line in lines)):
-        raise FormatError(f"text with blank lines is not written again: {lines[0]}")
+        message = f"the text that begins with {lines[0]!r} has blank lines or escaped line ends"
+        raise FormatError(f"{message} and cannot be reformatted; write it as a block after |")
     return " ".join(lines)
 
 

@@ -276,9 +276,10 @@ class _Writer:
         made: _Layout,
         default: str = "",
     ) -> None:
-        """Add a field in the versions ``here`` of those of the layout (``around``) to ``into``,
-        with its type, default, spelling (if the name alone does not give it), doc and comments.
-        ``default`` is used only if the definition has none.
+        """Add a field to ``into``, with its type, default, spelling (if the name alone does not
+        give it), doc and comments, and with its versions ``here`` if they differ from ``around``,
+        those of the layout. ``default`` is used only if the definition gives none that YAML can
+        express. ``made`` gets the tolerances of Kafka's readers for the field.
         """
         entries = self.field_entries(
             one, here, around, made, is_tagged=not one.tagged.intersect(here).empty

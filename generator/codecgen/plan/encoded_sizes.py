@@ -11,7 +11,8 @@ from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.narrowing import compare
 from codecgen.plan.nodes import Value
 from codecgen.plan.size_bounds import scalar_bounds
-from codecgen.plan.tag_defaults import holds_default
+from codecgen.plan.tag_defaults import encode_number, holds_default
+from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import Overhead, OverheadOf
 from codecgen.schema.scalars import SCALARS, is_varint
 from codecgen.schema.types import (
@@ -36,15 +37,13 @@ class SizeError(ValueError):
 
 
 def varint_size(name: str, value: int) -> int:
-    """Return the encoded size in bytes of a number in a variable-length type: 7 bits per byte,
-    zigzag if signed. Raise SizeError if the number does not fit the type.
+    """Return the encoded size in bytes of a number in a variable-length type. Raise SizeError if the
+    number does not fit the type.
     """
-    scalar = SCALARS[name]
-    bits = scalar.bits
-    if not (-(1 << bits - 1) <= value < 1 << bits - 1 if scalar.signed else 0 <= value < 1 << bits):
+    low, high = integer_range(name) or (0, 0)
+    if not low <= value <= high:
         raise SizeError(f"{value} does not fit {name}")
-    raw = (value << 1) ^ (value >> bits - 1) if scalar.signed else value
-    return max(1, -(-(raw & (1 << bits) - 1).bit_length() // 7))
+    return len(encode_number(name, value, little=False))
 
 
 def length_size(name: str, length: int) -> int:
@@ -55,10 +54,10 @@ def length_size(name: str, length: int) -> int:
 
 
 def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
-    """Return the encoded size in bytes of ``value`` in a layout. ``value`` is a mapping of fields
-    as a builder takes it, without those that it computes. Raise SizeError if a value is missing or
-    of the wrong kind, no case or version matches, a number does not fit, or a section is
-    compressed.
+    """Return the encoded size in bytes of ``value``, a mapping of fields as a builder takes it, in
+    a layout. Values that it does not depend on, such as numbers of fixed size, are not checked; a
+    missing array is empty. Raise SizeError if a needed value is missing or unsuitable, no case or
+    version matches, or a section is compressed.
     """
     return _Sizer(plan, layout, value).total()
 
@@ -125,7 +124,9 @@ class _Sizer:
         match f.type:
             case BitsType(base, members):
                 self.this[f.name] = self.complete_bits(members, value, fp)
-                return SCALARS[base].width
+                if fp.size is not None:
+                    return fp.size
+                return varint_size(base, self.word_of(members, value, fp))
             case ScalarType():
                 return fp.size if fp.size is not None else self.size_scalar(f.type, value)
             case BytesType() as type_:
@@ -188,6 +189,13 @@ class _Sizer:
                 part = 0 if default is None else self.evaluate(default)
             out[m.name] = part if m.enum is None else self.enum_number(m.enum, part)
         return out
+
+    def word_of(self, members: Iterable[BitMember], value: object, fp: FieldPlan) -> int:
+        """Return the number that the bit members in ``value`` make, with defaults as
+        ``complete_bits`` adds them. Raise SizeError where it does.
+        """
+        bits = self.complete_bits(members, value, fp)
+        return sum(int(bits[m.name]) << m.low for m in members)  # type: ignore[call-overload]
 
     def size_bytes(self, type_: BytesType, value: object) -> int:
         """Return the encoded size in bytes of bytes or text (as UTF-8) with its length prefix or
@@ -283,8 +291,7 @@ class _Sizer:
         """
         type_, value = fp.field.type, self.this[fp.name]
         if isinstance(type_, BitsType):
-            bits = self.complete_bits(type_.members, value, fp)
-            value = sum(int(bits[m.name]) << m.low for m in type_.members)  # type: ignore[call-overload]
+            value = self.word_of(type_.members, value, fp)
         elif isinstance(type_, ScalarType) and type_.enum is not None:
             value = self.enum_number(type_.enum, value)
         if self.is_filled(fp, value) if fp.field.filled else holds_default(fp, value):

@@ -16,9 +16,9 @@ from codecgen.plan.scope import Scope
 from codecgen.plan.texts import TextPlan, text_plan
 from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.expression import Expression
-from codecgen.schema.lookup import field_of, given_of, with_reserved_bits
+from codecgen.schema.lookup import choice_of, field_of, given_of, with_reserved_bits
 from codecgen.schema.model import Declared, Field, Layout, Manifest, Model, Rule
-from codecgen.schema.scalars import SCALARS, fixed_size
+from codecgen.schema.scalars import fixed_size
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
@@ -410,7 +410,9 @@ def _resolve_expressions(
             for m in bits
             if m.default is not None
         },
-        None if given is None else resolve_expression(given, before),
+        None
+        if given is None
+        else resolve_expression(given, before, getattr(choice_of(f), "enum", None)),
         None if held_version is None else resolve_expression(held_version, before),
         {
             one.name: resolve_expression(value, before, getattr(one.type, "enum", None))
@@ -476,7 +478,7 @@ def _with_version_bits(f: Field, version: int | None, model: Model) -> Field:
 
 
 def _fixed_size(f: Field, version: int | None, plan_of: object) -> int | None:
-    """Return the size of a field in bytes, or None if it varies: for varints, variable bytes,
+    """Return the size of a field in bytes, or None if it varies: for varints (with or without bit members), variable bytes,
     optional structs, choices, padding, tags and arrays, except uncompressed arrays of a fixed
     number of elements of fixed size. Structs have the size of their layout.
     """
@@ -484,7 +486,7 @@ def _fixed_size(f: Field, version: int | None, plan_of: object) -> int | None:
         case ScalarType(name):
             return fixed_size(name)
         case BitsType(base):
-            return SCALARS[base].width
+            return fixed_size(base)
         case BytesType(length):
             return length if isinstance(length, int) else None
         case StructType(_, str()) | StructType(version=Expression()) | ChoiceType() | PaddingType():

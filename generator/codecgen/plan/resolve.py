@@ -84,8 +84,10 @@ class Resolver:
     # ------------------------------------------------------------ nodes
 
     def resolve_node(self, node: Node, expected: str | None = None) -> Value:
-        """Return the resolved node. ``expected`` is the enum of which numbers and single words are
-        values. Raise Stop after a diagnostic about an unknown name or a wrong type.
+        """Return the resolved node. With the enum ``expected``, a number, and a single word that
+        the enum has, is its value, also as a branch of ``if``; any other word is a path, as all are
+        without ``expected``. Raise Stop after a diagnostic about an unknown name, a wrong type, or
+        a value that is also a field of that enum.
         """
         match node:
             case Number(value):
@@ -97,7 +99,8 @@ class Resolver:
             case Null():
                 return nodes.NullValue()
             case Path():
-                word = None if expected is None else self.find_enum_word(node, expected)
+                single = expected is not None and len(node.names) == 1
+                word = self.require_enum_word(node, expected) if single else None  # type: ignore[arg-type]
                 return self.resolve_path(node) if word is None else word
             case EndOf():
                 return self.resolve_end(node)
@@ -229,11 +232,13 @@ class Resolver:
         if operator not in ("==", "!="):
             raise self.fail("C022", f'null has no order: "{operator}"', where)
         if one.kind == "null":
-            raise self.fail("C022", "null stands on the right of a comparison", where)
+            message = "null is on the left of a comparison"
+            written = "it on the right" if where is None else f"`{where} {operator} null`"
+            raise self.fail("C022", message, where, f"write {written}")
         if not one.nullable:
-            raise self.fail(
-                "C022", "it is never null, so the comparison always has the same result", where
-            )
+            what = "the left side" if where is None else f'"{where}"'
+            message = f"{what} is never null, so the comparison always has the same result"
+            raise self.fail("C022", message, where)
 
     # ------------------------------------------------------------ words of enums
 
@@ -325,7 +330,7 @@ class Resolver:
         scope = self.scope
         early = scope.built and isinstance(f.type, ArrayType)
         if scope.before is not None and index >= scope.before and not early:
-            message = f'"{f.name}" is not read yet: it lies after "{scope.owner}"'
+            message = f'"{f.name}" comes after "{scope.owner}", so its value is not known yet'
             if f.name == scope.owner:
                 message = f'"{f.name}" cannot depend on itself'
             raise self.fail("C016", message, path, f"it is declared at {f.span}")
@@ -461,7 +466,7 @@ class Resolver:
         has the name.
         """
         if self.scope.item is None:
-            message = '"item" is an element of an array: it has a meaning in `until`, and in values derived for elements'
+            message = '"item" is only allowed in `until`, and in values derived for elements'
             raise self.fail("C022", message, path)
         return self.resolve_element(self.scope.item, path.names[1:], "item", path)
 
@@ -472,11 +477,11 @@ class Resolver:
         """
         is_extreme = node.end in ("max", "min")
         if is_extreme and not self.scope.whole:
-            message = f'"{node.end}" is known when all elements are: it has a meaning in `rules`, `default` and `write`'
+            message = f'"{node.end}" is only allowed in `rules`, `default` and `write`, where all elements are known'
             raise self.fail("C022", message, node.array)
         array = self.resolve_path(node.array)
         if not isinstance(array, nodes.FieldValue) or not isinstance(array.field.type, ArrayType):
-            message = f'"{node.end}" is about arrays, which "{node.array}" is not'
+            message = f'"{node.end}" needs an array, and "{node.array}" is not one'
             raise self.fail("C022", message, node.array)
         names = node.path.names if node.path is not None else ()
         value = self.resolve_element(

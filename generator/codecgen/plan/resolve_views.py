@@ -453,7 +453,7 @@ class WriteResolver(Resolver):
             raise self.fail("C014", f'the column "{names[0]}" has no parts', path)
         column = self.find_column(path)
         if self.part == "entry":
-            message = f'"{path}" is that of a row, of which an entry has many'
+            message = f'an entry has many rows, and each has its own "{path}"'
             help = f"say first({path}), last({path}) or max({path})"
             raise self.fail("C032", message, path, help)
         return self.resolve_column(column, "row")
@@ -487,9 +487,9 @@ class WriteResolver(Resolver):
             message = f'"{self.layout.name}" has no field "{name}"'
             raise self.fail("C014", message, path, hint(name, spans))
         if name not in self.named:
-            raise self.fail("C032", f'"{name}" is not written before this', path)
+            raise self.fail("C032", f'"{name}" has no value before this', path)
         if self.part == "item" and name in self.running:
-            message = f'"{name}" is known when all rows are: their elements cannot depend on it'
+            message = f'"{name}" depends on all rows, so an element cannot depend on it'
             raise self.fail("C032", message, path)
         versions = {self.scope.version}
         return self.resolve_field(f, path.names[2:], "entry", (), versions, path)
@@ -505,7 +505,7 @@ class WriteResolver(Resolver):
             raise self.fail("C022", f'"{node.end}" is about a column here', where)
         column = self.find_column(where)
         if self.part == "row":
-            message = f"the row is the entry itself: say {where}"
+            message = f"each row is an entry: write `{where}`, not `{node.end}({where})`"
             raise self.fail("C032", message, where)
         if self.part == "item" and node.end != "first":
             message = (

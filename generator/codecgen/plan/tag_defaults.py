@@ -116,20 +116,22 @@ def _default_int(found: nodes.Value | None) -> int:
 
 
 def encode_number(name: str, value: int, little: bool) -> bytes:
-    """Return an integer in the encoding of the scalar type ``name``: varints in 7-bit groups
-    (zigzag if signed), others in fixed size, little-endian if ``little``. Raise OverflowError if it
-    does not fit a fixed size.
+    """Return an integer in the encoding of the scalar type ``name``: varints in 7-bit groups in the
+    order of the type (zigzag if signed), others in fixed size, little-endian if ``little``. Raise
+    OverflowError if it does not fit a fixed size.
     """
     scalar = SCALARS[name]
     if scalar.kind == "integer":
         return value.to_bytes(scalar.width, "little" if little else "big", signed=scalar.signed)
     mask = (1 << scalar.bits) - 1
     raw = ((value << 1) ^ (value >> scalar.bits - 1)) & mask if scalar.signed else value
-    out = bytearray()
+    groups = [raw & 0x7F]
     while raw > 0x7F:
-        out.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    return bytes([*out, raw])
+        raw = (raw >> 7) - (scalar.kind == "bijective_vlq")
+        groups.append(raw & 0x7F)
+    if scalar.kind != "varint":
+        groups.reverse()
+    return bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
 
 
 __all__ = ["default_bytes", "default_data", "default_number", "encode_number", "holds_default"]

@@ -30,6 +30,10 @@ _NAMES = {
     "compact": "compact length",
     "uvarint": "unsigned varint",
     "uvarlong": "unsigned varlong",
+    "vlq32": "VLQ of 32 bits",
+    "vlq64": "VLQ of 64 bits",
+    "bijective_vlq32": "bijective VLQ of 32 bits",
+    "bijective_vlq64": "bijective VLQ of 64 bits",
 }
 
 
@@ -222,7 +226,7 @@ def size_words(fp: FieldPlan) -> str:
     if fp.size is not None:
         return str(fp.size)
     match fp.field.type:
-        case ScalarType(name):
+        case ScalarType(name) | BitsType(name):
             return range_words(*scalar_bounds(name))
         case BytesType(prefix=str(prefix)):
             return f"{range_words(*scalar_bounds(prefix))}, + length"

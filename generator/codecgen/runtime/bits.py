@@ -10,7 +10,7 @@ from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.errors import BuildError, ValueRefused
 from codecgen.runtime.located_bytes import Condition, Session, Source
 from codecgen.runtime.parsed import Parsed
-from codecgen.runtime.primitives import Codec, EnumField, Integer, whole_number
+from codecgen.runtime.primitives import Codec, EnumField, Integer, Varint, whole_number
 
 
 class Bit:
@@ -61,12 +61,12 @@ class Bits(Codec):
     the fields of the layout around it, from which defaults of bits are computed.
     """
 
-    def __init__(self, base: Integer, *bits: Bit) -> None:
+    def __init__(self, base: Integer | Varint, *bits: Bit) -> None:
         super().__init__()
         self.base = base
         self.bits = bits
-        self.size: int = base.size
-        self.all = (1 << 8 * base.size) - 1
+        self.size = base.size
+        self.all = base.high - base.low
         self.by_name = {bit.name: bit for bit in bits}
 
     def read(self, source: Source, this: Any) -> Parsed:
@@ -123,7 +123,7 @@ class Bits(Codec):
                 raw |= bit.number(self.effective(bit, given, this)) << bit.low
             except BuildError as error:
                 raise error.located(path=bit.name) from None
-        if self.base.signed and raw >> (8 * self.size - 1):
+        if self.base.signed and raw > self.base.high:
             raw -= self.all + 1
         return raw
 
@@ -147,8 +147,7 @@ class Bits(Codec):
         raw = 0
         for bit in self.bits:
             raw |= (int(value[bit.name]) & bit.mask) << bit.low
-        signed = self.base.signed and raw >> (8 * self.size - 1)
-        return raw - (self.all + 1) if signed else raw
+        return raw - (self.all + 1) if self.base.signed and raw > self.base.high else raw
 
     def effective(self, bit: Bit, given: dict[str, Any], this: Any) -> Any:
         """Return the value of a bit in ``given``; else its default, computed from the layout's

@@ -178,9 +178,10 @@ class Chosen(Codec):
     # ------------------------------------------------------------ building
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of a value behind its length, if it has one. Raise BuildError for None
-        if there is no null, a number of bytes that means null or does not fit the length, a value
-        that is neither bytes nor a dict, and one that no case can write.
+        """Return the bytes of a value, behind its length if it has one. A dict is written by the
+        case that ``this`` or its own field selects; bytes are written unchanged if ``unknown`` is
+        set and no case matches. Raise BuildError for other values, None without a null, and a size
+        that means null or does not fit the length.
         """
         if value is None:
             if self.length is None or self.null is None:

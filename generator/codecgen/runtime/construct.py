@@ -33,6 +33,7 @@ from codecgen.runtime.primitives import (
     Integer,
     Uuid,
     Varint,
+    Vlq,
     wrap,
 )
 from codecgen.runtime.properties_file import PropertiesFile, Property
@@ -86,6 +87,7 @@ __all__ = [
     "Uuid",
     "Varint",
     "VersionedLayout",
+    "Vlq",
     "Word",
     "ZeroFilled",
     "ZeroTerminated",

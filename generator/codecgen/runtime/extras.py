@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 EXTRAS = {
+    "fastavro": "schemas",
     "fsspec": "remote",
     "numpy": "arrow",
     "pyarrow": "arrow",

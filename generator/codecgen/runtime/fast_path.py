@@ -160,6 +160,24 @@ def read_varint(data: bytes, pos: int, most: int, mask: int) -> tuple[int, int]:
     raise Irregular
 
 
+def read_vlq(data: bytes, pos: int, most: int, mask: int, step: int) -> tuple[int, int]:
+    """Return the number at ``pos`` whose high bits come first, and the index after it. ``step`` is
+    1 if each byte that another one follows also counts 1, otherwise 0. Raise Irregular if the
+    number has more than ``most`` bytes or bits outside ``mask``, or is not in its shortest form;
+    IndexError if ``data`` ends.
+    """
+    raw = 0
+    for at in range(pos, pos + most):
+        byte = data[at]
+        raw = raw << 7 | byte & 0x7F
+        if byte < 0x80:
+            if raw > mask or (not step and data[pos] == 0x80):
+                raise Irregular
+            return raw, at + 1
+        raw += step
+    raise Irregular
+
+
 def open_section(
     compressed: Compressed,
     number: int,
@@ -253,6 +271,21 @@ def write_varint(out: bytearray, raw: int, mask: int) -> None:
         out.append(raw & 0x7F | 0x80)
         raw >>= 7
     out.append(raw)
+
+
+def write_vlq(out: bytearray, number: int, mask: int, step: int) -> None:
+    """Append a number in its shortest form, high bits first. ``step`` is 1 if each byte that
+    another one follows also counts 1, otherwise 0. Raise Irregular if it is negative or has bits
+    outside ``mask``.
+    """
+    if not 0 <= number <= mask:
+        raise Irregular
+    groups = [number & 0x7F]
+    while number > 0x7F:
+        number = (number >> 7) - step
+        groups.append(number & 0x7F | 0x80)
+    groups.reverse()
+    out += bytes(groups)
 
 
 def find_base(value: Any, name: str, items: Any, given: str, default: Any) -> Any:
@@ -349,7 +382,9 @@ __all__ = [
     "read_tags",
     "read_unknown_tags",
     "read_varint",
+    "read_vlq",
     "refuse_linked",
     "without_fast_paths",
     "write_varint",
+    "write_vlq",
 ]

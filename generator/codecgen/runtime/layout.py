@@ -266,8 +266,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self._parse_of(source, self._given_values(source, None)).open()
 
     def _given_values(self, source: Source, this: Any) -> dict[str, Any]:
-        """Return the values that the layout is given: those in ``this``, or without it those of the caller. Raise
-        ValueRefused if the caller gives none, or others than the layout declares.
+        """Return the values that the layout is given, by name: those in ``this`` or, if it is None,
+        those that the caller passed, converted to parsed values (further ones are ignored). Return
+        ``{}`` if the layout declares none. Raise ValueRefused if the caller passed none for a
+        declared name, or one that does not fit its type.
         """
         if not self.given:
             return {}
@@ -508,8 +510,8 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         """
         layout = self.case_of(value.get(self.by)) if isinstance(value, dict) else None
         if layout is None:
-            known = ", ".join(str(case) for case in self.cases)
-            raise BuildError(f"{self.by} must be one of {known}").located(path=self.by)
+            reason = f"{self.by} must be one of {list_numbers(self.cases)}"
+            raise BuildError(reason).located(path=self.by)
         return layout.write(value, this, session)
 
     def case_of(self, value: Any) -> Layout | Choice | None:

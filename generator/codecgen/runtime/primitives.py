@@ -187,6 +187,67 @@ class Varint(Codec):
         return bytes(out)
 
 
+class Vlq(Varint):
+    """An unsigned variable-length quantity: 7 bits a byte, most significant first.
+
+    It has at most 5 bytes for 32 bits and 10 for 64. In the ``bijective`` form each byte that another one follows
+    also counts 1, so that every number has one encoding.
+    """
+
+    def __init__(self, bits: int = 32, overlong: bool = False, bijective: bool = False) -> None:
+        super().__init__(bits, signed=False, overlong=overlong)
+        self.step = int(bijective)
+        self.label = f"{'bijective ' if bijective else ''}variable-length quantity"
+
+    def read(self, source: Source, this: Any) -> int:
+        """Return the number at the head of ``source``. Raise TruncatedError if the bytes end in it;
+        LengthError if it has more than 5 bytes (10 for 64 bits); ValueRefused if it begins with
+        bits that are 0 and not needed, or has too many bits, which ``overlong`` makes a finding of
+        a lenient session.
+        """
+        data = source.data
+        start = pos = source.pos
+        raw = 0
+        while True:
+            if pos >= source.end:
+                source.pos = pos
+                raise source.truncated_error(1)
+            byte = data[pos]
+            pos += 1
+            raw = raw << 7 | byte & 0x7F
+            if byte < 0x80:
+                break
+            raw += self.step
+            if pos - start == self.most:
+                raise LengthError(
+                    f"{self.label} is longer than {self.most} bytes", source.where(start)
+                )
+        source.pos = pos
+        reason = None
+        if raw > self.mask:
+            reason = f"{self.label} does not fit {self.bits} bits"
+        elif not self.step and data[start] == 0x80:
+            reason = f"{self.label} is not in its shortest form ({pos - start} bytes)"
+        if reason is not None:
+            error = ValueRefused(reason, source.where(start))
+            if not self.overlong:
+                raise error
+            source.session.tolerate(error)
+        return raw & self.mask
+
+    def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return the shortest bytes of a number. Raise BuildError if it is no int (a bool is none)
+        or out of range.
+        """
+        number = whole_number(value, self.low, self.high, self.label)
+        out = bytearray([number & 0x7F])
+        while number > 0x7F:
+            number = (number >> 7) - self.step
+            out.append(number & 0x7F | 0x80)
+        out.reverse()
+        return bytes(out)
+
+
 class Float64(Codec):
     """An IEEE 754 number of 8 bytes."""
 

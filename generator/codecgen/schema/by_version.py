@@ -29,9 +29,10 @@ def version_ranges(r: Record) -> dict[str, tuple[tuple[Versions, Span], ...]]:
 def types_by_version(
     r: Record, type_of: Callable[[Record], FieldType]
 ) -> tuple[tuple[Versions, FieldType], ...]:
-    """Return (versions, type) for each range of versions in which every key by version has a value,
-    or ``()`` if no key is given by version. If no such range exists, return the type of the first
-    values for all versions. ``type_of`` makes the type from a record without values by version.
+    """Return (versions, type) for each range of versions in which every key by version has a value;
+    only ``none`` may lack one, and is then left out. Return ``()`` if no key is given by version.
+    If no such range exists, return the type of the first values for all versions. ``type_of`` makes
+    the type from a record without values by version.
 
     Of overlapping ranges the first counts. A check reports versions without a range.
     """

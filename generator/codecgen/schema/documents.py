@@ -38,7 +38,7 @@ from codecgen.schema.model import (
     View,
 )
 from codecgen.schema.nested_choices import with_layouts
-from codecgen.schema.reader import Reader, Record, Value, parse_integer
+from codecgen.schema.reader import Reader, Record, Value, describe_alternatives, parse_integer
 from codecgen.schema.texts import EachLine, Kind, Text, TextExample, TextValue
 from codecgen.schema.types import (
     ArrayType,
@@ -119,9 +119,10 @@ class ModelBuilder:
         """
         kinds = [kind for kind in grammar.DOCUMENTS if node.get(kind) is not None]
         if len(kinds) != 1:
-            words = ", ".join(grammar.DOCUMENTS)
             place = node.entries[0][0].span if node.entries else node.span
-            self.reader.report("C005", f"a document has exactly one of the keys {words}", place)
+            code, message = describe_alternatives("this document", grammar.DOCUMENTS, kinds)
+            help = "begin each document with a line `---`" if kinds else ""
+            self.reader.report(code, message, place, help=help)
             return
         record = self.reader.read_record(node, kinds[0])
         if record is None:
@@ -327,7 +328,7 @@ class ModelBuilder:
                 "C005", f'"{name}" is tagged, and needs the key "tag"', span, help=help
             )
         elif "tag" in given and not tagged:
-            message = '"tag" goes with fields under `tagged`'
+            message = '"tag" is only allowed for fields under `tagged`'
             self.reader.report("C011", message, given.at("tag"))
         r = with_lengths(self.reader, given, name, self.flexible, counted=counted, tagged=tagged)
         self.path.append(name)
@@ -438,7 +439,7 @@ class ModelBuilder:
                 for key, child in node.entries:
                     found = self.reader.read_record(child, "derived")
                     if found is not None:
-                        out.append(forms.derived(key.text, found, key.span, name))
+                        out.append(forms.derived(key.text, found, key.span, (name, span)))
             else:
                 found = self.reader.read_record(node, "derived")
                 if found is not None:
@@ -509,8 +510,8 @@ def _case_values(reader: Reader, key: str, span: Span) -> Sequence[int | str]:
         return [key if number is None else number]
     numbers = parse_number_range(key)
     if numbers is None:
-        message = f'"{key}" is not a range of at most {MAX_CASES} numbers'
-        reader.report("C006", message, span, help="write the lower number first")
+        help = f"write the lower number first, such as 0-3, and at most {MAX_CASES} numbers"
+        reader.report("C006", f'"{key}" is not a valid range of numbers', span, help=help)
     return numbers or ()
 
 

@@ -293,19 +293,19 @@ def declared_names(node: yaml_tree.Node | None) -> set[str]:
     return {key.text for key, _ in node.entries} if isinstance(node, yaml_tree.Mapping) else set()
 
 
-def derived(name: str, r: Record, span: Span, array: str | None) -> Derived:
-    """Return a derived value of a layout, or of the elements of ``array``."""
+def derived(name: str, r: Record, span: Span, array: tuple[str, Span] | None) -> Derived:
+    """Return a derived value of a layout, or of the elements of ``array`` (its name and place)."""
     return Derived(
         name=name,
         type=str(r["type"]),
         value=cast(Expression, r["is"]),
         span=span,
-        array=array,
+        array=None if array is None else array[0],
         doc=r.text("doc"),
         unit=cast(str | None, r["unit"]),
         versions=cast(Versions | None, r["versions"]),
         since=cast(Since | None, r["since"]),
-        places=r.places(),
+        places=r.places() if array is None else {**r.places(), "array": array[1]},
     )
 
 
@@ -532,14 +532,16 @@ def default(reader: Reader, r: Record) -> Expression | None:
     value: str | bytes | None = None
     if isinstance(node, yaml_tree.Mapping) and not node.entries:
         if "tag" not in r or not ("layout" in r or "fields" in r):
-            message = "no fields at all are a default of tagged layouts only"
+            message = "`default: {}` is only allowed for layouts under `tagged`"
             reader.report("C017", message, node.span)
         return None
     if isinstance(node, yaml_tree.Mapping):
         value = _literal_bytes(reader, node)
     elif isinstance(node, yaml_tree.Scalar):
-        if node.plain or not ("bytes" in r or "string" in r):
-            code = reader.read_code(node)
+        is_text = "bytes" in r or "string" in r
+        if node.plain or not is_text:
+            help = "if this is meant as text, write it in quotes" if is_text else ""
+            code = reader.read_code(node, help)
             return None if code is None else code.value  # type: ignore[return-value]
         value = _encode_text(node.text, r)
     if value is None:
@@ -565,11 +567,17 @@ def _literal_bytes(reader: Reader, node: yaml_tree.Mapping) -> bytes | None:
     """Return the bytes of ``{hex: ..}``. Report other keys and bad hexadecimal digits, and return
     None.
     """
-    child = node.get("hex")
-    if len(node.entries) == 1 and isinstance(child, yaml_tree.Scalar):
-        data = parse_hex(child.text)
-        if data is not None:
+    message, help = "bytes are {hex: 0123}, with one key", ""
+    if len(node.entries) == 1:
+        key, child = node.entries[0]
+        data = parse_hex(child.text) if isinstance(child, yaml_tree.Scalar) else None
+        if key.text == "hex" and data is not None:
             return data
-    message = "{hex: ..} with an even number of hexadecimal digits is expected"
-    reader.report("C006", message, node.span)
+        if key.text != "hex":
+            message = f'the key is "{key.text}"; bytes are {{hex: 0123}}'
+        else:
+            found = f'"{child.text}"' if isinstance(child, yaml_tree.Scalar) else "the value"
+            message = f"{found} is not an even number of hexadecimal digits"
+            help = "two digits are one byte: {hex: 0123}"
+    reader.report("C006", message, node.span, help=help)
     return None

@@ -139,6 +139,9 @@ EXAMPLES: Mapping[str, Form] = {
 }
 
 
+BIT_TYPES = (*INTEGERS, *(name for name in VARINTS if not SCALARS[name].signed))
+"""The types whose bits can have names."""
+
 BYTE_LENGTHS = tuple(name for name in LENGTHS if name != "compact")
 _GIVEN = Key(
     MapOf(Code()),
@@ -327,7 +330,10 @@ FORMS: Mapping[str, Form] = {
                 "A number, a boolean, a uuid; in a flexible layout also `string` and `bytes`.",
             ),
             "tag": Key(Integer(), "The number of a tagged field."),
-            "bits": Key(OneOf(INTEGERS), "An integer whose bits have meanings of their own."),
+            "bits": Key(
+                OneOf(BIT_TYPES),
+                "An integer, or an unsigned one of variable length, whose bits have meanings of their own.",
+            ),
             "bytes": Key(
                 _one_or_by_version(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
                 "Bytes, by the type of their length, a number, the rest, or a zero byte that ends them.",

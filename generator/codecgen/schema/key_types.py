@@ -187,9 +187,9 @@ class Form:
 
 
 def kind_words(kind: Kind) -> str:
-    """Return words for a kind of value, for diagnostics: ``a number``, ``one of a, b``. Return ``a
-    type`` for more than six words, ``a range of fields`` for the word ``rest`` alone, and ``text``
-    for kinds that are not listed.
+    """Return words for a kind of value, for diagnostics: ``a number``, ``one of a, b``. Words with
+    a title give the title (``a checksum``), else more than six give ``a type``; the word ``rest``
+    alone gives ``a range of fields``. Return ``text`` for kinds that are not listed.
     """
     match kind:
         case OneOf(("rest",)):

@@ -159,7 +159,7 @@ def covered_parts(f: Field) -> Iterator[tuple[str, FieldRange]]:
 
 def has_fixed_size(f: Field) -> bool:
     """Return whether a scalar, bits, bytes or text field has the same size for all values. False
-    for varints and for all other types, arrays and structs included.
+    for varints, bits of varints and for all other types, arrays and structs included.
     """
     match f.type:
         case ScalarType(name):
@@ -167,7 +167,7 @@ def has_fixed_size(f: Field) -> bool:
         case BytesType(length):
             return isinstance(length, int)
         case _:
-            return isinstance(f.type, BitsType)
+            return isinstance(f.type, BitsType) and fixed_size(f.type.base) is not None
 
 
 def has_byte_order(f: Field) -> bool:

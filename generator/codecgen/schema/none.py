@@ -37,7 +37,7 @@ def values_of_none(reader: Reader, r: Record, name: str, *, settled: bool) -> Re
             reader.report(found[0], found[1], span, help=found[2])
             good = False
     if good and "type" in r and isinstance(r["none"], Ranged):
-        message = f'the number that stands for no "{name}" is the same in all versions'
+        message = f'the number that means null must be the same in all versions of "{name}"'
         reader.report("C011", message, r.at("none"), help="write `none: -1`")
         good = False
     return r if good else Record(r.form, {k: v for k, v in r.values.items() if k != "none"}, r.span)
@@ -63,11 +63,21 @@ def _find_mistake(
     held = "layout" in r or "fields" in r
     number = "`none: {type: i8, value: -1}`" if held else "`none: -1`"
     if value is False:
-        return "C006", "true is expected, not false", "leave out what always has a value"
+        return (
+            "C006",
+            "true is expected, not false",
+            "remove `none`: a field without it always has a value",
+        )
     if settled and value is not True:
-        return "C051", f'the layout says how "{name}" is null', "write `none: true`"
+        return (
+            "C051",
+            f'the layout is flexible and decides how the null of "{name}" is written',
+            "write `none: true`",
+        )
     if value is True and not settled:
-        message = f'`true` goes with a length that a flexible layout settles: "{name}" has none'
+        message = (
+            f'`true` is only for a length that a flexible layout decides, and "{name}" has none'
+        )
         return "C051", message, f"write {number}"
     if value is not True and held is not isinstance(value, Record):
         what = "a layout" if held else "a number, a length or a count"

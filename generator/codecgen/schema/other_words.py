@@ -37,6 +37,9 @@ _C_TYPES: Mapping[str, tuple[str, ...]] = {
     "uvarint32": ("uvarint",),
     "uvarint64": ("uvarlong",),
     "unsigned_varint": ("uvarint",),
+    "leb128": ("uvarint", "uvarlong"),
+    "uleb128": ("uvarint", "uvarlong"),
+    "vlq": ("vlq32", "vlq64"),
     "s1": ("i8",),
     "s2": ("i16",),
     "s4": ("i32",),
@@ -48,14 +51,17 @@ _C_TYPES: Mapping[str, tuple[str, ...]] = {
 TEXTS = ("string", "str", "text", "utf8", "varchar")
 _ENDED = ("strz", "stringz", "cstring", "c_string", "asciiz", "zstring", "null_terminated")
 BYTES = ("bytes", "blob", "binary", "buffer", "bytearray")
-_SIZE = "`bytes: 16` and `string: u8` say the length themselves; a field that is the length of others `measures` them"
-_WHOLE_SIZE = "the fields say how long it is, or one that `measures` the others"
+_SIZE = "write the length after the type, `bytes: 16` or `string: u8`; a field that holds a length has `measures`"
+_WHOLE_SIZE = "remove it: the fields give the size, or a field with `measures: rest`"
+_IN_ORDER = "fields lie one after the other, in the order in which they stand here; a program parses what lies at another position by itself"
+_BIT_LENGTH = "only a whole field measures or counts: declare whole bytes of a length as one, such as `u24`; otherwise the data is `bytes: rest`, for a program to slice"
+_TEST_OF_BIT = "name the bits: `flags: {bits: u8, members: {is_new: {at: 0}, unused: {reserved: keep}}}`; then write `when: flags.is_new`"
 _KEYS: Mapping[str, str] = {
-    "name": "the name stands before the colon",
-    "id": "the name stands before the colon",
+    "name": "remove it: a field is named by the key before the colon, a document by its first value",
+    "id": "remove it: a field is named by the key before the colon, a document by its first value",
     "size": _SIZE,
     "len": _SIZE,
-    "offset": "fields lie one after the other, in the order in which they stand here",
+    **dict.fromkeys(("at", "offset", "position", "pos", "seek", "jump"), _IN_ORDER),
     "description": "doc",
     "comment": "doc",
     "docs": "doc",
@@ -123,6 +129,8 @@ _RANGES = (
     (re.compile(r"(?:>=\s*)?(\d{1,5})\s*(?:\.\.|-|:)?\Z"), r"\1+"),
     (re.compile(r"(?:<=\s*|-)(\d{1,5})\Z"), r"0-\1"),
 )
+_NUMBER = r"(0x[0-9a-fA-F]{1,8}|[0-9]{1,9})"
+_CASES = re.compile(rf"{_NUMBER}\s*(?:\.\.[.=]?|-|:|to|–)\s*{_NUMBER}\Z")
 _BITS = re.compile(r"(\d{1,2})\s*(?:\.\.|-|:|,|to|–)\s*(\d{1,2})\Z")
 _OPERATORS: Mapping[str, str] = {
     "===": "==",
@@ -139,6 +147,7 @@ _OPERATORS: Mapping[str, str] = {
     "?": "if .. then .. else ..",
     ":": "if .. then .. else ..",
 }
+_BITWISE = re.compile(r"\^|~|<<|>>|[&|](?=\s*\(*\s*[~\dA-Z])")
 _OPERATOR = re.compile("|".join(map(re.escape, sorted(_OPERATORS, key=len, reverse=True))))
 _CONSTANTS: Mapping[str, str] = {
     **dict.fromkeys(("True", "TRUE", "yes", "Yes", "on", "On"), "true"),
@@ -163,24 +172,30 @@ def type_help(text: str, known: Collection[str]) -> str:
     if text not in known and ours and all(one in known for one in ours):
         return f"write {ours[0]}" + "".join(f", or {one} without a sign" for one in ours[1:])
     if word in _ENDED:
-        return "text that a zero byte ends is `{string: zero_terminated}`"
+        return "write `{string: zero_terminated}` for text that a zero byte ends"
     if word in TEXTS:
-        return "text is `{string: i16}`, by the type of the length before it"
+        return (
+            "write `{string: TYPE}`, where TYPE is that of the length before the text, such as i16"
+        )
     if word in BYTES:
-        return "bytes are `{bytes: i32}`, by the type of the length before them"
+        return (
+            "write `{bytes: TYPE}`, where TYPE is that of the length before the bytes, such as i32"
+        )
     return ""
 
 
 def key_help(text: str, known: Collection[str]) -> str:
     """Return help for an earlier key of this language, or a key of another schema language: our key
-    if it is in ``known``, the allowed keys, or a sentence where we have no such key. Return ``""``
-    for other names.
+    if it is in ``known``, the allowed keys, or a sentence where we have no such key, as for a
+    length in bits. Return ``""`` for other names.
     """
     new, help = _EARLIER.get(text.lower(), ("", ""))
     if new in known:
         return help
     if text.lower() in (*_SWITCH, "cases"):
         return 'write "by"' if "by" in known and "cases" in known else _CHOSEN * ("given" in known)
+    if text.lower() in ("measures", "counts") and "reserved" in known:
+        return _BIT_LENGTH
     ours = _KEYS.get(text.lower(), "")
     if ours == _SIZE and "measures" not in known:
         return _WHOLE_SIZE if "fields" in known else ""
@@ -224,6 +239,14 @@ def versions_help(text: str) -> str:
     return ""
 
 
+def cases_help(text: str) -> str:
+    """Return help for a range of numbers in another notation, such as ``0x90..0x9f``, or ``""`` if
+    ``text`` is none.
+    """
+    found = _CASES.match(text)
+    return f"write {found[1]}-{found[2]}" if found is not None else ""
+
+
 def bits_help(text: str) -> str:
     """Return help that writes two bit numbers in another notation as ``low-high``, in ascending
     order, or ``""`` if ``text`` is no such range.
@@ -256,6 +279,9 @@ def find_foreign_operator(text: str, at: int) -> tuple[str, str] | None:
     """
     if text[at] in _QUOTES:
         return text[at], "values of an enum stand without quotes"
+    bitwise = _BITWISE.match(text, at)
+    if bitwise is not None:
+        return bitwise[0], _TEST_OF_BIT
     found = _OPERATOR.match(text, at)
     if found is None or (text.startswith(("==", "!="), at) and len(found[0]) < 3):
         return None
@@ -268,12 +294,12 @@ def yaml_help(reason: str, line: str) -> tuple[str, int | None]:
     elsewhere.
     """
     if "'\\t'" in reason:
-        return "indent with blanks, not with tabs", None
+        return "indent with spaces, not with tabs", None
     ternary, negation = _TERNARY.search(line[:_WIDEST]), _NEGATION.search(line[:_WIDEST])
     if ternary is not None:
         return "write if .. then .. else ..", ternary.start(1) + 1
     if negation is not None:
-        return "write not", negation.start(1) + 1
-    if "mapping values are not allowed" in reason:
+        return "write `not` in the place of `!`", negation.start(1) + 1
+    if "mapping values are not allowed" in reason or "got ':'" in reason:
         return "put text that has a colon into quotes", None
     return "", None

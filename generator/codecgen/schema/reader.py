@@ -153,15 +153,15 @@ class Reader:
         for group in form.one_of:
             present = [name for name in group if name in given]
             if len(present) != 1:
-                words = ", ".join(f'"{name}"' for name in group)
-                code = "C011" if present else "C005"
-                self.report(code, f"{_with_article(form_name)} has exactly one of {words}", anchor)
+                what = f"this {form_name.replace('_', ' ')}"
+                code, message = describe_alternatives(what, group, present)
+                self.report(code, message, anchor)
                 good = False
         for name, needs in form.together.items():
             failed = name in form.keys and name not in values
             if name in given and not failed and not any(need in given for need in needs):
                 words = " or ".join(f'"{need}"' for need in needs)
-                self.report("C011", f'"{name}" goes with {words}', node.get(name).span)  # type: ignore[union-attr]
+                self.report("C011", f'"{name}" is only allowed with {words}', node.get(name).span)  # type: ignore[union-attr]
                 good = False
         return Record(form_name, values, node.span) if good else None
 
@@ -223,7 +223,8 @@ class Reader:
         good = True
         for key, child in node.entries:
             if not is_key(key.text, kind):
-                help = other_words.name_help(key.text) or _NAME_HELP
+                help = other_words.cases_help(key.text) if kind.ranges else ""
+                help = help or other_words.name_help(key.text) or _NAME_HELP
                 self.report("C007", f"{key.text!r} is not a name", key.span, help=help)
                 good = False
                 continue
@@ -308,7 +309,7 @@ class Reader:
             case key_types.Release():
                 value = text if _RELEASE.match(text) else None
             case key_types.Hex():
-                value = parse_hex(text)
+                value, help = parse_hex(text), "two digits are one byte"
             case key_types.Code():
                 return self.read_code(node)
         if value is None:
@@ -321,9 +322,10 @@ class Reader:
             return None
         return Value(value, node.span)
 
-    def read_code(self, node: Scalar) -> Value | None:
+    def read_code(self, node: Scalar, help: str = "") -> Value | None:
         """Return a ``Value`` that holds the parsed expression. Return None after a diagnostic C009
-        if it has a syntax error; its place is the wrong token if the text is on one line.
+        if it has a syntax error; its place is the wrong token if the text is on one line. ``help``
+        is that of errors without their own.
         """
         span = node.span
         try:
@@ -335,7 +337,7 @@ class Reader:
             if whole and not node.block and "\n" not in node.text:
                 start = span.column + quotes + error.column
                 place = Span(span.file, span.line, start, start + error.width)
-            self.report("C009", error.reason, place, help=error.help)
+            self.report("C009", error.reason, place, help=error.help or help)
             return None
         return Value(parsed, span)
 
@@ -345,9 +347,9 @@ class Reader:
         value is invalid.
         """
         if not isinstance(node, Mapping):
-            self.report(
-                "C006", "a mapping with a release and documents is expected here", node.span
-            )
+            message = "a mapping with a release and documents is expected here"
+            line = self.release_line or "RELEASE_LINE"
+            self.report("C006", message, node.span, help=f"write `since: {{{line}: RELEASE}}`")
             return None
         release: str | None = None
         references: list[tuple[str, tuple[int, ...]]] = []
@@ -367,7 +369,10 @@ class Reader:
                     references.append((key.text, tuple(_iterate_items(numbers))))
             else:
                 known = [self.release_line, *self.links] if self.release_line else list(self.links)
-                hint = did_you_mean(key.text, known) or "the manifest names what may stand here"
+                hint = did_you_mean(key.text, known) or (
+                    "the keys are the `release_line` and the `links` of the manifest: "
+                    + (", ".join(known) or "it has none")
+                )
                 self.report("C004", f'unknown key "{key.text}"', key.span, help=hint)
                 good = False
         return Since(release, tuple(references), place) if good else None
@@ -469,6 +474,21 @@ def parse_hex(text: str) -> bytes | None:
     return bytes.fromhex(digits)
 
 
+def describe_alternatives(
+    what: str, keys: Collection[str], present: Collection[str]
+) -> tuple[str, str]:
+    """Return (code, message) of a diagnostic about a mapping, called ``what``, that needs exactly
+    one of ``keys``, but has none of them or several (``present``).
+    """
+    if not present:
+        *most, last = keys
+        words = f"{', '.join(most)} or {last}"
+        return "C005", f"{what} needs one of the keys {words}, and has none of them"
+    *most, last = present
+    words = f"{', '.join(most)} and {last}"
+    return "C011", f"{what} has the keys {words}; only one of them is allowed"
+
+
 def _quote_short(text: str) -> str:
     """Return ``text`` in quotes, cut to 40 characters."""
     return repr(text if len(text) <= 40 else text[:37] + "...")
@@ -534,7 +554,12 @@ def find_field_mistake(
     ours = next((one for one in ("string", "bytes") if one in given), "")
     length = given.get("length")
     if ours and "array" not in given and isinstance(length, Scalar):
-        return "C011", '"length" goes with "array"', length, f"write `{ours}: {length.text}`"
+        return (
+            "C011",
+            '"length" is only allowed with "array"',
+            length,
+            f"write `{ours}: {length.text}`",
+        )
     return None
 
 

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["integer", "varint", "float", "bool", "uuid"]
+Kind = Literal["integer", "varint", "vlq", "bijective_vlq", "float", "bool", "uuid"]
+
+_VARIABLE: tuple[Kind, ...] = ("varint", "vlq", "bijective_vlq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,9 @@ class Scalar:
     """A type that a field can have without further keys.
 
     Attributes:
-        kind: ``integer`` has a fixed size, ``varint`` 7 bits in each byte (if it is signed, in zigzag).
+        kind: ``integer`` has a fixed size. ``varint`` and ``vlq`` have 7 bits in each byte: ``varint`` the low bits first
+            (if it is signed, in zigzag), ``vlq`` the high bits first. In ``bijective_vlq`` each byte that another one
+            follows also counts 1, so that no number has two encodings.
         bits: The bits of a value.
         signed: Whether it holds negative numbers.
     """
@@ -33,19 +37,24 @@ class Scalar:
         return self.bits // 8
 
     @property
+    def is_variable(self) -> bool:
+        """Return whether numbers have 7 bits in each byte, so that their size varies."""
+        return self.kind in _VARIABLE
+
+    @property
     def min_size(self) -> int:
         """Return the minimum encoded size in bytes."""
-        return 1 if self.kind == "varint" else self.width
+        return 1 if self.is_variable else self.width
 
     @property
     def max_size(self) -> int:
         """Return the maximum encoded size in bytes."""
-        return -(-self.bits // 7) if self.kind == "varint" else self.width
+        return -(-self.bits // 7) if self.is_variable else self.width
 
     @property
     def python(self) -> Literal["int", "float", "bool", "UUID"]:
         """Return the name of the Python type of the values: ``float``, ``bool``, ``UUID``, or
-        ``int`` for all integers and varints.
+        ``int`` for all integers, of fixed or variable length.
         """
         match self.kind:
             case "float":
@@ -82,6 +91,10 @@ SCALARS: Mapping[str, Scalar] = _by_name(
     Scalar("varlong", "varint", 64, signed=True),
     Scalar("uvarint", "varint", 32),
     Scalar("uvarlong", "varint", 64),
+    Scalar("vlq32", "vlq", 32),
+    Scalar("vlq64", "vlq", 64),
+    Scalar("bijective_vlq32", "bijective_vlq", 32),
+    Scalar("bijective_vlq64", "bijective_vlq", 64),
     Scalar("f32", "float", 32),
     Scalar("f64", "float", 64),
     Scalar("bool", "bool", 8),
@@ -93,7 +106,7 @@ COMPACT = Scalar("compact", "varint", 32)
 """The type of a length or a count that is an unsigned varint of the number plus one; 0 is null."""
 
 INTEGERS = tuple(name for name, scalar in SCALARS.items() if scalar.kind == "integer")
-VARINTS = tuple(name for name, scalar in SCALARS.items() if scalar.kind == "varint")
+VARINTS = tuple(name for name, scalar in SCALARS.items() if scalar.is_variable)
 LENGTHS = (*INTEGERS, *VARINTS, COMPACT.name)
 """The words for what can hold a length or a count."""
 
@@ -110,7 +123,7 @@ def is_integer(name: object) -> bool:
 
 def is_varint(name: object) -> bool:
     """Return whether a name is that of a variable-length integer type other than ``compact``."""
-    return _kind_of(name) == "varint" and name != COMPACT.name
+    return _kind_of(name) in _VARIABLE and name != COMPACT.name
 
 
 def is_float(name: object) -> bool:

@@ -214,7 +214,7 @@ class _Reader:
         for key, value in node.value:
             name = self.convert(key)
             if not isinstance(name, Scalar):
-                self.report("C006", "a key is a word", name.span)
+                self.report("C006", "a key must be a word, not a list or a mapping", name.span)
             elif name.text == "<<":
                 self.report("C002", "merge keys are not used in schemas", name.span)
             elif name.text in seen:

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, format_value
 from codecgen.examples.trial import Mismatch, built, place_of
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.errors import CodecError
@@ -148,7 +148,8 @@ def _build_documents(named: NamedCodec, documents: list[yaml_tree.Mapping]) -> I
         values = forms.to_python(document)
         try:
             if not isinstance(values, Mapping):  # {hex: ..} is
-                raise Mismatch("a mapping of fields is needed")
+                found = format_value(values)
+                raise Mismatch(f"the top level: a mapping of fields is needed, not {found}")
             plan, codec = named.layout_of_values(values)
             yield built(named.plan, plan, codec, values)
         except Mismatch as error:

@@ -161,12 +161,21 @@ def _find_choice(plan: Plan, codecs: Codecs, choice: Choice, given: str | None) 
     if given not in cases:
         wrong = "" if given is None else f"{given!r} is not one of them; "
         raise UnknownCodecError(
-            f"{choice.name} is chosen by a {choice.given or choice.given_type}: {wrong}name it with --given {_join_alternatives(cases)}"
+            f"{choice.name} is chosen by a {choice.given or choice.given_type}: {wrong}name it with --given {_list_cases(choice)}"
         )
     if isinstance(cases[given], Mapping):  # it is told its version where it is held
         ref = next(ref for key, ref in choice.cases if str(key) == given)
         return _find_layout(plan, codecs, plan.model.layouts[ref.layout], None)
     return NamedCodec(f"{choice.name} of {given}", plan, cases[given])
+
+
+def _list_cases(choice: Choice) -> str:
+    """Return the cases of a choice for a message: values of the enum as ``a, b or c``, numbers as
+    ``0-127, 192``.
+    """
+    keys = [key for key, _ in choice.cases]
+    numbers = [key for key in keys if isinstance(key, int)]
+    return list_numbers(numbers) if numbers else _join_alternatives(map(str, keys))
 
 
 def _join_alternatives(words: Iterable[str]) -> str:

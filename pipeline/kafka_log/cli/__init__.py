@@ -47,6 +47,7 @@ COMMANDS = {
     "coordinator": "kafka_log.inspect.groups.coordinator_command",
     "metadata": "kafka_log.inspect.metadata.command",
     "keys": "kafka_log.inspect.keys.command",
+    "schemas": "kafka_log.inspect.schemas.command",
     "export": "kafka_log.cli.export",
     "salvage": "kafka_log.cli.salvage",
     "cut": "kafka_log.cli.cut",

@@ -50,9 +50,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Convert the selected partitions into ``--out`` and print the report. Return 0; 1 if anything
-    was lost or refused; 2 if writing failed or an option has an impossible value. Raise OutputError
-    if ``--out`` must not be written to, NotFoundError or DirectoryError if no log matches the paths
-    and options.
+    was lost or refused; 2 if writing failed, or (printed) if an option has an impossible value or no
+    topic or partition matches. Raise OutputError if ``--out`` must not be written to,
+    DirectoryError if no log matches the paths.
     """
     try:
         return run_writing(

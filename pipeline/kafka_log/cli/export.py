@@ -9,7 +9,7 @@ import importlib
 import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
@@ -24,6 +24,7 @@ from kafka_log.cli.common import (
 from kafka_log.cli.interruption import Interrupted, describe_on_interrupt
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import TimeRange, argument_type
+from kafka_log.cli.schemas import add_schema_version, add_schemas
 from kafka_log.cli.selection import RECORDS, add_selection, say_unmatched, selection_of
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.internal_topics import VIEWS
@@ -32,6 +33,9 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.places import is_url, local_path, place_of
 
+if TYPE_CHECKING:
+    from kafka_log.read.schemas.registry import SchemaRegistry
+
 FORMATS = ("parquet", "arrow", "jsonl", "csv")
 TABLES = ("delta", "iceberg")
 HELP = "write records to files (Parquet, Arrow, JSON Lines, CSV) or to a table"
@@ -39,6 +43,7 @@ EXAMPLES = """\
   kafka-log export samples/kafka-4.x --topic codecs --out orders
   kafka-log export samples/kafka-4.x --topic codecs --time 2020-01-01: --format jsonl --out recent
   kafka-log export samples/kafka-4.x --view offsets --out committed
+  kafka-log export samples/schema-registry --topic orders --decode avro --out typed
   kafka-log export samples/kafka-4.x --topic codecs --spark --format delta --out orders-table
 """
 
@@ -75,6 +80,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         + ", ".join(VIEWS)
         + " (default: keys and values as bytes)",
     )
+    output.add_argument(
+        "--decode",
+        choices=("auto", "avro"),
+        help="decode keys and values into typed columns with the schemas of a schema registry (default: bytes)",
+    )
+    add_schemas(output)
+    add_schema_version(output)
     add_show_secrets(output)
     output.add_argument(
         "--overwrite",
@@ -160,6 +172,11 @@ def _export_files(options: argparse.Namespace) -> int:
     selection = request.selection
     refuse_inside(options.out, [place_of(path) for path in options.paths if not is_url(path)])
     topic = VIEWS.get(options.view)
+    try:
+        registry = _read_schemas(options)
+    except ValueError as error:
+        print_message(error)
+        return COULD_NOT_RUN
     say_deleted([p for p in partitions if topic in (None, p.topic)], selection)
     request.print_resumed()
     done = made = rows = bad = 0
@@ -202,6 +219,9 @@ def _export_files(options: argparse.Namespace) -> int:
                 view=options.view,
                 show_secrets=options.show_secrets,
                 selection=selection,
+                decode=options.decode,
+                schemas=registry,
+                schema_version=options.schema_version,
             )
             for file in closed_at_end.enter_context(closing(written)):
                 done, made, rows = done + 1, made + file.made, rows + file.rows
@@ -250,6 +270,25 @@ def _export_files(options: argparse.Namespace) -> int:
     return PROBLEMS if bad else GOOD
 
 
+def _read_schemas(options: argparse.Namespace) -> SchemaRegistry | None:
+    """Return the schemas that ``--decode`` uses, and print problems of their source; None without
+    ``--decode``. Raise ValueError for ``--schemas`` or ``--schema-version`` without ``--decode``,
+    and if the source is invalid; OSError if it cannot be read.
+    """
+    if options.decode is None:
+        if options.schemas is not None or options.schema_version is not None:
+            raise ValueError("--schemas and --schema-version need --decode")
+        return None
+    from kafka_log.logs.discovery import survey
+    from kafka_log.read.schemas.sources import read_registry
+
+    there = survey(options.paths, (), unreadable_raises=False).partitions
+    registry = read_registry(there, options.schemas)
+    for problem in registry.problems:
+        print_message(problem)
+    return registry
+
+
 class _ExportRequest:
     """Request of an export. Relative times such as ``-1h:`` refer to the time when the export began, also if it was interrupted
     and continues.
@@ -283,7 +322,14 @@ class _ExportRequest:
             "time": None if times is None else times.text,
             **{
                 name: getattr(options, name)
-                for name in ("format", "columns", "view", "show_secrets")
+                for name in (
+                    "format",
+                    "columns",
+                    "view",
+                    "show_secrets",
+                    "decode",
+                    "schema_version",
+                )
             },
             **selection.to_keywords(),
         }
@@ -324,7 +370,7 @@ class _ExportRequest:
 
 def _export_by_spark(options: argparse.Namespace) -> int:
     """Export with Spark and return the exit code: that of the export (1 for losses or damage, 2 if
-    it failed), or 2 if ``--view``, ``--overwrite``, ``--show-secrets`` or the format does not go
+    it failed), or 2 if ``--view``, ``--overwrite``, ``--show-secrets``, ``--decode`` or the format does not go
     with ``--spark``. Raise ModuleNotFoundError if the Spark package is missing.
     """
     wrong = {
@@ -332,6 +378,9 @@ def _export_by_spark(options: argparse.Namespace) -> int:
         "--view": options.view is not None,
         "--overwrite": options.overwrite,
         "--show-secrets": options.show_secrets,
+        "--decode": options.decode is not None,
+        "--schemas": options.schemas is not None,
+        "--schema-version": options.schema_version is not None,
     }
     for name, given in wrong.items():
         if given:

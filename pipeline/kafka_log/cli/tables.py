@@ -92,9 +92,11 @@ def show(
     has_bar: bool = False,
     filtered: Sequence[str] | None = (),
 ) -> int:
-    """Compute a table with ``answer`` and print it in ``--format``; for text print ``empty`` if it
-    has no rows. Return exit code 0. Raise what ``answer`` raises; DirectoryError if a path holds no
-    log, NotFoundError if a selected topic or partition does not exist.
+    """Print the table that ``answer`` computes, and return exit code 0. As text, ``text`` renders
+    it, or ``empty`` replaces it if it has no rows. Show a progress bar unless ``has_bar``: then
+    ``answer`` shows its own. Without rows, name the given filters and the flags ``filtered`` (None:
+    neither). Raise what ``answer`` raises; DirectoryError without logs; NotFoundError for a missing
+    topic or partition.
 
     Args:
         options: Arguments of the command: paths, selection and ``--format``.

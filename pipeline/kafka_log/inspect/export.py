@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Unpack
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Partition
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.scanning import scan
+from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.read.selection import RowFilters, Selection, change_selection
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
@@ -31,6 +32,9 @@ from kafka_log.write.staged_output import (
     open_staged_file,
     refuse_inside,
 )
+
+if TYPE_CHECKING:
+    from kafka_log.read.schemas.decoding import Decoding
 
 __all__ = ["FORMATS", "MANIFEST", "ExportError", "ExportedFile", "Format", "export"]
 
@@ -75,6 +79,9 @@ def export(
     selection: Selection | None = None,
     overwrite: bool = False,
     progress: Callable[[Partition, int], None] = lambda partition, rows: None,
+    decode: Decoding | None = None,
+    schemas: SchemaRegistry | None = None,
+    schema_version: int | None = None,
     policy: Policy | str | None = None,
     **filters: Unpack[RowFilters],
 ) -> Generator[ExportedFile, None, None]:
@@ -98,6 +105,9 @@ def export(
         selection: As of :func:`kafka_log.scan`.
         overwrite: Replace files that were made of something else.
         progress: Called with a partition and the number of its rows written so far.
+        decode: As of :func:`kafka_log.scan`. Partitions of several topics get columns of their own topic.
+        schemas: The schemas that ``decode`` uses.
+        schema_version: As of :func:`kafka_log.scan`.
         policy: As of :func:`kafka_log.scan`.
         **filters: As of :func:`kafka_log.scan`.
 
@@ -119,6 +129,10 @@ def export(
     asked = {"columns": columns and list(columns), "view": view} | selection.to_keywords()
     if show_secrets:
         asked["show_secrets"] = True
+    decoding: dict[str, Any] = {}
+    if decode is not None:
+        decoding = {"decode": decode, "schemas": schemas, "schema_version": schema_version}
+        asked |= decoding | {"schemas": None if schemas is None else schemas.digest}
     starts = LogStarts()
     ordered = list(places.items())
     if selection.policy is not Policy.SALVAGE:
@@ -153,7 +167,16 @@ def export(
             with (
                 open_staged_file(path) as file,
                 closing(
-                    _write_rows(partition, file, kind, columns, view, show_secrets, selection, lost)
+                    _write_rows(
+                        partition,
+                        file,
+                        kind,
+                        columns,
+                        view,
+                        selection,
+                        lost,
+                        {"show_secrets": show_secrets, **decoding},
+                    )
                 ) as written,
             ):
                 for counts in written:
@@ -205,9 +228,9 @@ def _write_rows(
     kind: Format,
     columns: Sequence[str] | None,
     view: str | None,
-    show_secrets: bool,
     selection: Selection,
     lost: list[str],
+    options: dict[str, Any],
 ) -> Generator[tuple[int, int], None, None]:
     """Write the rows of a partition to ``file``. Yield the numbers of rows and of damaged rows so
     far: first zeros, then after each batch. Append a message to ``lost`` for each range that could
@@ -229,8 +252,8 @@ def _write_rows(
             columns,
             selection=selection,
             view=view,
-            show_secrets=show_secrets,
             on_lost=on_lost,
+            **options,
         ) as batches,
         closing(_WRITERS[kind](batches, file)) as written,
     ):

@@ -410,14 +410,14 @@ def get_open_transactions(entries: Iterable[Any], offset: int) -> dict[int, Obse
 def _steps(
     segments: Sequence[Segment], damage: DamageHandling, engine: Engine, start: int = 0
 ) -> Iterator[Step]:
-    """Yield all transactional batches of segments in order, each with COMMIT or ABORT if it is a
-    readable marker, else with None. If ``damage`` is RAISE, raise CodecError at a damaged batch,
-    UnreadableError for an unreadable segment; otherwise skip them, except a segment that retention
-    has deleted.
+    """Yield all transactional batches of segments in order, from byte ``start`` of the first one
+    on. Each comes with COMMIT or ABORT if it is a readable marker, else with None. If ``damage`` is
+    RAISE, raise CodecError at a damaged batch, UnreadableError for an unreadable segment; otherwise
+    skip them, but raise UnreadableError for a segment that retention has deleted.
     """
     known: MarkerCache = {}
     columnar = should_use_kernels(sum(segment.size for segment in segments), engine)
-    for segment in segments:
+    for number, segment in enumerate(segments):
         try:
             markers = MarkerReader(segment, known)
         except UnreadableError as error:
@@ -433,7 +433,7 @@ def _steps(
                 damage,
                 columnar=columnar,
                 engine=engine,
-                start=start,
+                start=start if number == 0 else 0,
             ):
                 header = TransactionalBatch(*values)
                 try:
@@ -443,7 +443,6 @@ def _steps(
                         raise
                     found = header, None  # the kind of the marker is unknown
                 yield found
-        start = 0
 
 
 def pair_with_marker_kind(header: TransactionalBatch, markers: MarkerReader) -> Step:

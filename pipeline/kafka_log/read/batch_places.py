@@ -107,9 +107,10 @@ def split_positions(segment: Segment, offset: int, wanted: Selection) -> tuple[i
 def _split_positions(
     segment: Segment, offset: int, wanted: Selection, seen: list[int]
 ) -> tuple[int, int]:
-    """Return the two byte positions of :func:`split_positions`. Add to ``seen``, which holds the
-    start position, the end of the last batch before the offset. Raise CodecError for damage before
-    ``offset`` unless the selection accepts it.
+    """Return two byte positions: where to begin reading from ``offset`` on, and where to end
+    reading what lies before it; they differ only if it lies inside a batch. ``seen[0]`` is where
+    the search starts; ``seen[1]`` becomes the end of the last batch before the offset. Raise
+    CodecError for damage on the way unless the selection accepts it.
     """
     at, before = seen[0], None
     both: tuple[int, int] | None = None

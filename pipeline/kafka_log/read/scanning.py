@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import pyarrow as pa
 
@@ -25,11 +25,12 @@ from kafka_log.logs.partitions import (
 )
 from kafka_log.logs.replicas import select_replicas
 from kafka_log.logs.tiers import merge_tiered_segments
-from kafka_log.read.arguments import flag
+from kafka_log.read.arguments import flag, optional_number
 from kafka_log.read.isolation import PartitionFilters
 from kafka_log.read.output import Output
 from kafka_log.read.plan import ReadPlan, RowFormat, Split
 from kafka_log.read.reader import LostRange, PlanReader
+from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.read.selection import (
     Filters,
     Selection,
@@ -40,6 +41,9 @@ from kafka_log.read.selection import (
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy
 from kafka_log.segment.scanner import Flagged
+
+if TYPE_CHECKING:
+    from kafka_log.read.schemas.decoding import Decoding
 
 Place = str | os.PathLike[str]
 Paths = Place | Iterable[Place | Partition]
@@ -72,6 +76,9 @@ class ScanOptions(Filters, total=False):
     indexes: bool
     watch: Watch | None
     show_secrets: bool
+    decode: Decoding | None
+    schemas: SchemaRegistry | str | os.PathLike[str] | None
+    schema_version: int | None
 
 
 class BatchOptions(Filters, total=False):
@@ -118,6 +125,13 @@ def scan(
             damage is no error.
         watch: Receives damage and ends of files between the rows. Errors of a file or a directory are not raised then, and
             the next one is read. It needs ``on_damage="keep"``.
+        decode: Decode keys and values of one topic into typed columns with the schemas of a schema registry: ``avro``, or ``auto``,
+            which leaves a key or value without a schema as it is (:mod:`kafka_log.read.schemas.decoding`). The columns
+            ``value_schema_id``, ``value_undecoded`` (bytes that could not be decoded) and ``value_problem`` follow ``value``, and the
+            same ``key``. Default: None, keys and values are bytes.
+        schemas: Source of the schemas: a path, a URL (see :func:`kafka_log.read.schemas.sources.read_registry`), or a registry.
+            Default: the topic ``_schemas`` in the paths, or in the log directories of the partitions.
+        schema_version: Resolve values to this version of the subject, with its defaults. Default: columns of all versions.
         binary_view: Return keys, values and headers as Arrow's view types. Default: False.
         indexes: Use index files to find where reading begins. Default: True.
         chunk_bytes, limits, engine: As in :class:`~kafka_log.segment.scanner.Scanner`.
@@ -136,6 +150,8 @@ def scan(
     engine, watch = options.get("engine", "auto"), options.pop("watch", None)
     show_secrets = flag("show_secrets", options.pop("show_secrets", False))
     reading = _pop_options(options, "chunk_bytes", "limits", "engine")
+    decode, schemas = options.pop("decode", None), options.pop("schemas", None)
+    schema_version = optional_number("schema_version", options.pop("schema_version", None), 1)
     wanted = change_selection(selection, policy, options)
     found = _find(path, wanted)
     begin = wanted.timestamps[0]
@@ -147,6 +163,23 @@ def scan(
             pair for partition in found for pair in pair_with_next_base_offset(partition.segments)
         )
 
+    decoder = None
+    if decode is not None:
+        if view is not None:
+            raise ValueError("decode does not go with a view, whose columns are decoded already")
+        from kafka_log.read.schemas.decoding import TopicDecoder, parse_decoding
+        from kafka_log.read.schemas.sources import read_registry
+
+        names = Output(RECORDS, found, columns, False).names
+        registry = schemas
+        if not isinstance(registry, SchemaRegistry):
+            registry = read_registry([*found, *_survey_paths(path)], registry)
+        decoder = TopicDecoder(
+            found, registry, names, parse_decoding("decode", decode), schema_version
+        )
+        columns = decoder.needed
+    elif schemas is not None or schema_version is not None:
+        raise ValueError("schemas and schema_version need decode")
     if view is None:
         output: RowFormat = Output(RECORDS, found, columns, binary_view)
     else:
@@ -201,7 +234,8 @@ def scan(
         expects_removal=True,
         **reading,
     )
-    return _stream(output.schema, plan, on_lost, watch)
+    rows_read = _stream(output.schema, plan, on_lost, watch)
+    return rows_read if decoder is None else decoder.decode_rows(rows_read)
 
 
 def read_table(
@@ -285,6 +319,15 @@ def scan_batches(
 def _pop_options(options: Any, *names: str) -> Any:
     """Remove the options with these names, and return them."""
     return {name: options.pop(name) for name in names if name in options}
+
+
+def _survey_paths(path: Paths) -> list[Partition]:
+    """Return all partitions below those of the paths that are no partition objects; ``[]`` if there
+    are none. Raise DirectoryError if a path does not exist; OSError if one cannot be listed.
+    """
+    places = [path] if isinstance(path, str | os.PathLike) else list(path)
+    rest = [place for place in places if not isinstance(place, Partition)]
+    return survey(rest, (), unreadable_raises=False).partitions if rest else []
 
 
 def _find(path: Paths, wanted: Selection) -> list[Partition]:

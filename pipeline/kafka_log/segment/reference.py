@@ -43,10 +43,11 @@ def construct_engine(
     with_records: bool,
     check_rules: bool = False,
 ) -> Batch:
-    """Return the entry (record batch or legacy message) with the bytes ``data``, which begin at
-    ``position`` of ``file``, as a Batch. Raise CodecError for the first problem under ``strict``;
-    under other policies only if the header cannot be read. Other problems are in the batch, with
-    the records before them.
+    """Return the entry with the bytes ``data``, at ``position`` of ``file``, as a Batch. Without
+    ``with_records`` record batches are not decompressed and have no records; legacy messages have
+    theirs in any case. Raise CodecError for the first problem under ``strict``; under other
+    policies only if the header cannot be read. Other problems are in the batch, with the records
+    before them.
 
     Args:
         data: All bytes of the entry.
@@ -112,7 +113,8 @@ def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
 
 def _header(layout: Layout, source: Source, place: Place) -> Batch | None:
     """Return the batch that the header at the head of ``source`` describes, unverified and without
-    records. Return None if the header is incomplete, or the entry is no batch.
+    records; a legacy message is a batch too. Return None if the entry ends within the header, or
+    entries of ``layout`` hold no records. Raise CodecError if a header field does not parse.
     """
     try:
         row = _HEADER.row(layout, source, place)

@@ -13,6 +13,7 @@ from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
+from kafka_log.segment.model import is_own_checksum
 
 CHUNK = 1 << 20
 WORK_PER_BYTE = 16
@@ -137,9 +138,9 @@ def _base_offset(
     budget: list[int],
 ) -> int | None:
     """Return the first offset (of a compressed legacy message the last) of the entry that begins
-    with ``head``. Return None if it is invalid or cut off, its offset is negative or not above
-    ``after``, or its size exceeds ``budget[0]``; the size of each entry that is verified is taken
-    from that.
+    with ``head``, which may break rules for producers. Return None if its checksum is wrong, it
+    does not parse or is cut off, its offset is negative or not above ``after``, or its size exceeds
+    ``budget[0]``; the size of each entry that is verified is taken from that.
     """
     if len(head) < framing.HEADER_START:
         return None
@@ -158,6 +159,7 @@ def _base_offset(
         return None
     budget[0] -= frame.size
     data = read(position, frame.size)
-    session = Session(strict=True, limits=Limits(), file=file)
+    session = Session(strict=False, limits=Limits(), file=file)
     opened = frame.layout.open(Source(data, session, origin=position))
-    return None if opened.error is not None else offset
+    is_valid = opened.error is None and not any(map(is_own_checksum, session.findings))
+    return offset if is_valid else None

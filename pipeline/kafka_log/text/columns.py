@@ -34,6 +34,8 @@ _TEXT_BYTES = (
 )
 _CONTINUATION = r"\A[\x80-\xbf]"
 _ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
+_PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
+"""Ticks in a millisecond, by the unit of a timestamp."""
 _SPACE = (
     r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
 )
@@ -67,8 +69,10 @@ def format_csv_column(field: pa.Field, column: Any) -> Any:
         return quote_csv_cells(
             _convert_column(column.cast(pa.large_binary()), _is_text, _cast_to_text, _format_base64)
         )
-    if pa.types.is_list(kind) or pa.types.is_struct(kind):
+    if pa.types.is_list(kind) or pa.types.is_struct(kind) or pa.types.is_map(kind):
         return quote_csv_cells(_format_json(column))
+    if _is_scalar(kind):
+        return _format_scalars(column)
     if _is_cast(kind):
         return column.cast(TEXT)
     convert = json_converter(kind)
@@ -156,11 +160,16 @@ def _format_json(column: Any) -> Any:
             _format_base64,
         )
     if pa.types.is_list(kind):
-        return _format_lists(column, lambda values: fill_null(_format_json(values)))
+        item = kind.value_field
+        return _format_lists(column, lambda values: fill_null(format_json_column(item, values)))
     if pa.types.is_struct(kind):
         return _format_structs(column)
+    if pa.types.is_map(kind):
+        return _format_maps(column)
     if _is_cast(kind):
         return column.cast(TEXT)
+    if _is_scalar(kind):
+        return join('"', _format_scalars(column), '"')
     convert = json_converter(kind)
     return _convert_values(column, lambda value: format_json(convert(value)))
 
@@ -173,6 +182,12 @@ def _is_bytes(kind: Any) -> bool:
 def _is_cast(kind: Any) -> bool:
     """Return whether Arrow spells the values of a type as JSON does."""
     tests = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def _is_scalar(kind: Any) -> bool:
+    """Return whether :func:`_format_scalars` formats values of a type."""
+    tests = (pa.types.is_decimal, pa.types.is_date, pa.types.is_time)
     return any(test(kind) for test in tests)
 
 
@@ -283,16 +298,45 @@ def _unprintable_pattern() -> str:
 
 
 def _format_times(column: Any) -> Any:
-    """Return times in milliseconds as ISO 8601 in UTC (``2026-11-22T00:00:00.000Z``); as a number
-    if they are before the year 1 or after 9999. Null stays null.
+    """Return times as ISO 8601 (``2026-11-22T00:00:00.000Z``), without ``Z`` if their type has no
+    time zone; as a number if they are before the year 1 or after 9999. Null stays null.
     """
-    numbers = column.cast(pa.int64())
-    known = pc.and_(pc.greater_equal(numbers, _FIRST_MS), pc.less_equal(numbers, _LAST_MS))
+    numbers, unit = column.cast(pa.int64()), column.type.unit
+    low, high = (ms * _PER_MS[unit] for ms in (_FIRST_MS, _LAST_MS + 1))
+    known = pc.and_(
+        pc.greater_equal(numbers, max(low, -1 << 63)),
+        pc.less_equal(numbers, min(high, 1 << 63) - 1),
+    )
     if pc.all(known, min_count=0).as_py():
-        times = numbers.cast(pa.timestamp("ms")).cast(TEXT)
-        return join(pc.binary_replace_slice(times, 10, 11, "T"), "Z")
-    times = pc.if_else(known, numbers, pa.scalar(None, pa.int64()))
+        times = pc.binary_replace_slice(numbers.cast(pa.timestamp(unit)).cast(TEXT), 10, 11, "T")
+        return times if column.type.tz is None else join(times, "Z")
+    times = pc.if_else(known, column, pa.scalar(None, column.type))
     return pc.if_else(known, _format_times(times), numbers.cast(TEXT))
+
+
+def _format_scalars(column: Any) -> Any:
+    """Return decimals, dates and times of day as texts; dates and times out of range as numbers.
+    Null stays null.
+    """
+    texts = column.cast(TEXT)
+    if pa.types.is_decimal(column.type):
+        return texts
+    numbers = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64()).cast(TEXT)
+    return pc.if_else(pc.starts_with(texts, "<"), numbers, texts)  # <value out of range: 172800000>
+
+
+def _format_maps(column: Any) -> Any:
+    """Return maps with text keys as JSON objects, entries in order; null stays null."""
+    if not len(column):
+        return pa.array([], TEXT)
+    offsets = column.offsets.cast(pa.int64())
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    keys, items = (x.slice(first, last - first) for x in (column.keys, column.items))
+    values = fill_null(format_json_column(column.type.item_field, items))
+    entries = join(_quote_json(keys.cast(TEXT)), ": ", values)
+    lists = pa.LargeListArray.from_arrays(pc.subtract(offsets, first), entries)
+    texts = join("{", pc.binary_join(lists, pa.scalar(", ", TEXT)), "}")
+    return pc.if_else(column.is_valid(), texts, pa.scalar(None, TEXT))
 
 
 def _format_text_bytes(column: Any, max_bytes: int) -> Any:

@@ -292,8 +292,8 @@ class RewrittenBatch:
 
 def build_empty_batch(version: int, first: int, last: int, leader_epoch: int) -> bytes:
     """Return the bytes of a batch without records that takes the offsets ``first`` to ``last``
-    (both included). Raise WrittenError if the header of that version cannot state these offsets or
-    the leader epoch.
+    (both included). Raise BuildError if the header of that version has no such fields, or they do
+    not fit into them; WrittenError if the header reads as other offsets or another leader epoch.
     """
     batch = {
         "base_offset": first,
@@ -415,10 +415,10 @@ def _write_anew(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> RewrittenBatch:
-    """Encode the records of a damaged batch, except those with wrong checksums unless
-    ``keep_damaged``, write them, and return how many were written and left out. If no batch can
-    hold their values, write none, and return the message as ``error``. Raise OSError if writing
-    fails.
+    """Encode the records of a damaged batch and write them, with the values ``constants`` in place
+    of their own. Leave out records with wrong checksums unless ``keep_damaged``. Return how many
+    were written and left out; if no batch can hold their values, write none, and return the message
+    as ``error``. Raise OSError if writing fails.
     """
     there = sum(rows.num_rows for rows in given)
     if not keep_damaged:
@@ -493,7 +493,7 @@ class _HeaderChanges:
 
 def _build_emptied(headers: Headers, batches: range | list[int]) -> bytes:
     """Return a batch without records that has the offsets of the adjacent ``batches`` (indexes into
-    ``headers``). Raise WrittenError if its header cannot state them.
+    ``headers``), in the version of the last one. Raise as :func:`build_empty_batch` does.
     """
     first, last = batches[0], batches[-1]
     return build_empty_batch(

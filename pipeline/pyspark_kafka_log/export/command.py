@@ -43,9 +43,10 @@ def export_by_spark(
     options: argparse.Namespace, selection: Selection, found: Sequence[Partition]
 ) -> int:
     """Export the partitions ``found`` to the table of the command line, and print the result.
-    Return GOOD; PROBLEMS for lost, damaged or missed records, or a failed task; COULD_NOT_RUN for
-    invalid options, other export errors, a missing Java or an interruption. These errors are
-    printed, not raised.
+    Return GOOD; PROBLEMS for lost, damaged or missed records, or a failed task; COULD_NOT_RUN, with
+    the error printed, for invalid options, other export errors, a missing Java or an interruption.
+    Raise CodecError for damage that planning meets; DirectoryError without logs, or while another
+    process writes.
     """
     try:
         target = target_of(options.out, options.format, options.catalog)

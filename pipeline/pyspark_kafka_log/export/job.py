@@ -99,7 +99,8 @@ def run_export(
     """Read new records by tasks of ``runner``, commit their files to ``target``, and return the
     totals. Commit nothing if no files were written. Raise ExportError for unsuitable options, or if
     earlier exports had other columns, filters or partition columns; DataLossError if records are
-    gone and ``fail_on_data_loss`` is set. Errors of tasks pass.
+    gone and ``fail_on_data_loss`` is set. Errors of planning (such as CodecError for damage), tasks
+    and ``target`` pass.
     """
     columns = default_columns(options)
     _check_options(target, options, columns, partition_by)

@@ -106,8 +106,10 @@ def parse_paths(
     given: Mapping[str, str] | None = None,
     session: Session = Session(),  # noqa: B008
 ) -> Options:
-    """Return the checked options of a query that reads one or several paths; ``path`` replaces the
-    options path or paths. Raise OptionError for the first invalid or unknown option.
+    """Return the checked options of a query that reads one or several paths. One path replaces the
+    option ``path`` in ``given``, several replace the option ``paths``; the other one of the two
+    stays, and its paths are read as well. Raise OptionError for the first invalid or unknown
+    option.
     """
     several = [path] if isinstance(path, (str, os.PathLike)) else path
     paths = [os.fspath(one) for one in several]

@@ -74,8 +74,9 @@ class QueryLogs:
         return replace(log, segments=tuple(kept))
 
     def _remember(self, log: Log, options: Options) -> None:
-        """Record the segments of a log as they are now, unless recorded before. Also record the
-        base offset of its last live segment, if no path may name a file of the directory.
+        """Record the segments of a log as they are now. A segment whose path was recorded before
+        stays as it was then. Also record the base offset of the last live segment, unless the
+        directory has one recorded, or a path may name a file of it.
         """
         for segment in log.segments:
             self.segments.setdefault(segment.path, segment)

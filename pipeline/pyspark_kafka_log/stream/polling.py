@@ -403,8 +403,9 @@ def _describe_deleted(key: Key, read: Position, first: int) -> str:
 
 
 def _describe_late(key: Key, what: str) -> str:
-    """Return a message for a segment that was added or grew, as ``what`` says, after the stream had
-    read beyond it.
+    """Return a message for a segment that was added or grew after the stream had read beyond it.
+    ``what`` is a clause that names the segment and says which of both, such as ``/data/t-0/7.log
+    came``; ``key`` is its partition.
     """
     return (
         f"partition {partition_name(key)} was read beyond the segment, and after that {what}: this stream did not"

@@ -115,7 +115,7 @@ def test_what_is_given_in_the_place_of_a_field(tool: Tool) -> None:
     assert "stops[0].number: number is 7, but start 7 and delta 3 make it 10" in err
     for right, wrong, reason in (
         ("number: 9", "number: 8", "stops[1].number is 9, not 8"),
-        ("number: 9", "number: x", "stops[1].number is a number, not 'x'"),
+        ("number: 9", "number: x", "stops[1].number needs a number, not 'x'"),
         ("number: 9", "numbr: 9", '"stop" has no field "numbr"'),
     ):
         path.write_text(JOURNEY.replace(right, wrong), encoding="utf-8")
@@ -146,7 +146,12 @@ def test_versions(tool: Tool) -> None:
         ("packet", "wait: 1", "1:1", "colour: a value is needed"),
         ("packet", "a: [", "1:5", "expected the node content"),
         ("packet", "[1]", "1:1", "a document is a mapping"),
-        ("packet", "{hex: 00}", "1:1", "a mapping of fields is needed"),
+        (
+            "packet",
+            "{hex: 00}",
+            "1:1",
+            "the top level: a mapping of fields is needed, not {hex: 00}",
+        ),
         ("packet", "", "1:1", "there are no values"),
         ("packet", "a: 1\na: 2", "2:1", '"a" is given twice'),
         ("packet", "name: \udcff", "1:7", "the file is not UTF-8 text"),

@@ -482,7 +482,7 @@ def test_the_generated_files_of_this_repository_are_current(
     ("data", "said"),
     [
         ("0003 6162", "2 bytes are left"),
-        ("0002 6162", "body is b'ab', not b'xy'"),
+        ("0002 6162", "body is 'ab', not 'xy'"),
         ("0002 7879", ""),
     ],
 )

@@ -132,8 +132,11 @@ def test_a_part_of_the_file(tool: Tool, at: str) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--at", "99"], "x.bin has 17 bytes, which end before byte 99"),
-        (["--at", "9", "--length", "9"], "x.bin has 17 bytes, which end before byte 18"),
+        (["--at", "99"], "x.bin has 17 bytes, but --at is 99; the largest is 17"),
+        (
+            ["--at", "9", "--length", "9"],
+            "x.bin has 17 bytes, but --at 9 with --length 9 ends at byte 18; reduce --at or --length",
+        ),
         (["--at", "-1"], "argument --at: '-1' is not a number of bytes"),
         (["--at", "x"], "argument --at: 'x' is not a number of bytes"),
         (["--json", "--yaml"], "not allowed with argument"),
@@ -156,6 +159,7 @@ def test_what_cannot_be(tool: Tool, options: list[str], reason: str) -> None:
         ("dated@x", [], "dated has versions 0-1, not 'x'"),
         ("packet@0", [], "packet has no versions, not '0'"),
         ("of_colour", [], "of_colour is chosen by a colour: name it with --given red or dark_blue"),
+        ("of_number", [], "of_number is chosen by a u8: name it with --given 0-9, 32"),
         ("of_colour", ["--given", "blue"], "'blue' is not one of them"),
         ("of_colour@1", ["--given", "red"], "of_colour is a choice, which has no versions"),
     ],

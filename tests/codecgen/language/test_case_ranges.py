@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codecgen.runtime.enums import Enumeration, list_numbers
-from codecgen.runtime.errors import ValueRefused
+from codecgen.runtime.errors import BuildError, ValueRefused
 from tests.codecgen.generated import package_of
 
 SCHEMA = """
@@ -31,6 +31,9 @@ def test_a_range_in_hexadecimal_digits_stands_for_its_numbers(tmp_path: Path) ->
         with pytest.raises(ValueRefused) as raised:
             value.parse(bytes([form]))
         assert raised.value.reason == f"{form} is not one of 0-127, 144-159, 192, 224-255"
+        with pytest.raises(BuildError) as unbuilt:
+            value.build({"form": form})
+        assert unbuilt.value.reason == "form must be one of 0-127, 144-159, 192, 224-255"
 
 
 class _Colour(Enumeration):

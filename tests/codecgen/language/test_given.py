@@ -25,6 +25,8 @@ fields:
   records: {array: record, count: u8, given: {has_schema: flags.has_schema, base: base, kind: flags.kind}}
   told: {layout: told, version: base, given: {has_schema: flags.has_schema}}
   body: {choice: body, given: {kind: flags.kind, has_schema: flags.has_schema}}
+  fixed: {choice: body, given: {kind: plain, has_schema: false}}
+  told_apart: {choice: body, given: {kind: if base > 0 then long_ else plain, has_schema: false}}
 
 derived:
   records:
@@ -85,6 +87,8 @@ def values(has_schema: bool, kind: int, base: int) -> dict[str, Any]:
         "records": [record(i, has_schema, bool(kind)) for i in range(3)],
         "told": ({"a": 5} if has_schema else {}) | ({"b": 6} if base else {}),
         "body": {"x": 300} if kind else plain,
+        "fixed": {"x": 6},
+        "told_apart": {"x": 301 if base > 0 else 7},
     }
 
 
@@ -104,6 +108,7 @@ def expected(has_schema: bool, kind: int, base: int) -> bytes:
             b"\x03" + b"".join(record(i, has_schema, kind) for i in range(3)),
             (b"\x05" if has_schema else b"") + (b"\x06" if base else b""),
             body,
+            b"\x06" + (b"\x01\x2d" if base > 0 else b"\x07"),
         )
     )
 

@@ -86,6 +86,7 @@ def test_the_short_manifest_is_enough_for_the_first_layout() -> None:
         ("SAMPLES", "view: samples\n", "len(rows)", 1),
         ("SETTINGS", "text: settings\n", "found.interval", 20),
         ("PRICES", "view: prices\n", "found.end", 3),
+        ("ARCHIVE_FILE", "layout: archive_file\n", "parts[0].temperature", 2100),
         ("parse_request", "message:", "request.header.client", "me"),
     ],
 )

@@ -40,10 +40,11 @@ def test_a_record_says_what_its_name_says(name: str) -> None:
         assert (scalar.min_size, scalar.max_size) == (scalar.width, scalar.width)
     if name.replace("u", "i") in LETTERS:
         assert fixed_size(name) == struct.calcsize("=" + LETTERS[name.replace("u", "i")])
-    if "var" in name or scalar is COMPACT:
-        assert (scalar.min_size, scalar.max_size) == ((1, 10) if "long" in name else (1, 5))
+    if "var" in name or "vlq" in name or scalar is COMPACT:
+        long = "long" in name or "64" in name
+        assert (scalar.min_size, scalar.max_size) == ((1, 10) if long else (1, 5))
         assert fixed_size(name) is None
-    unsigned_64 = name in ("u64", "uvarlong")
+    unsigned_64 = name in ("u64", "uvarlong", "vlq64", "bijective_vlq64")
     assert scalar.fits_int64 == (scalar.python in ("int", "bool") and not unsigned_64)
 
 

@@ -36,6 +36,7 @@ SAYS = {
     "txn": ([], NOTHING + READ),
     "producers": ([], NOTHING + READ),
     "keys": ([], NOTHING + READ),
+    "schemas": ([], NOTHING + READ),
     "export": (
         ["--out", "OUT", "--format", "jsonl"],
         rf"(?P<done>\d+) of {PARTITIONS} files are complete, with [\d,]+ rows; run the same command again to continue",

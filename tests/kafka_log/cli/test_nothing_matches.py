@@ -16,7 +16,7 @@ from tests.paths import SAMPLES
 from tests.support.made_topics import log
 
 BROKER = str(SAMPLES / "kafka-4.x")
-WITH_TOPICS = ("ls", "stat", "check", "dump", "txn", "producers", "groups", "metadata", "keys", "export", "salvage", "cut", "reindex", "convert", "diff")  # fmt: skip
+WITH_TOPICS = ("ls", "stat", "check", "dump", "txn", "producers", "groups", "metadata", "keys", "schemas", "export", "salvage", "cut", "reindex", "convert", "diff")  # fmt: skip
 
 
 def run(

@@ -20,6 +20,7 @@ PARTITION = BROKER / "codecs-1"
 PLACES = {
     "hexdump": [PARTITION / f"{0:020d}.log"],
     "diff": [PARTITION, PARTITION],
+    "schemas": [SAMPLES / "schema-registry"],
     **{name: [BROKER] for name in ("groups", "metadata", "txn", "producers")},
 }
 MORE = {

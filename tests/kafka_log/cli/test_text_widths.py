@@ -23,6 +23,7 @@ ASKED = [
     *("ls", "ls --segments", "ls --include all"),
     *("stat --deep", "stat --by producer", "stat --by codec,hour", "stat --largest 5 --deep", "stat --largest 1 --by topic"),
     *("check", "diff OTHER", "txn --wide", "txn --state open", "producers --wide", "keys", "keys --key nobody"),
+    *("schemas REGISTRY", "schemas REGISTRY --wide"),
     *("dump", f"dump --columns {EVERY}", "dump --columns value,offset,key", "dump --columns offset,timestamp", "dump --decode hex"),
     *(f"dump --columns {EVERY} --topic __consumer_offsets --control-records", f"dump --batches --columns {OF_BATCHES}"),
     *("groups", "groups --states", *(f"metadata --what {kind}" for kind in ("topics", "partitions", "configs", "brokers", "features"))),
@@ -38,13 +39,14 @@ def run(command: str, tmp_path: Path) -> int:
         {
             "OTHER": str(SAMPLES / "kafka-4.x"),
             "BROKER": str(BROKER),
+            "REGISTRY": str(SAMPLES / "schema-registry"),
             "OUT": str(tmp_path / "out"),
             "FILE": str(BROKER / "transactions-2" / f"{0:020}.log"),
             "INDEX": str(BROKER / "segments.small-0" / f"{0:020}.index"),
         }.get(word, word)
         for word in words
     ]
-    paths = [] if verb in ("hexdump", "coordinator") else [str(BROKER)]
+    paths = [] if verb in ("hexdump", "coordinator", "schemas") else [str(BROKER)]
     return main([verb, *paths, *words])
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from kafka_codecs import CONTROL_RECORD_KEY, PRODUCER_SNAPSHOT, RECORD_BATCH
 from kafka_log import LogDirectory, SegmentReader, discover
-from kafka_log.logs.transactions import MarkerReader, read_transactions
+from kafka_log.logs.header_rows import DamageHandling
+from kafka_log.logs.partitions import Segment
+from kafka_log.logs.transactions import MarkerReader, observe_transactions, read_transactions
 from tests.paths import SAMPLES, VECTORS
 from tests.support.coordinator_logs import TIME, batch, data_of, log, marker_of
 
@@ -137,3 +139,12 @@ def test_a_later_epoch_goes_on_with_a_transaction(tmp_path: Path) -> None:
     log(tmp_path, "t-0", [data_of(0, 7), data_of(1, 7, epoch=1), marker_of(2, 7, "abort", epoch=2)])
     (row,) = rows(tmp_path)
     assert (row["producer_epoch"], row["first_offset"], row["records"]) == (1, 0, 2)
+
+
+def test_a_segment_after_an_unreadable_one_is_read_from_its_first_byte(tmp_path: Path) -> None:
+    first = tmp_path / "t-0" / f"{0:020}.log"
+    first.mkdir(parents=True)
+    log(tmp_path, "t-0", [data_of(100, 7), marker_of(101, 7, "commit")], base=100)
+    segments = [Segment(path, "t", 0, 100, 4096) for path in sorted(first.parent.iterdir())]
+    seen = observe_transactions(segments, {}, DamageHandling.RESYNCHRONIZE, start=70)
+    assert [(one.first_offset, one.last_offset) for one in seen] == [(100, 101)]

@@ -92,6 +92,35 @@ def hold(path: Path, data: bytes, changed: bytes) -> None:
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
+@pytest.mark.parametrize("engine", ["construct", "arrow"])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"last_offset_delta": 0},
+        {"base_offset": (1 << 63) - 1},
+        {"max_timestamp": 1},
+        {"producer_id": 7, "producer_epoch": -1, "base_sequence": -1},
+        {"attributes": {"is_transactional": True}},
+    ],
+    ids=str,
+)
+def test_a_batch_that_breaks_a_rule_for_producers_is_found_after_damage(
+    path: Path, odd: dict[str, Any], engine: Any
+) -> None:
+    """What `kafka` reads of an undamaged file is not lost because of damage before it."""
+    records = [
+        {"timestamp_delta": i, "offset_delta": i, "key": b"k", "value": b"v"} for i in (0, 1)
+    ]
+    values = {"base_offset": 900, "base_timestamp": 5, "records": records, **odd}
+    whole = RECORD_BATCH.build(values, strict=False)
+    path.write_bytes(whole)
+    assert batches(path, "salvage")[0].findings == ()
+    path.write_bytes(b"damage" * 20 + whole)
+    assert [(b.position, len(b.records)) for b in batches(path, "salvage")] == [(120, 2)]
+    options: Any = {"on_damage": "drop", "engine": engine}
+    assert read_table(path, ["key"], "salvage", **options).num_rows == 2
+
+
 @pytest.mark.share(2)
 @pytest.mark.parametrize("size", [2, 24])
 @given(st.data())

@@ -65,7 +65,7 @@ def test_all_options() -> None:
             "compressionLevel",
             "levels 1 to 9",
         ),
-        ({"path": "/d", "formatVersion": "3"}, "formatVersion", "one of 0, 1, 2"),
+        ({"path": "/d", "formatVersion": "3"}, "formatVersion", "known: 0, 1, 2"),
         ({"path": "/d", "numPartitions": "0"}, "numPartitions", "0 is not in 1.."),
         ({"path": "/d", "numPartitions": "x"}, "numPartitions", "a number is expected"),
         ({"path": "/d", "segmentBytes": str(1 << 31)}, "segmentBytes", "is not in 1..2147483647"),

@@ -112,9 +112,9 @@ class Decompressor:
         self, codec: Codec, table: Any, chunk: Chunk, row: int, used: int
     ) -> tuple[bool, int]:
         """Decompress the section of index row ``row`` in Python, and store its new addresses there.
-        Return (True, used bytes of the scratch buffer); a damaged section gets the status -1.
-        Return (False, ``used``) if it does not fit behind ``used`` bytes; an empty buffer grows
-        instead.
+        Return (True, used bytes of the scratch buffer). A section that is damaged or spelled
+        unusually, or exceeds the limit, or whose codec is not installed, gets the status -1. Return
+        (False, ``used``) if it does not fit behind ``used`` bytes; an empty buffer grows instead.
         """
         start, end = (int(place) - chunk.address for place in table[row, [SECTION, SECTION_END]])
         plain = self._decompress_clean(codec, chunk.view()[start:end])

@@ -278,8 +278,9 @@ def missing(column: Column, kind: Any, rows: int) -> Any:
     """
     if column.type != "list" or column.nullable:
         return pa.nulls(rows, kind)
-    none = [pa.array([], field.type) for field in kind.value_type]
-    return _make_list_array(kind, rows, np.zeros(rows + 1, np.int64), none)
+    offsets = pa.py_buffer(np.zeros(rows + 1, np.int32))
+    none = pa.array([], kind.value_type)
+    return pa.Array.from_buffers(kind, rows, [None, offsets], 0, children=[none])
 
 
 def _make_list_array(

@@ -75,7 +75,11 @@ def compress(
         raise _no_variant("write", codec, variant, found.write_variants)
     if level is not None and level not in found.levels and level != found.default_level:
         if not found.levels:
-            raise BuildError(f"codec {codec!r} has no levels, but level {level} was asked for")
+            known = ", ".join(name for name, one in CODECS.items() if one.levels)
+            raise BuildError(
+                f"codec {codec!r} has no levels, but level {level} was given; leave it out "
+                f"(codecs with levels: {known})"
+            )
         first, last = found.levels[0], found.levels[-1]
         raise BuildError(f"codec {codec!r} has the levels {first} to {last}, not {level}")
     return found.write(_view(data), found.default_level if level is None else level, variant)

@@ -75,9 +75,9 @@ def _usual(data: memoryview, limit: int) -> bytes | None:
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     """Decompress all frames of ``data`` to at most ``limit`` bytes, skipping skippable ones. An
-    error is in the result, beside the bytes before it. A cut-off last frame is only a note if it
-    begins in the last 128 KiB step of a stream reader. Raise UnsupportedCodec if zstandard is not
-    installed.
+    error, such as a cut-off frame, is in the result, beside the bytes before it. A cut-off last
+    frame is only a note if another is before it and it begins inside the last 128 KiB step of a
+    stream reader. Raise UnsupportedCodec if zstandard is not installed.
     """
     try:
         import zstandard

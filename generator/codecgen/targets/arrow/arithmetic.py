@@ -30,6 +30,18 @@ class Refused(Exception):
         self.reason = reason
 
 
+OTHER_ARRAY = "an array that does not give the rows"
+NOT_DIRECT = "a value that is not an integer directly in the elements"
+NOT_WRITTEN = "a value that is not written as an integer"
+
+
+def refuse_end(value: nodes.EndValue, what: str) -> Refused:
+    """Return, without raising it, the error that a target cannot express a value of the first,
+    last, largest or smallest element of an array. ``what`` describes the value or the array.
+    """
+    return Refused(f"used with {value.end}({'.'.join(value.array.names)}) of {what}")
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """A number or a condition of generated code.

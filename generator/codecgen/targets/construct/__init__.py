@@ -93,13 +93,13 @@ def _declares_drafts(things: tuple[Declared, ...]) -> bool:
 
 
 def _can_express(scalar: Scalar) -> bool:
-    """Return whether the runtime has a codec for a scalar: an integer of whole bytes, a varint or
-    float of 32 or 64 bits, ``bool`` or ``uuid``.
+    """Return whether the runtime has a codec for a scalar: an integer of whole bytes, a varint,
+    variable-length quantity or float of 32 or 64 bits, ``bool`` or ``uuid``.
     """
     match scalar.kind:
         case "integer":
             return scalar.bits % 8 == 0
-        case "varint" | "float":
+        case "varint" | "vlq" | "bijective_vlq" | "float":
             return scalar.bits in (32, 64)
     return scalar.name in ("bool", "uuid")
 

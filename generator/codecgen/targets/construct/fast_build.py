@@ -655,7 +655,7 @@ class BuildFunction(WritePrinter):
     def is_varint_length(self, fp: FieldPlan) -> bool:
         """Return whether a field is a length of variable size."""
         type_ = fp.field.type
-        varint = isinstance(type_, ScalarType) and SCALARS[type_.name].kind == "varint"
+        varint = isinstance(type_, ScalarType) and SCALARS[type_.name].is_variable
         return varint and fp.measures is not None
 
     def check_ranges(self) -> None:

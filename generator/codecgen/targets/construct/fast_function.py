@@ -8,7 +8,7 @@ import keyword
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
 from codecgen.plan.layouts import RulePlan
 from codecgen.plan.nodes import FieldValue, Value
-from codecgen.schema.scalars import SCALARS
+from codecgen.schema.scalars import is_integer, is_varint
 from codecgen.schema.types import ArrayType, BitsType, ScalarType
 from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.fast_module import FastModule, Unsupported
@@ -207,10 +207,9 @@ class FunctionPrinter:
         found = held[0].field(inner.field.name) if len(held) == 1 else None
         if found is None or found.when is not None or found.field.tag is not None:
             return False
-        return isinstance(found.field.type, ScalarType) and SCALARS[found.field.type.name].kind in (
-            "integer",
-            "varint",
-        )
+        if not isinstance(found.field.type, ScalarType):
+            return False
+        return is_integer(found.field.type.name) or is_varint(found.field.type.name)
 
     def check_end(self, array: FieldValue, inner: EndOf) -> None:
         """Raise Unsupported if the function cannot take an end or extreme of an array of which it

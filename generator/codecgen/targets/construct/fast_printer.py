@@ -41,7 +41,7 @@ class ReadPrinter(FunctionPrinter):
     reserved = RESERVED | {
         *["data", "pos", "end", "session", "raw", "byte", "item", "index", "start", "stop", "tag"],
         *["count", "size", "numbers", "section", "within", "at", "tags"],
-        *["link_elements", "read_varint", "open_section", "default_value"],
+        *["link_elements", "read_varint", "read_vlq", "open_section", "default_value"],
     }
     prefixes = ("parse_", "unpack_")
 
@@ -136,7 +136,7 @@ class ReadPrinter(FunctionPrinter):
         other scalars join the pending run. The function raises Irregular for a bool that is neither
         0 nor 1. ``endian`` does not affect varints.
         """
-        if scalar.kind == "varint":
+        if scalar.is_variable:
             self.varint(target, scalar)
             return
         code = struct_code(scalar)
@@ -163,9 +163,17 @@ class ReadPrinter(FunctionPrinter):
         """Print the reading of a varint of at most ``scalar.max_size`` bytes into the variable
         ``target``, without zigzag decoding. Its first byte joins the pending run, which is printed.
         """
-        read = self.module.use("read_varint")
         self.append_run(target, "B", "big")
         self.flush()
+        mask = f"0x{(1 << scalar.bits) - 1:X}"
+        if scalar.kind != "varint":
+            read, step = self.module.use("read_vlq"), int(scalar.kind == "bijective_vlq")
+            self.emit(
+                f"if {target} > 127:",
+                f"    {target}, pos = {read}(data, pos - 1, {scalar.max_size}, {mask}, {step})",
+            )
+            return
+        read = self.module.use("read_varint")
         self.emit(
             f"if {target} > 127:",
             "    byte = data[pos]",
@@ -173,7 +181,7 @@ class ReadPrinter(FunctionPrinter):
             f"        {target} += (byte << 7) - 128",
             "        pos += 1",
             "    else:",
-            f"        {target}, pos = {read}(data, pos - 1, {scalar.max_size}, 0x{(1 << scalar.bits) - 1:X})",
+            f"        {target}, pos = {read}(data, pos - 1, {scalar.max_size}, {mask})",
         )
 
     def bits(self, fp: FieldPlan, type_: BitsType) -> None:

@@ -31,6 +31,7 @@ class WritePrinter(FunctionPrinter):
         *["content", "tags", "start", "pack"],
         *[
             "write_varint",
+            "write_vlq",
             "pack_section",
             "find_base",
             "fill_elements",
@@ -145,7 +146,7 @@ class WritePrinter(FunctionPrinter):
         other scalars join the pending run. The function raises Irregular for another type, unless
         it is ``checked`` before.
         """
-        if scalar.kind == "varint":
+        if scalar.is_variable:
             if not checked:
                 self.refuse_if(f"type({target}) is not int")
             self.varint(target, scalar)
@@ -183,22 +184,29 @@ class WritePrinter(FunctionPrinter):
         self.unsigned_varint(text, scalar, positive=scalar.signed)
 
     def unsigned_varint(self, text: str, scalar: Scalar, positive: bool = True) -> None:
-        """Print the writing of an unsigned number in a variable: one byte at once, more by
-        ``write_varint``. ``positive``: it cannot be negative.
+        """Print the writing of an unsigned number in a variable: one byte at once, more by a
+        function. ``positive``: it cannot be negative.
         """
         self.flush()
-        write = self.module.use("write_varint")
         self.emit(
             f"if {text} < 128:" if positive else f"if 0 <= {text} < 128:",
             f"    {self.out}.append({text})",
             "else:",
-            f"    {write}({self.out}, {text}, 0x{(1 << scalar.bits) - 1:X})",
+            f"    {self.write_call(text, scalar)}",
         )
+
+    def write_call(self, text: str, scalar: Scalar) -> str:
+        """Return the call that writes an unsigned number of variable length."""
+        mask = f"0x{(1 << scalar.bits) - 1:X}"
+        if scalar.kind == "varint":
+            return f"{self.module.use('write_varint')}({self.out}, {text}, {mask})"
+        step = int(scalar.kind == "bijective_vlq")
+        return f"{self.module.use('write_vlq')}({self.out}, {text}, {mask}, {step})"
 
     def length(self, name: str, endian: str, text: str) -> None:
         """Print the writing of a number that is not negative, as a length or a count of a type."""
         scalar = COMPACT if name == COMPACT.name else SCALARS[name]
-        if scalar.kind != "varint":
+        if not scalar.is_variable:
             self.append_run(self.fixed_text(text, scalar, endian), struct_code(scalar), endian)
             return
         if name == COMPACT.name:
@@ -212,15 +220,13 @@ class WritePrinter(FunctionPrinter):
     def null_length(self, name: str, endian: str, null: int) -> None:
         """Print the writing of the number that means null, as it is written."""
         scalar = COMPACT if name == COMPACT.name else SCALARS[name]
-        if scalar.kind == "varint":
+        if scalar.is_variable:
             raw = null << 1 ^ null >> 63 if scalar.signed else null
             self.flush()
             if 0 <= raw < 128:
                 self.emit(f"{self.out}.append({raw})")
             else:
-                self.emit(
-                    f"{self.module.use('write_varint')}({self.out}, {raw}, 0x{(1 << scalar.bits) - 1:X})"
-                )
+                self.emit(self.write_call(str(raw), scalar))
             return
         text = f"({null})" if struct_code(scalar).endswith("s") else str(null)
         self.append_run(self.fixed_text(text, scalar, endian), struct_code(scalar), endian)
@@ -242,6 +248,10 @@ class WritePrinter(FunctionPrinter):
         parts = [self.bit(fp, m) for m in type_.members]
         text = " | ".join(part for part in parts if part)
         text = text or "0"
+        if scalar.is_variable:
+            self.emit(f"raw = {text}")
+            self.unsigned_varint("raw", scalar)
+            return
         if struct_code(scalar).endswith("s"):
             text = f"({text})"
         self.append_run(
@@ -282,9 +292,10 @@ class WritePrinter(FunctionPrinter):
     # ------------------------------------------------------------ bytes
 
     def data(self, target: str, type_: BytesType, endian: str) -> None:
-        """Print the writing of bytes or text in a variable: behind a length, of fixed size, up to a
-        zero byte, or alone. The function raises Irregular for another type, a wrong size, a zero
-        byte that would end the value, and a length that means null.
+        """Print the writing of bytes or text in a variable: behind a length, of fixed size (if
+        padded, filled with zero bytes), up to a zero byte, or alone. None is written as the null
+        length of ``type_``, if any. The function raises Irregular for another type, a wrong size, a
+        zero byte that would end the value, and a length that means null.
         """
         null = type_.null if type_.prefix is not None else None
         if null is not None and type_.prefix is not None:

@@ -78,13 +78,14 @@ class FieldCodecs:
 
     def scalar_codec(self, name: str, endian: str, accepts: frozenset[str]) -> Code:
         """Return the code that creates the codec of the scalar type ``name``: ``Integer``,
-        ``Varint``, ``Float32``, ``Float64``, ``Boolean`` or ``Uuid``. ``endian`` applies to floats
+        ``Varint``, ``Vlq``, ``Float32``, ``Float64``, ``Boolean`` or ``Uuid``. ``endian`` applies to floats
         and to integers above one byte. Varints may be overlong if ``accepts`` contains
         ``overlong_varints``.
         """
         order = string("little") if endian == "little" else None
         scalar = SCALARS[name]
         signed = None if scalar.signed else "False"
+        overlong = "True" if "overlong_varints" in accepts else None
         match scalar.kind:
             case "integer":
                 endian_of = order if scalar.width > 1 else None
@@ -95,7 +96,14 @@ class FieldCodecs:
                     self.scope.use("Varint"),
                     str(scalar.bits),
                     signed=signed,
-                    overlong="True" if "overlong_varints" in accepts else None,
+                    overlong=overlong,
+                )
+            case "vlq" | "bijective_vlq":
+                return call(
+                    self.scope.use("Vlq"),
+                    str(scalar.bits),
+                    overlong=overlong,
+                    bijective="True" if scalar.kind == "bijective_vlq" else None,
                 )
             case "float":
                 return call(self.scope.use(f"Float{scalar.bits}"), endian=order)

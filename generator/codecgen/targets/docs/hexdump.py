@@ -505,15 +505,20 @@ def scalar_size(name: str | int, data: Bytes, start: int) -> int:
 
 
 def scalar_value(name: str, data: Bytes, endian: Endian) -> int:
-    """Return the number that ``data`` encodes in the integer or varint type ``name``, with zigzag
-    decoding if it is signed. A compact number is reduced by 1. ``endian`` applies to integers.
+    """Return the number that ``data`` encodes in the integer or varint type ``name``, with the order
+    of its groups, and zigzag decoding if it is signed. A compact number is reduced by 1. ``endian`` applies to integers.
     Raise AssertionError for an unknown type.
     """
     scalar = find_scalar(name)
     assert scalar is not None
     if scalar.kind == "integer":
         return int.from_bytes(data, endian, signed=scalar.signed)
-    number = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(data)) & (1 << scalar.bits) - 1
+    groups = [byte & 0x7F for byte in data]
+    if scalar.kind == "bijective_vlq":
+        groups = [group + 1 for group in groups[:-1]] + groups[-1:]
+    if scalar.kind != "varint":
+        groups.reverse()
+    number = sum(group << 7 * i for i, group in enumerate(groups)) & (1 << scalar.bits) - 1
     if scalar.signed:
         return (number >> 1) ^ -(number & 1)
     return number - 1 if name == "compact" else number

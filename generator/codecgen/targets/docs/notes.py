@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
 from codecgen.plan.type_text import constant_words, format_byte_count, scalar_name
-from codecgen.schema.lookup import bytes_of, choice_of, exists_in
+from codecgen.schema.lookup import bytes_of, choice_of, exists_in, number_types
 from codecgen.schema.model import FREEDOMS, Choice, Declared, Enum, Field, Layout
 from codecgen.schema.scalars import COMPACT, LENGTHS, SCALARS, VARINTS, Scalar, find_scalar
 from codecgen.schema.texts import Text
@@ -107,17 +107,7 @@ def _one_touches(freedom: str, f: Field) -> bool:
     t = f.type
     match freedom:
         case "overlong_varints":
-            lengths = [t.name] if isinstance(t, ScalarType) else []
-            inner = bytes_of(f)
-            lengths += [] if inner is None else [str(inner.length)]
-            if isinstance(t, ArrayType):
-                lengths += [name for name in (t.count, t.length) if name]
-                lengths += [t.element.name] if isinstance(t.element, ScalarType) else []
-            lengths += [t.present] if isinstance(t, StructType) and t.present else []
-            found = choice_of(f)
-            lengths += [found.length] if found is not None and found.length is not None else []
-            lengths += ["uvarint"] if isinstance(t, TagsType) else []
-            return any(name in (*VARINTS, COMPACT.name) for name in lengths)
+            return any(name in (*VARINTS, COMPACT.name) for name in number_types(f))
         case "negative_null":
             inner = bytes_of(f)
             nulls = [getattr(t, "null", None), None if inner is None else inner.null]
@@ -452,6 +442,17 @@ _TYPES = {
     "varlong": "The same for a signed 64-bit integer, in 1 to 10 bytes.",
     "uvarint": "An unsigned 32-bit integer in 1 to 5 bytes, 7 bits in each, without the zigzag.",
     "uvarlong": "An unsigned 64-bit integer in 1 to 10 bytes, likewise.",
+    "vlq32": (
+        "An unsigned 32-bit integer in 1 to 5 bytes (variable-length quantity): 7 bits in each, the most significant "
+        "first, and the top bit set in all but the last."
+    ),
+    "vlq64": "The same for an unsigned 64-bit integer, in 1 to 10 bytes.",
+    "bijective_vlq32": (
+        "An unsigned 32-bit integer in 1 to 5 bytes: 7 bits in each, the most significant first, and the top bit set in "
+        "all but the last. Before the bits of the next byte are appended, 1 is added, so that no number has two "
+        "encodings."
+    ),
+    "bijective_vlq64": "The same for an unsigned 64-bit integer, in 1 to 10 bytes.",
     "compact": "A length or a count as an unsigned varint of one more; 0 is null, where null is allowed.",
     "bool": "1 byte: 0 is false, 1 is true.",
     "uuid": "16 bytes, the most significant first.",

@@ -246,6 +246,7 @@ def _types_in_use(plan: Plan) -> set[str]:
     # The words about one type lean on those about another.
     if out & {"varlong", "uvarlong", "uvarint", "compact"}:
         out.add("varint")
+    out |= {name.replace("64", "32") for name in out & {"vlq64", "bijective_vlq64"}}
     return out | ({"uvarint"} if out & {"uvarlong", "compact"} else set())
 
 

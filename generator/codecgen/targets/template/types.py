@@ -7,7 +7,7 @@ from dataclasses import replace
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.schema import types as field_types
 from codecgen.schema.expression import Expression, source
-from codecgen.schema.scalars import COMPACT, find_scalar
+from codecgen.schema.scalars import COMPACT, find_scalar, is_varint
 from codecgen.targets.template import view_types as view
 from codecgen.targets.template.schema_text import Words
 
@@ -135,7 +135,7 @@ def number(name: str) -> view.Type:
     scalar = find_scalar(name)
     assert scalar is not None
     found = replace(_NOTHING, kind=scalar.kind, name=name, signed=scalar.signed)
-    if scalar.kind == "varint":  # a compact length is an unsigned one of one more
+    if is_varint(name) or scalar is COMPACT:  # a compact length is an unsigned one of one more
         return replace(found, max_size=scalar.max_size, compact=scalar is COMPACT)
     return replace(found, size=scalar.width)
 

@@ -112,15 +112,16 @@ class Type:
 
     kind: Annotated[
         str,
-        "`integer`, `varint`, `float`, `bool`, `uuid`, `bits`, `bytes`, `string`, `array`, `layout`, `choice`, `padding` or "
+        "`integer`, `varint` (low bits first), `vlq` and `bijective_vlq` (high bits first), `float`, `bool`, `uuid`, `bits`, "
+        "`bytes`, `string`, `array`, `layout`, `choice`, `padding` or "
         "`tags` (a number of tagged fields, `count`, and of each the tag, the size and the bytes).",
     ]
     name: Annotated[
         str | None, "The type's name in the schema language (`i32`, `varint`), if it has one."
     ]
-    size: Annotated[int | None, "Bytes, where that is fixed; of a varint None."]
+    size: Annotated[int | None, "Bytes, where that is fixed; None for numbers of variable length."]
     signed: Annotated[bool, "Whether a number has a sign. Signed varints are zigzag."]
-    max_size: Annotated[int | None, "The most bytes that a varint takes."]
+    max_size: Annotated[int | None, "The most bytes that a number of variable length takes."]
     enum: Annotated[str | None, "The enum whose values a number has."]
     only: Annotated[tuple[str, ...] | None, "The values that may stand here, if not all."]
     bits: Annotated[tuple[Bit, ...], "The bits, lowest first (`bits`)."]

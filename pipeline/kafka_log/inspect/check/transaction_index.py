@@ -236,9 +236,9 @@ class TransactionIndexCheck(Check):
     def _describe_other_batch(
         self, scanned: ScannedSegment, producer: int, offset: int
     ) -> str | None:
-        """Return a noun phrase for the batch that contains an offset: a marker, a batch of a
-        producer, or one without a producer. Return None if no readable batch contains it, or if it
-        is a transactional data batch of ``producer``.
+        """Return a noun phrase for the batch that contains an offset: a marker of ``producer``, a
+        batch of another producer, or one without a producer. Return None if no readable batch
+        contains it, or if it is a transactional data batch of ``producer``.
         """
         headers = scanned.headers
         if offset < scanned.segment.base_offset:

@@ -22,6 +22,7 @@ from kafka_log.cli.common import (
 )
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import number_type
+from kafka_log.cli.schemas import add_schemas
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.inspect.dump import WIDTH
 from kafka_log.segment.model import Batch, End
@@ -85,9 +86,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--decode",
         default="auto",
         metavar="HOW",
-        help="format of keys and values: utf8, json, int, hex, base64, confluent, or the name of an internal topic;"
+        help="format of keys and values: utf8, json, int, hex, base64, confluent, avro, or the name of an internal topic;"
         " one for both, or key=HOW,value=HOW. auto: decode records of internal topics; none: print bytes (default %(default)s)",
     )
+    add_schemas(output)
     add_show_secrets(output)
     output.add_argument(
         "--digest",
@@ -99,8 +101,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Print the records of the selected logs (``--batches``: batch headers, ``--format vectors``:
     test vectors). Return 0, 1 for damage and unreadable files, or 2 after the message of a
-    ValueError: an option, column or filter is not possible. Raise NotFoundError or DirectoryError
-    if no log matches the paths and options, EngineError if ``--engine arrow`` is not installed.
+    ValueError: an impossible option, column or filter, a missing topic or partition. Raise
+    DirectoryError without logs or if two directories hold one partition, EngineError (for records
+    ImportError) if ``--engine arrow`` is not installed.
     """
     try:
         if options.format == "vectors":

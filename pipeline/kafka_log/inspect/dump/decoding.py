@@ -6,14 +6,20 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.sensitive import REDACTED
 from kafka_log.read.internal_topics import INTERNAL_TOPICS, InternalTopic, internal_topic
+from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.segment.control import read_control
 from kafka_log.segment.nouns import count_noun
 from kafka_log.text.json_values import convert_bytes, format_json
+
+if TYPE_CHECKING:
+    from kafka_log.read.schemas.decoding import PartDecoder
+    from kafka_log.read.schemas.framing import SchemaId
 
 AUTO, NONE = "auto", "none"
 _LENGTHS = (1, 2, 4, 8)
@@ -86,9 +92,13 @@ FORMATS: Mapping[str, Callable[[bytes], Any]] = {
 """Decoders by name: each returns the JSON value of bytes, or raises ValueError or CodecError."""
 
 
+SCHEMA_FORMATS = ("avro",)
+"""Formats that need the schemas of a schema registry."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeyValueFormats:
-    """Formats of keys and values: names of :data:`FORMATS`, one internal topic for both, ``auto`` (by the name of the
+    """Formats of keys and values: names of :data:`FORMATS` or :data:`SCHEMA_FORMATS`, one internal topic for both, ``auto`` (by the name of the
     topic) or ``none``.
     """
 
@@ -111,8 +121,8 @@ class KeyValueFormats:
             parts[name] = what
         for what in parts.values():
             own = what in INTERNAL_TOPICS and "=" not in text
-            if not (own or what in FORMATS or what in (AUTO, NONE)):
-                known = ", ".join([*FORMATS, AUTO, NONE, *INTERNAL_TOPICS])
+            if not (own or what in FORMATS or what in (*SCHEMA_FORMATS, AUTO, NONE)):
+                known = ", ".join([*FORMATS, *SCHEMA_FORMATS, AUTO, NONE, *INTERNAL_TOPICS])
                 raise ValueError(f"{what!r} is not a format of keys and values; known: {known}")
         return KeyValueFormats(**parts)
 
@@ -136,15 +146,40 @@ class KeyValueDecoder:
     render_bytes: Render
     format_value: Callable[[Any], str] = format_json
     show_secrets: bool = False
+    read_schemas: Callable[[], SchemaRegistry] = SchemaRegistry
     failures: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+    _decoders: dict[tuple[str, str, frozenset[SchemaId]], PartDecoder] = field(
+        default_factory=dict, init=False
+    )
 
     def is_decoded(self, topic: str, name: str) -> bool:
         """Return whether the column ``name`` (``key`` or ``value``) of records of a topic is decoded."""
-        what = self.formats.key if name == "key" else self.formats.value
-        return what in FORMATS or self.formats.internal_topic(topic) is not None
+        is_known = self._format_of(name) in (*FORMATS, *SCHEMA_FORMATS)
+        return is_known or self.formats.internal_topic(topic) is not None
+
+    @property
+    def needs_headers(self) -> bool:
+        """Whether headers may say how keys or values are decoded."""
+        return any(self._format_of(name) in SCHEMA_FORMATS for name in ("key", "value"))
+
+    def _format_of(self, name: str) -> str:
+        """Return the format of ``key`` or ``value``."""
+        return self.formats.key if name == "key" else self.formats.value
+
+    @cached_property
+    def _registry(self) -> SchemaRegistry:
+        """The schemas, read on first access."""
+        return self.read_schemas()
 
     def decode_columns(
-        self, topic: str, file: str, keys: Any, values: Any, controls: Any, positions: Any
+        self,
+        topic: str,
+        file: str,
+        keys: Any,
+        values: Any,
+        controls: Any,
+        positions: Any,
+        headers: Any = None,
     ) -> tuple[list[str | None], list[str | None]]:
         """Return the keys and the values of rows as two lists of texts, with None for null. Control
         records are decoded as such, unless the format of keys is ``none``. Bytes that cannot be
@@ -157,20 +192,58 @@ class KeyValueDecoder:
             values: Arrow array of the values.
             controls: Whether each row is a control record.
             positions: Position of the batch of each row, for errors.
+            headers: Arrow array of the headers, if :attr:`needs_headers`.
         """
+        by_schema = {
+            name: self._decode_by_schema(topic, name, data, headers, controls)
+            for name, data in (("key", keys), ("value", values))
+            if self._format_of(name) in SCHEMA_FORMATS
+        }
         own = self.formats.internal_topic(topic)
         found: tuple[list[str | None], list[str | None]] = ([], [])
         rows = zip(keys.to_pylist(), values.to_pylist(), controls, positions, strict=True)
-        for key, value, control, position in rows:
+        for row, (key, value, control, position) in enumerate(rows):
             if control and self.formats.key != NONE:
                 decoded = self._decode_control(key, value, file, position)
             elif own is not None:
                 decoded = self._decode_internal(own, key, value, file, position)
             else:
-                decoded = self._decode_one("key", key), self._decode_one("value", value)
+                decoded = (
+                    by_schema["key"][row] if "key" in by_schema else self._decode_one("key", key),
+                    by_schema["value"][row]
+                    if "value" in by_schema
+                    else self._decode_one("value", value),
+                )
             found[0].append(decoded[0])
             found[1].append(decoded[1])
         return found
+
+    def _decode_by_schema(
+        self, topic: str, name: str, data: Any, headers: Any, controls: Any
+    ) -> list[str | None]:
+        """Return keys or values as JSON texts, decoded with the schemas that they name; None for
+        null. What cannot be decoded is rendered as bytes and counted as a failure, except that of
+        control records.
+        """
+        from kafka_log.read.schemas.decoding import PartDecoder, parse_decoding
+        from kafka_log.read.schemas.framing import split_frames
+        from kafka_log.text.columns import format_json_column
+
+        what = self._format_of(name)
+        seen = frozenset(i for i in split_frames(data, headers, name).ids if i is not None)
+        decoder = self._decoders.get((topic, name, seen))
+        if decoder is None:
+            decoding = parse_decoding("decode", what)
+            decoder = PartDecoder(self._registry, topic, name, list(seen), decoding)
+            self._decoders[topic, name, seen] = decoder
+        column, _, undecoded, problems = decoder.decode_columns(data, headers)
+        texts: list[str | None] = format_json_column(decoder.fields[0], column).to_pylist()
+        failed = zip(undecoded.to_pylist(), problems.to_pylist(), controls, strict=True)
+        for row, (raw, problem, control) in enumerate(failed):
+            if problem is not None and not control:
+                self._count_failure(name, f"cannot be decoded as {what}", problem)
+                texts[row] = self.render_bytes(raw)
+        return texts
 
     def _decode_one(self, name: str, data: bytes | None) -> str | None:
         """Return a key or value (``name``) as text; None for null. Bytes that its format cannot
@@ -179,7 +252,7 @@ class KeyValueDecoder:
         """
         if data is None:
             return None
-        what = self.formats.key if name == "key" else self.formats.value
+        what = self._format_of(name)
         read = FORMATS.get(what)
         if read is None:
             return self.render_bytes(data)

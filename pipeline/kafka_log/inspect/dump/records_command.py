@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,8 +23,11 @@ from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.inspect.dump import WIDTH
 from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
 from kafka_log.inspect.dump.rows import DEFAULT_COLUMNS, DumpRows, null_missing_timestamps
+from kafka_log.logs.discovery import survey
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.scanning import scan
+from kafka_log.read.schemas.registry import SchemaRegistry
+from kafka_log.read.schemas.sources import read_registry
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from kafka_log.segment.ranges import EVERYTHING
@@ -59,7 +63,10 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     width = screen_width() if options.width is None else None
     max_width = WIDTH if options.width is None else min(max(options.width, 0), _MAX_WIDTH)
     decoder = KeyValueDecoder(
-        decode, lambda data: format_json(convert_bytes(data)), show_secrets=options.show_secrets
+        decode,
+        lambda data: format_json(convert_bytes(data)),
+        show_secrets=options.show_secrets,
+        read_schemas=partial(_read_schemas, options),
     )
     names = options.columns.split(",") if options.columns else list(DEFAULT_COLUMNS)
     is_headed = len(partitions) > 1 and width is not None and not options.columns
@@ -151,6 +158,17 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     for line in decoder.failure_messages():
         print_damage(line)
     return reporter.found
+
+
+def _read_schemas(options: argparse.Namespace) -> SchemaRegistry:
+    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source. Raise
+    ValueError if the source is invalid; OSError if it cannot be read.
+    """
+    there = survey(options.paths, (), unreadable_raises=False).partitions
+    registry = read_registry(there, options.schemas)
+    for problem in registry.problems:
+        print_damage(problem)
+    return registry
 
 
 def _read_last(

@@ -57,6 +57,7 @@ class DumpRows:
         reads = self.read or (control and text_columns is None)
         hidden: tuple[str, ...] = (*_DECODED, "position", "segment") if reads else ()
         hidden += ("is_control",) if control and reads else ()
+        hidden += ("headers",) if reads and decoder.needs_headers else ()
         self.needed = tuple(dict.fromkeys((*self.names, *hidden)))
 
     def split_rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -95,7 +96,10 @@ class DumpRows:
             file = batch.column("segment")[0].as_py() if batch.num_rows else ""
             positions = batch.column("position").to_pylist()
             keys, values = batch.column("key"), batch.column("value")
-            found = self.decoder.decode_columns(self.topic, file, keys, values, controls, positions)
+            headers = batch.column("headers") if self.decoder.needs_headers else None
+            found = self.decoder.decode_columns(
+                self.topic, file, keys, values, controls, positions, headers
+            )
             for name, texts in zip(_DECODED, found, strict=True):
                 if name in read:
                     columns[name] = make_json_field(name), pa.array(texts, pa.string())

@@ -188,8 +188,11 @@ class _LayoutReader:
         self.outer += maker.field_pieces(f, value, self.obj, f.name, start, self.source.pos)
 
     def _read_array(self, f: Field, codec: Array) -> None:
-        """Read an array, and append the pieces of its prefixes and elements. Raise CodecError if an
-        element cannot be read. The pieces before the error are appended first.
+        """Read an array, and append the pieces of its prefixes and elements. Those
+        before ``first_element``, and those beyond ``max_elements``, are one omitted piece each.
+        Decompressed elements go to ``inner``, others to ``outer``. Raise CodecError if a prefix or
+        element cannot be read, or decompression fails; the pieces before the error are appended
+        first.
         """
         around = self.source
         self.source = self._window(f)

@@ -90,8 +90,10 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _print_table(options: argparse.Namespace) -> int:
-    """Write the pieces as a table in ``--format`` to stdout, and notes and damage to stderr. Return
-    1 if a part is damaged, else 0. Raise what :func:`_read_parts` raises.
+    """Write the pieces as a table in ``--format`` to stdout, then notes and damage to stderr.
+    Return 1 if a part is damaged, else 0. Raise NoSuchPlace (a NotFoundError) if the file does not
+    exist, is of an unknown kind, or has no such byte or offset; DirectoryError for a directory
+    without logs; OSError if the file cannot be read.
     """
     from kafka_log.inspect.hexdump.table import hexdump_table
     from kafka_log.text.output import write_table

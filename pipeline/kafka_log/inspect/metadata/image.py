@@ -56,7 +56,9 @@ def _apply_topic(state: Topics, row: Row) -> None:
 
 def _apply_partition(state: Topics, row: Row) -> None:
     """Set a partition in ``state`` to a row, with ``[]`` for lists that are null. If the row is a
-    change, apply it to the known partition, or do nothing if it is unknown.
+    change, replace only the lists and the leader that it gives in the known partition, and
+    increment its partition epoch, and with a leader its leader epoch; do nothing if the partition
+    is unknown.
     """
     of_topic = state.partitions.setdefault(row["topic_id"], {})
     number = row["partition"]

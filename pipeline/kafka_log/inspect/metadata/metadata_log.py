@@ -250,7 +250,8 @@ def _find_parts(
 ) -> tuple[int, Reason | None]:
     """Append to ``parts`` the parts of segments with the records from ``start`` to ``as_of``, as
     far as they are contiguous. Return the last contiguous offset, and the error that ends it (not
-    raised); None if that is ``as_of`` or the end of the log.
+    raised); None if ``as_of`` is reached, or is MAX_OFFSET - 1 and the log ends. A log that ends
+    before any other ``as_of`` has a gap, which is an error.
 
     Kafka never removes records from the middle of this log, so a gap is an error.
     """

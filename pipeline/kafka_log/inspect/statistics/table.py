@@ -186,8 +186,10 @@ class Stat:
         return pa.table([_cast_column(columns[f.name], f) for f in schema], schema)
 
     def _files(self, numbers: Sequence[int], rows: int) -> dict[str, Any]:
-        """Return the columns about files, by name: numbers of problems, segments and bytes of each
-        row, and its first problem (null without any). ``numbers`` has the row number of each place.
+        """Return the columns about files, by name: numbers of problems, segments, bytes, trailing
+        bytes and lost bytes of each of ``rows`` rows, and its first problem (null without any).
+        ``numbers`` has the row number of each of ``places``; a place is the segments of a partition
+        in one state.
         """
         found: dict[str, Any] = {name: [0] * rows for name in _FILE_COLUMNS}
         first: list[str | None] = [None] * rows
@@ -203,9 +205,10 @@ class Stat:
         return {name: pa.array(values) for name, values in found.items()}
 
     def _keys(self, columns: dict[str, Any], by: Sequence[By], rows: int) -> dict[str, Any]:
-        """Return the key columns ``topic``, ``partition``, ``state``, ``directory``, ``codec`` and
-        ``batch_hour`` as far as ``by`` has them; they are computed from numbers in ``columns``.
-        Other keys are in ``columns`` already.
+        """Return the key columns that numbers in ``columns`` stand for, by name: ``topic``,
+        ``partition``, ``state`` and ``directory`` for the key ``partition``; ``topic`` for
+        ``topic``; ``codec``; ``batch_hour`` for ``hour``, unless records are decoded. Other keys
+        are in ``columns`` already. By topic and partition only, row ``i`` is topic or place ``i``.
         """
         made: dict[str, Any] = {}
         places = None

@@ -14,6 +14,9 @@ enums: {codecs: {values: {none: 0, gzip: 1}}}
 layout: pair
 fields: {a: u8, b: u8}
 ---
+layout: holder
+fields: {p: {layout: pair}}
+---
 layout: of_versions
 versions: 0-1
 fields: {v: {type: u8, is: version}, a: u8}
@@ -49,6 +52,8 @@ KERNELS = [
     ("x: {string: u8}, y: {string: u8}", "x: {string: u8}, y: {string: u8}", "c: {type: string}, d: {type: string}", "columns: {c: x, d: x}", '"x" is two columns of the same field'),
     ("x: {bytes: u8}, y: {bytes: u8}", "x: {bytes: u8}, y: {bytes: u8}", "c: {type: binary}", "columns: {c: if n == 1 then x else y}", '"x" is one of several fields that a column may show, by a condition'),
     ("y: {bytes: u8}, x: {array: pair, count: u8}", "y: {bytes: u8}, x: {array: pair, count: u8}", "c: {type: binary}", "each: x, columns: {c: y}", '"y" is bytes, a struct or a list that are no field of the row'),
+    ("x: {array: holder, count: u8}", "x: {array: pair, count: u8}", NUMBER, "each: x, columns: {c: last(x).p.a}", '"x" is used with last(x) of a value that is not an integer directly in the elements'),
+    ("x: {array: {bytes: 4}, count: u8}", "x: {array: pair, count: u8}", NUMBER, "columns: {c: n}, when: last(x) != null", '"kind" is used with last(x) of an array that does not give the rows'),
 ]  # fmt: skip
 
 

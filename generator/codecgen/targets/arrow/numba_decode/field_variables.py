@@ -12,7 +12,14 @@ from codecgen.schema.lookup import null_as_read
 from codecgen.schema.model import Field
 from codecgen.schema.scalars import SCALARS
 from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType
-from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
+from codecgen.targets.arrow.arithmetic import (
+    NOT_DIRECT,
+    OTHER_ARRAY,
+    Arithmetic,
+    Refused,
+    Term,
+    refuse_end,
+)
 from codecgen.targets.arrow.checks import Unsupported, loading
 from codecgen.targets.arrow.code_tree import Expr, Num, Var, call, invert
 
@@ -173,11 +180,11 @@ class Fields:
             or self.case.array is None
             or value.array.names != (self.case.array.name,)
         ):
-            raise Refused(f"asked for as {value.end}({'.'.join(value.array.names)})")
-        if not isinstance(inner, nodes.FieldValue) or inner.holders or inner.type.nullable:
-            raise Refused(f"asked for as {value.end}({self.case.array.name})")
-        if not is_number(inner.field):
-            raise Refused(f"asked for as {value.end}({self.case.array.name})")
+            raise refuse_end(value, OTHER_ARRAY)
+        if not isinstance(inner, nodes.FieldValue) or inner.holders or not is_number(inner.field):
+            raise refuse_end(value, NOT_DIRECT)
+        if inner.type.nullable:
+            raise refuse_end(value, "an integer that may be null")
         key = f"{value.end} {inner.field.name}"
         self.ends[key] = value
         return Term(self.variables.get(value.end, inner.field.name))
@@ -213,7 +220,7 @@ class Fields:
             case BytesType():
                 self.used.add((part, f.name))
                 return Term(variable, variable < 0 if value.type.nullable else None)
-        raise Refused("bytes or a list")
+        raise Refused(f"{value.type} in the place of a number")
 
     def raw(self, value: nodes.FieldValue, column: str) -> Term | None:
         """Return the Term of a ``u64``, ``f32`` or ``f64`` field whose bits a column of the

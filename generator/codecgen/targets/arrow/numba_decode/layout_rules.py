@@ -11,7 +11,7 @@ from codecgen.plan.constant_folding import as_truth, fold, is_known
 from codecgen.plan.equality import conjuncts, implied_value
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Field
-from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
+from codecgen.targets.arrow.arithmetic import NOT_DIRECT, Arithmetic, Refused, Term, refuse_end
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Var, all_of, any_of, invert
 from codecgen.targets.arrow.function_builder import Builder
@@ -158,8 +158,10 @@ class RowFields(Fields):
         """
         inner = value.value
         plain = isinstance(inner, nodes.FieldValue) and not inner.holders
-        if not plain or not is_number(inner.field) or inner.type.nullable:  # type: ignore[union-attr]
-            raise Refused(f"asked for as {value.end}({'.'.join(value.array.names)})")
+        if not plain or not is_number(inner.field):  # type: ignore[union-attr]
+            raise refuse_end(value, NOT_DIRECT)
+        if inner.type.nullable:
+            raise refuse_end(value, "an integer that may be null")
         assert isinstance(inner, nodes.FieldValue)
         self.used.add((ITEM, inner.field.name))
         key = (value.end, inner.field.name)

@@ -123,7 +123,9 @@ class Cases:
             n = variables.get(case.part, f.name)
             return Term(n, n < 0)
         if not isinstance(f.type, BitsType) and not is_number(f):
-            raise Refused(f"a value of type {getattr(f.type, 'name', 'array')}")
+            if isinstance(f.type, ScalarType):
+                raise Refused(f"a value of type {f.type.name}")
+            raise Refused(f"{read.type} in the place of a number")
         return self.number(read, case, variables)
 
     def raw(

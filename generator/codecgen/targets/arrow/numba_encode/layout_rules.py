@@ -8,7 +8,14 @@ from codecgen.plan import RulePlan, nodes
 from codecgen.plan.constant_folding import as_truth, is_known
 from codecgen.plan.nodes import Value
 from codecgen.plan.write_ops import Count, Number, WriteOp
-from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
+from codecgen.targets.arrow.arithmetic import (
+    NOT_DIRECT,
+    NOT_WRITTEN,
+    Arithmetic,
+    Refused,
+    Term,
+    refuse_end,
+)
 from codecgen.targets.arrow.checks import Check, Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Var, all_of, call
 from codecgen.targets.arrow.numba_decode.layout_rules import (
@@ -68,11 +75,10 @@ class RuleValues(Values):
         inner = value.value
         if value.end in ("first", "last"):
             return super().end(value)
-        asked = f"asked for as {value.end}({'.'.join(value.array.names)})"
         if not isinstance(inner, nodes.FieldValue) or inner.holders:
-            raise Refused(asked)
+            raise refuse_end(value, NOT_DIRECT)
         if not isinstance(self.op(inner, "item")[1], Number):
-            raise Refused(asked)
+            raise refuse_end(value, NOT_WRITTEN)
         self.extremes.add((value.end, inner.field.name))
         return Term(self.variables.get(value.end, f"item_{inner.field.name}"))
 

@@ -7,7 +7,15 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.writable import TAGGED
 from codecgen.plan.write_ops import Absent, Bits, Bytes, Constant, Number, WriteOp
 from codecgen.plan.write_program import WriteProgram
-from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
+from codecgen.targets.arrow.arithmetic import (
+    NOT_DIRECT,
+    NOT_WRITTEN,
+    OTHER_ARRAY,
+    Arithmetic,
+    Refused,
+    Term,
+    refuse_end,
+)
 from codecgen.targets.arrow.code_tree import TRUE, Num
 from codecgen.targets.arrow.numba_encode.columns import Variables
 from codecgen.targets.arrow.numba_encode.view import BYTES_LIKE
@@ -110,14 +118,13 @@ class Values:
         nested or not written as a number.
         """
         array, inner = self.program.case.array, value.value
-        asked = f"asked for as {value.end}({'.'.join(value.array.names)})"
         if array is None or value.array.names != (array.name,):
-            raise Refused(asked)
+            raise refuse_end(value, OTHER_ARRAY)
         if value.end not in ("first", "last"):
-            raise Refused(asked)
+            raise refuse_end(value, "rows that are written, outside a rule")
         if not isinstance(inner, nodes.FieldValue) or inner.holders:
-            raise Refused(asked)
+            raise refuse_end(value, NOT_DIRECT)
         if not isinstance(self.op(inner, "item")[1], Number):
-            raise Refused(asked)
+            raise refuse_end(value, NOT_WRITTEN)
         self.ends.add((value.end, inner.field.name))
         return Term(self.variables.get(value.end, inner.field.name))

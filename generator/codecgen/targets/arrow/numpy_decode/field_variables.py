@@ -9,7 +9,7 @@ from codecgen.plan.columns import CasePlan
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.nodes import Value
 from codecgen.schema.types import BitsType, BytesType, ScalarType
-from codecgen.targets.arrow.arithmetic import Refused, Term
+from codecgen.targets.arrow.arithmetic import NOT_DIRECT, OTHER_ARRAY, Refused, Term, refuse_end
 from codecgen.targets.arrow.code_tree import Attribute, Expr, Num, Var
 from codecgen.targets.arrow.numba_decode.field_variables import Fields as KernelFields
 from codecgen.targets.arrow.numba_decode.field_variables import Variables, is_number
@@ -70,8 +70,10 @@ class NumpyFields:
                 return Term((inner.value >> m.low) & (1 << m.width) - 1, inner.null)
             case nodes.EndValue(end, array, nodes.FieldValue() as inner, _):
                 own = None if self.case is None or self.case.array is None else self.case.array
-                if own is None or array.names != (own.name,) or inner.holders:
-                    raise Refused(f"asked for as {end}({'.'.join(array.names)})")
+                if own is None or array.names != (own.name,):
+                    raise refuse_end(value, OTHER_ARRAY)
+                if inner.holders:
+                    raise refuse_end(value, NOT_DIRECT)
                 self.used |= {("item", inner.field.name), ("ends", inner.field.name)}
                 return Term(self.of_row(end, inner.field.name))
         raise Refused(f"used as a number ({type(value).__name__})")
@@ -110,7 +112,7 @@ class NumpyFields:
                 return Term(found, self.absence(value, layout))
             case BytesType():
                 return Term(found, Attribute(found, "null") if value.type.nullable else None)
-        raise Refused("bytes or a list")
+        raise Refused(f"{value.type} in the place of a number")
 
     def raw(self, value: Value, column: str) -> Term | None:
         """Return the term of a field whose bits a column of type ``column`` stores, None for other values."""

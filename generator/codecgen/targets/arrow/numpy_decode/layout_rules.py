@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from codecgen.plan import RulePlan, nodes
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.nodes import Value
-from codecgen.targets.arrow.arithmetic import Refused, Term
+from codecgen.targets.arrow.arithmetic import NOT_DIRECT, Refused, Term, refuse_end
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr
 from codecgen.targets.arrow.numba_decode.field_variables import is_number
@@ -36,7 +36,7 @@ class RuleFields(NumpyFields):
             return NumpyFields.leaf(self, value)
         inner = value.value
         if not isinstance(inner, nodes.FieldValue) or inner.holders or not is_number(inner.field):
-            raise Refused(f"asked for as {value.end}({'.'.join(value.array.names)})")
+            raise refuse_end(value, NOT_DIRECT)
         self.used.add(("item", inner.field.name))
         return Term(self.of_row(value.end, inner.field.name))
 

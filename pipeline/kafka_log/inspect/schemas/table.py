@@ -1,0 +1,139 @@
+"""List the schemas of a registry, the topics that use each, and ids that are used and not registered."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_log.logs.partitions import Partition
+from kafka_log.read.internal_topics import INTERNAL_TOPICS
+from kafka_log.read.schemas.framing import SchemaId
+from kafka_log.read.schemas.registry import SchemaError, SchemaRegistry, SchemaVersion
+from kafka_log.read.schemas.sources import SCHEMAS_TOPIC
+from kafka_log.read.schemas.usage import DEFAULT_RECORDS, Usage, count_ids
+from kafka_log.segment.arrow_text import utf8
+
+SCHEMAS = pa.schema(
+    [
+        pa.field("subject", pa.string(), True, {"doc": "Subject; null for an id that is used and not registered."}),
+        pa.field("version", pa.int32(), True, {"doc": "Version of the subject."}),
+        pa.field("id", pa.int64(), True, {"doc": "Id of the schema; null if only its GUID is known."}),
+        pa.field("guid", pa.string(), True, {"doc": "GUID of the schema, if the registry stored it or a header has it."}),
+        pa.field("type", pa.string(), True, {"doc": "AVRO, PROTOBUF or JSON."}),
+        pa.field(
+            "state",
+            pa.string(),
+            False,
+            {"doc": "registered, deleted (soft), removed (only its text is left in the log) or unregistered."},
+        ),
+        pa.field("references", pa.list_(pa.string()), False, {"doc": "Subjects and versions that the schema refers to."}),
+        pa.field("used_by", pa.list_(pa.string()), False, {"doc": "Topics, each with key or value, whose records have the id."}),
+        pa.field("records", pa.int64(), False, {"doc": "Number of keys and values with the id among the records that were read."}),
+        pa.field("schema", pa.string(), True, {"doc": "Text of the schema."}),
+    ]
+)  # fmt: skip
+
+OnProblem = Callable[[str], None]
+
+
+def schema_table(
+    registry: SchemaRegistry,
+    partitions: Sequence[Partition],
+    *,
+    records: int | None = DEFAULT_RECORDS,
+    only_used: bool = False,
+    on_problem: OnProblem,
+    advance: Callable[[int], None] = lambda _: None,
+) -> pa.Table:
+    """Return one row per version of a subject, and one per id that is used and not registered, in
+    the columns of :data:`SCHEMAS`. Damage and unreadable files do not raise.
+
+    Args:
+        registry: The schemas.
+        partitions: Partitions whose keys and values are read. Internal topics and ``_schemas`` are left out.
+        records: Maximum number of records to read of each partition. None: all.
+        only_used: Leave out schemas that no key or value of the partitions uses.
+        on_problem: Called with a line per problem of the registry and of the logs.
+        advance: Called with the size of each partition after it is read.
+    """
+    for problem in registry.problems:
+        on_problem(problem)
+    usage: dict[tuple[str, str], Usage] = defaultdict(Usage)
+    for partition in partitions:
+        if partition.topic not in INTERNAL_TOPICS and partition.topic != SCHEMAS_TOPIC:
+            count_ids(partition, records, usage, on_problem)
+        advance(partition.size)
+    used: dict[SchemaVersion, dict[str, int]] = defaultdict(dict)
+    unregistered: dict[SchemaId, dict[str, int]] = defaultdict(dict)
+    for (topic, part), of_part in sorted(usage.items()):
+        subject = f"{topic}-{part}"
+        found, missing = _look_up(registry, of_part, subject)
+        for version, count in found.items():
+            used[version][f"{utf8(topic)} {part}"] = count
+        if found or registry.subject_versions(subject) or _is_framed(of_part):
+            for schema_id, count in missing.items():
+                unregistered[schema_id][f"{utf8(topic)} {part}"] = count
+    # A version of another subject has the same id if its content is the same.
+    rows = [
+        _registered_row(version, used.get(version, {}))
+        for version in registry.versions
+        if version in used or not only_used
+    ]
+    order = sorted(unregistered.items(), key=lambda item: (item[0].number or 0, item[0].guid or ""))
+    rows += [_unregistered_row(schema_id, counts) for schema_id, counts in order]
+    return pa.Table.from_pylist(rows, SCHEMAS)
+
+
+def _look_up(
+    registry: SchemaRegistry, usage: Usage, subject: str
+) -> tuple[dict[SchemaVersion, int], dict[SchemaId, int]]:
+    """Return the number of records by registered version, and by id that is not registered."""
+    found: Counter[SchemaVersion] = Counter()
+    missing: dict[SchemaId, int] = {}
+    for schema_id, count in usage.counts.items():
+        try:
+            if schema_id.number is None:
+                version = registry.find_by_guid(str(schema_id.guid))
+            else:
+                version = registry.find_by_id(schema_id.number, subject)
+        except SchemaError:
+            missing[schema_id] = count
+        else:
+            found[version] += count
+    return found, missing
+
+
+def _is_framed(usage: Usage) -> bool:
+    """Return whether all bytes look like frames. Numbers of 8 bytes do too: they have the id 0."""
+    return not usage.unframed and all(i.number != 0 for i in usage.counts)
+
+
+def _registered_row(version: SchemaVersion, counts: Mapping[str, int]) -> dict[str, Any]:
+    """Return the row of a version and of the topics that use it."""
+    return {
+        "subject": version.subject,
+        "version": version.version,
+        "id": version.id,
+        "guid": version.guid,
+        "type": version.type,
+        "state": version.state,
+        "references": [f"{r.subject} {r.version}" for r in version.references],
+        "used_by": list(counts),
+        "records": sum(counts.values()),
+        "schema": version.text,
+    }
+
+
+def _unregistered_row(schema_id: SchemaId, counts: Mapping[str, int]) -> dict[str, Any]:
+    """Return the row of an id that is used and not registered."""
+    return {
+        "id": schema_id.number,
+        "guid": schema_id.guid,
+        "state": "unregistered",
+        "references": [],
+        "used_by": list(counts),
+        "records": sum(counts.values()),
+    }

@@ -1,0 +1,1 @@
+"""Schemas of keys and values, from the topic in which a schema registry stores them, and decoders that use them."""

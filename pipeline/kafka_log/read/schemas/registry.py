@@ -1,0 +1,359 @@
+"""Schemas by subject, version and id, as a schema registry builds them from the records of its topic."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+SchemaState = Literal["registered", "deleted", "removed"]
+"""``deleted``: a soft delete, after which the registry still returns the schema by its id. ``removed``: a tombstone, a cleared
+subject, or another schema in its place; the registry has forgotten it, but its text is still in the log."""
+
+AVRO, JSON_SCHEMA, PROTOBUF = "AVRO", "JSON", "PROTOBUF"
+"""Types of schemas, as the registry names them. A schema without a type is Avro."""
+
+MAX_TEXT = 16 << 20
+"""Maximum characters of a schema, or of the JSON text that holds it."""
+
+MAX_REFERENCES = 1_000
+"""Maximum number of schemas that one schema refers to, directly and through others."""
+
+MAX_PROBLEMS = 1_000
+"""Maximum number of problems of records that are kept."""
+
+_MAX_NUMBER = (1 << 31) - 1
+_CONTEXT = re.compile(r":(\.[^:]*):")
+_DEFAULT_CONTEXT = "."
+
+
+class SchemaError(ValueError):
+    """Raised if there is no schema, or more than one, for an id or a reference, or a schema is invalid."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaReference:
+    """Reference from one schema to another. ``name`` is the name by which the text refers to it."""
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaVersion:
+    """Version of the schema of a subject. ``type`` is AVRO, PROTOBUF, JSON, or another text that the registry stored."""
+
+    subject: str
+    version: int
+    id: int
+    type: str
+    text: str
+    references: tuple[SchemaReference, ...] = ()
+    state: SchemaState = "registered"
+    guid: str | None = None
+
+    @property
+    def context(self) -> str:
+        """Context of the subject, in which the id is unique: ``.`` by default."""
+        found = _CONTEXT.match(self.subject)
+        return _DEFAULT_CONTEXT if found is None else found[1]
+
+    @property
+    def content(self) -> tuple[str, str, tuple[SchemaReference, ...]]:
+        """Type, text and references. Versions of several subjects with the same content have the same id."""
+        return self.type, self.text, self.references
+
+
+class SchemaRegistry:
+    """Schemas by subject and version, and by id.
+
+    Args:
+        versions: The versions. Of several with the same subject, version and content, the last one counts.
+        problems: What could not be read, one line per problem.
+    """
+
+    def __init__(
+        self, versions: Sequence[SchemaVersion] = (), problems: Sequence[str] = ()
+    ) -> None:
+        self.versions = tuple(sorted(versions, key=lambda v: (v.subject, v.version, v.id)))
+        self.problems = tuple(problems)
+        self._by_id: dict[int, list[SchemaVersion]] = defaultdict(list)
+        self._by_guid: dict[str, list[SchemaVersion]] = defaultdict(list)
+        self._by_subject: dict[str, list[SchemaVersion]] = defaultdict(list)
+        for version in self.versions:
+            self._by_id[version.id].append(version)
+            self._by_subject[version.subject].append(version)
+            if version.guid is not None:
+                self._by_guid[version.guid].append(version)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all versions, to tell whether two registries are the same."""
+        return hashlib.sha256(repr(self.versions).encode()).hexdigest()
+
+    def find_by_id(self, schema_id: int, subject: str | None = None) -> SchemaVersion:
+        """Return the version with an id: of ``subject`` if it has one, else of the default context,
+        else of any. Raise SchemaError if no schema has the id, or if several have it that differ.
+        """
+        found = self._by_id.get(schema_id, [])
+        if not found:
+            raise SchemaError(f"no schema with id {schema_id} is registered")
+        return self._select(found, subject, f"id {schema_id}")
+
+    def find_by_guid(self, guid: str) -> SchemaVersion:
+        """Return the version with a GUID. Raise SchemaError if no schema has it, or if several have
+        it that differ.
+        """
+        found = self._by_guid.get(guid, [])
+        if not found:
+            raise SchemaError(f"no schema with GUID {guid} is registered")
+        return self._select(found, None, f"GUID {guid}")
+
+    def _select(
+        self, found: Sequence[SchemaVersion], subject: str | None, name: str
+    ) -> SchemaVersion:
+        """Return the version of ``found`` that applies to a subject. Raise SchemaError if it is
+        ambiguous.
+        """
+        tries: list[Callable[[SchemaVersion], bool]] = [
+            lambda v: v.subject == subject and v.state != "removed",
+            lambda v: v.subject == subject,
+            lambda v: v.context == _DEFAULT_CONTEXT and v.state != "removed",
+            lambda v: v.context == _DEFAULT_CONTEXT,
+            lambda v: v.state != "removed",
+            lambda v: True,
+        ]
+        for is_candidate in tries:
+            candidates = [version for version in found if is_candidate(version)]
+            if candidates:
+                break
+        if len({version.content for version in candidates}) > 1:
+            subjects = ", ".join(sorted({repr(v.subject) for v in candidates})[:5])
+            raise SchemaError(
+                f"{name} belongs to several schemas that differ (subjects {subjects})"
+            )
+        return candidates[-1]
+
+    def subject_versions(self, subject: str) -> tuple[SchemaVersion, ...]:
+        """Return the versions of a subject that are not removed, oldest first; all if every one is
+        removed; ``()`` for an unknown subject.
+        """
+        found = self._by_subject.get(subject, [])
+        return tuple(v for v in found if v.state != "removed") or tuple(found)
+
+    def find_version(self, subject: str, version: int) -> SchemaVersion:
+        """Return a version of a subject. Raise SchemaError if the subject has none with this number,
+        or has had several that differ.
+        """
+        found = [v for v in self.subject_versions(subject) if v.version == version]
+        if not found:
+            raise SchemaError(f"subject {subject!r} has no version {version}")
+        return self._select(found, subject, f"version {version} of subject {subject!r}")
+
+    def resolve_references(self, version: SchemaVersion) -> tuple[tuple[str, SchemaVersion], ...]:
+        """Return the schemas that a schema refers to, directly and through others, as pairs of name
+        and version. Each comes after the schemas that it needs itself. Raise SchemaError for a
+        missing schema, a cycle, one name for two schemas, or more than :data:`MAX_REFERENCES`.
+        """
+        found: dict[str, SchemaVersion] = {}
+        pending: list[tuple[str, SchemaVersion, Iterator[SchemaReference]]] = [
+            ("", version, iter(version.references))
+        ]
+        open_keys = {(version.subject, version.version)}
+        while pending:
+            name, current, references = pending[-1]
+            reference = next(references, None)
+            if reference is None:
+                pending.pop()
+                open_keys.discard((current.subject, current.version))
+                if pending and found.setdefault(name, current).content != current.content:
+                    raise SchemaError(
+                        f"schema {version.id} refers to two schemas by the name {name!r}"
+                    )
+                continue
+            key = reference.subject, reference.version
+            if key in open_keys:
+                raise SchemaError(
+                    f"schema {version.id} refers to itself through subject {reference.subject!r},"
+                    f" version {reference.version}"
+                )
+            target = self.find_version(*key)
+            if found.get(reference.name) == target:
+                continue
+            if len(found) + len(pending) > MAX_REFERENCES:
+                raise SchemaError(
+                    f"schema {version.id} refers to more than {MAX_REFERENCES} schemas"
+                )
+            open_keys.add(key)
+            pending.append((reference.name, target, iter(target.references)))
+        return tuple(found.items())
+
+
+class RegistryBuilder:
+    """Builds a registry from the records of its topic, given in offset order."""
+
+    def __init__(self) -> None:
+        self._current: dict[tuple[str, int], SchemaVersion] = {}
+        self._removed: dict[tuple[str, int, int], SchemaVersion] = {}
+        self._problems: list[str] = []
+        self._dropped = 0
+
+    def add_problem(self, text: str) -> None:
+        """Add a line to the problems of the registry; after :data:`MAX_PROBLEMS` only count it."""
+        if len(self._problems) < MAX_PROBLEMS:
+            self._problems.append(text)
+        else:
+            self._dropped += 1
+
+    def add_record(self, key: bytes | None, value: bytes | None, place: str) -> None:
+        """Apply a record to the schemas. An invalid record changes nothing and is a problem, which
+        begins with ``place``. Records of other kinds (configurations, modes, ...) change nothing.
+        """
+        try:
+            if key is None:
+                raise SchemaError("the record has no key")
+            names = parse_object(key)
+            kind = _text_in(names, "keytype")
+            if kind == "SCHEMA":
+                self._add_schema(names, value)
+            elif kind in ("DELETE_SUBJECT", "CLEAR_SUBJECT") and value is not None:
+                self._delete_subject(kind, names, parse_object(value))
+        except SchemaError as error:
+            self.add_problem(f"{place}: {error}")
+
+    def add_version(self, version: SchemaVersion) -> None:
+        """Add a version. One of the same number with another content is kept as removed."""
+        key = version.subject, version.version
+        self._remove(key)
+        self._current[key] = version
+        self._removed.pop((*key, version.id), None)
+
+    def build(self) -> SchemaRegistry:
+        """Return the registry of all records so far."""
+        problems = list(self._problems)
+        if self._dropped:
+            problems.append(f"{self._dropped:,} more records of the registry are invalid")
+        return SchemaRegistry([*self._current.values(), *self._removed.values()], problems)
+
+    def _add_schema(self, names: Mapping[str, Any], value: bytes | None) -> None:
+        """Add the version that a record stores, or remove it if its value is null. Raise
+        SchemaError for an invalid record.
+        """
+        key = _text_in(names, "subject"), _number_in(names, "version")
+        if value is None:
+            self._remove(key)
+            return
+        version = parse_version(parse_object(value))
+        if (version.subject, version.version) != key:
+            raise SchemaError(
+                f"the key names version {key[1]} of subject {key[0]!r}, the value version"
+                f" {version.version} of subject {version.subject!r}"
+            )
+        self.add_version(version)
+
+    def _delete_subject(
+        self, kind: str, names: Mapping[str, Any], value: Mapping[str, Any]
+    ) -> None:
+        """Mark the versions of a subject as deleted, up to the version in ``value``, or remove all
+        of them for CLEAR_SUBJECT. Raise SchemaError for an invalid record.
+        """
+        subject = _text_in(names, "subject")
+        last = _number_in(value, "version") if kind == "DELETE_SUBJECT" else _MAX_NUMBER
+        for key, version in list(self._current.items()):
+            if key[0] != subject or key[1] > last:
+                continue
+            if kind == "CLEAR_SUBJECT":
+                self._remove(key)
+            else:
+                self._current[key] = replace(version, state="deleted")
+
+    def _remove(self, key: tuple[str, int]) -> None:
+        """Keep the current version of a key as removed; do nothing if there is none."""
+        before = self._current.pop(key, None)
+        if before is not None:
+            self._removed[*key, before.id] = replace(before, state="removed")
+
+
+def parse_version(fields: Mapping[str, Any]) -> SchemaVersion:
+    """Return the version that a JSON object describes, as the topic of a registry and its REST API
+    write it. Raise SchemaError for missing and invalid fields.
+    """
+    references = fields.get("references")
+    if references is None:
+        references = []
+    if not isinstance(references, list) or len(references) > MAX_REFERENCES:
+        raise SchemaError(f"'references' is not a list of at most {MAX_REFERENCES} references")
+    guid = fields.get("guid")
+    kind = fields.get("schemaType")
+    return SchemaVersion(
+        _text_in(fields, "subject"),
+        _number_in(fields, "version"),
+        _number_in(fields, "id", 0),
+        AVRO if kind is None else _text_in(fields, "schemaType").upper(),
+        _text_in(fields, "schema"),
+        tuple(_parse_reference(reference) for reference in references),
+        "deleted" if fields.get("deleted") is True else "registered",
+        None if guid is None else _text_in(fields, "guid").lower(),
+    )
+
+
+def _parse_reference(fields: Any) -> SchemaReference:
+    """Return a reference from its JSON object. Raise SchemaError if it is not one."""
+    if not isinstance(fields, dict):
+        raise SchemaError("a reference is not a JSON object")
+    return SchemaReference(
+        _text_in(fields, "name"), _text_in(fields, "subject"), _number_in(fields, "version")
+    )
+
+
+def parse_object(data: bytes | str) -> dict[str, Any]:
+    """Return the JSON object of a text. Raise SchemaError for anything else, and above
+    :data:`MAX_TEXT`.
+    """
+    if len(data) > MAX_TEXT:
+        raise SchemaError(f"it has {len(data):,} bytes, more than {MAX_TEXT:,}")
+    found = parse_json(data)
+    if not isinstance(found, dict):
+        raise SchemaError("it is not a JSON object")
+    return found
+
+
+def parse_json(data: bytes | str) -> Any:
+    """Return the JSON value of a text. Raise SchemaError if it is not JSON, not UTF-8, or nested
+    too deep.
+    """
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise SchemaError("its JSON is nested too deep") from None
+    except ValueError as error:
+        raise SchemaError(f"it is not JSON: {error}") from None
+
+
+def _text_in(fields: Mapping[str, Any], name: str) -> str:
+    """Return a text of a JSON object. Raise SchemaError if it is missing, no text, or no UTF-8."""
+    found = fields.get(name)
+    if not isinstance(found, str):
+        raise SchemaError(f"{name!r} is not a text")
+    try:
+        found.encode()
+    except UnicodeEncodeError:
+        raise SchemaError(
+            f"{name!r} has half of a surrogate pair, which UTF-8 cannot hold"
+        ) from None
+    return found
+
+
+def _number_in(fields: Mapping[str, Any], name: str, low: int = 1) -> int:
+    """Return a number of a JSON object. Raise SchemaError if it is missing, no whole number, below
+    ``low``, or above 2^31 - 1.
+    """
+    found = fields.get(name)
+    if type(found) is not int or not low <= found <= _MAX_NUMBER:
+        raise SchemaError(f"{name!r} is not a number from {low} to {_MAX_NUMBER}")
+    return found

@@ -1,0 +1,228 @@
+"""Sources of schemas: the topic of a registry in a log directory, files, and the REST API of a running registry."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import os
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kafka_log.logs.discovery import survey
+from kafka_log.logs.partitions import DirectoryError, Partition
+from kafka_log.logs.replicas import select_replicas
+from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.read.schemas.registry import (
+    AVRO,
+    JSON_SCHEMA,
+    MAX_TEXT,
+    PROTOBUF,
+    RegistryBuilder,
+    SchemaError,
+    SchemaRegistry,
+    SchemaVersion,
+    parse_json,
+    parse_object,
+    parse_version,
+)
+from kafka_log.segment.model import Lost
+
+SCHEMAS_TOPIC = "_schemas"
+"""Topic in which a registry stores its schemas, by default."""
+
+MAX_RESPONSE = 256 << 20
+"""Maximum bytes of a saved export or of the answer of a registry."""
+
+_TIMEOUT = 30.0
+_TYPES = {".avsc": AVRO, ".json": JSON_SCHEMA, ".proto": PROTOBUF}
+_FILE_NAME = re.compile(r"(?:(?P<subject>.+)\.)?(?P<id>[0-9]{1,10})")
+_HTTP = re.compile(r"https?://", re.IGNORECASE)
+
+
+def read_registry(
+    partitions: Sequence[Partition], source: str | os.PathLike[str] | None = None
+) -> SchemaRegistry:
+    """Return the schemas of a source. If it is None, return those of the topic ``_schemas`` among
+    ``partitions`` or in their log directories; no schemas if there is no such topic. Raise DirectoryError if the source has
+    none; SchemaError if it is invalid; OSError if it cannot be read.
+
+    Args:
+        partitions: Partitions of the logs that are read.
+        source: A directory with files ``SUBJECT.ID.avsc`` (``.proto``, ``.json``); a file with the answer of a registry's
+            ``/schemas`` or records of its topic; a log directory or partition directory with the topic; or the URL of a registry.
+    """
+    if source is None:
+        of_topic = [p for p in partitions if p.topic == SCHEMAS_TOPIC]
+        parents = {p.directory.parent for p in partitions if isinstance(p.directory, Path)}
+        beside = [p for d in sorted(parents) if (p := d / f"{SCHEMAS_TOPIC}-0").is_dir()]
+        if not of_topic and beside:
+            of_topic = survey(beside, (), unreadable_raises=False).partitions
+        return _read_topic(of_topic)
+    text = os.fspath(source)
+    if _HTTP.match(text):
+        return _read_url(text)
+    path = Path(text)
+    if path.is_file() and path.suffix != ".log":
+        return _read_export(path)
+    if path.is_dir():
+        files = sorted(p for p in path.iterdir() if p.suffix in _TYPES)
+        if files:
+            return _read_files(files)
+    found = survey([path], (), unreadable_raises=False).partitions
+    of_topic = [p for p in found if p.topic == SCHEMAS_TOPIC]
+    if not of_topic and len(found) == 1:
+        of_topic = found  # a registry with another topic, named as a partition directory
+    if not of_topic:
+        names = "SUBJECT.ID.avsc, SUBJECT.ID.proto or SUBJECT.ID.json"
+        raise DirectoryError(
+            path, f"it has neither a topic {SCHEMAS_TOPIC} nor files named {names}"
+        )
+    return _read_topic(of_topic)
+
+
+def _read_topic(partitions: Sequence[Partition]) -> SchemaRegistry:
+    """Return the schemas of the partitions of a registry's topic. Damaged and unreadable records,
+    files and directories are problems of the registry; the readable records count.
+    """
+    from kafka_log.read.scanning import scan
+
+    builder = RegistryBuilder()
+    for partition in merge_tiered_segments(select_replicas(partitions, "newest")):
+
+        def on_lost(path: Path, lost: Lost) -> None:
+            builder.add_problem(f"{path}: bytes {lost.start} to {lost.end} are lost: {lost.reason}")
+
+        columns = ["offset", "key", "value", "damage"]
+        for batch in scan([partition], columns, "salvage", on_lost=on_lost):
+            for offset, key, value, damage in zip(
+                *(batch.column(name).to_pylist() for name in columns), strict=True
+            ):
+                place = f"{partition.topic}-{partition.partition}, offset {offset}"
+                if damage is not None:
+                    builder.add_problem(f"{place}: {damage}")
+                else:
+                    builder.add_record(key, value, place)
+    return builder.build()
+
+
+def _read_files(paths: Iterable[Path]) -> SchemaRegistry:
+    """Return the schemas of files whose names end with the id: ``SUBJECT.ID.avsc``, or
+    ``ID.avsc``. Raise SchemaError for another name or too long a file; OSError if one cannot be
+    read.
+    """
+    found = []
+    for path in paths:
+        name = _FILE_NAME.fullmatch(path.stem)
+        if name is None:
+            raise SchemaError(
+                f"{path}: the name has no schema id: rename the file to SUBJECT.ID{path.suffix}, such as"
+                f" orders-value.7{path.suffix}; the id stands before each value in the log"
+            )
+        text = _read_text(path, MAX_TEXT)
+        subject = name["subject"] or ""
+        found.append(
+            SchemaVersion(subject, int(name["id"]), int(name["id"]), _TYPES[path.suffix], text)
+        )
+    return SchemaRegistry(found)
+
+
+def _read_export(path: Path) -> SchemaRegistry:
+    """Return the schemas of a file: the list of a registry's ``/schemas``, or lines with one object
+    of it each, or lines with key and value of records of its topic, separated by a tab. Raise
+    SchemaError for anything else; OSError if it cannot be read.
+    """
+    text = _read_text(path, MAX_RESPONSE)
+    builder = RegistryBuilder()
+    if text.lstrip().startswith("["):
+        return _parse_list(text, str(path))
+    for number, line in enumerate(text.splitlines(), 1):
+        key, tab, value = line.partition("\t")
+        if tab:
+            data = None if value in ("null", "") else value.encode()
+            builder.add_record(key.encode(), data, f"{path}, line {number}")
+        elif line.strip():
+            try:
+                builder.add_version(parse_version(parse_object(line)))
+            except SchemaError as error:
+                raise SchemaError(f"{path}, line {number}: {error}") from None
+    return builder.build()
+
+
+def _parse_list(text: str, place: str) -> SchemaRegistry:
+    """Return the schemas of a JSON list of versions. Raise SchemaError, which begins with
+    ``place``, for anything else.
+    """
+    builder = RegistryBuilder()
+    try:
+        found = parse_json(text)
+        if not isinstance(found, list):
+            raise SchemaError("it is not a list of schemas")
+        for fields in found:
+            if not isinstance(fields, dict):
+                raise SchemaError("an element of the list is not a JSON object")
+            builder.add_version(parse_version(fields))
+    except SchemaError as error:
+        raise SchemaError(f"{place}: {error}") from None
+    return builder.build()
+
+
+def _read_text(path: Path, most: int) -> str:
+    """Return the text of a file. Raise SchemaError above ``most`` bytes or for other bytes than
+    UTF-8; OSError if it cannot be read.
+    """
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise SchemaError(f"{path}: it has more than {most:,} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SchemaError(f"{path}: it is not UTF-8: {error}") from None
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Refuses redirects, because they would send the password elsewhere."""
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        """Return None: the redirect becomes an HTTPError."""
+
+
+def _read_url(url: str) -> SchemaRegistry:
+    """Return the schemas that a running registry lists, deleted ones included. Raise OSError if it
+    does not answer; SchemaError if the answer is no list of schemas. User and password in the URL
+    are sent as basic authentication, and appear in no message.
+    """
+    parts = urllib.parse.urlsplit(url)
+    shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    target = parts._replace(
+        netloc=parts.netloc.rpartition("@")[2],
+        path=parts.path.rstrip("/") + "/schemas",
+        query="deleted=true",
+        fragment="",
+    ).geturl()
+    request = urllib.request.Request(target, headers={"Accept": "application/json"})
+    if parts.username is not None:
+        user = urllib.parse.unquote(parts.username)
+        password = urllib.parse.unquote(parts.password or "")
+        token = base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
+        request.add_header("Authorization", f"Basic {token}")
+    opener = urllib.request.build_opener(_NoRedirects())
+    try:
+        with opener.open(request, timeout=_TIMEOUT) as response:
+            data = response.read(MAX_RESPONSE + 1)
+    except urllib.error.HTTPError as error:
+        raise OSError(f"{shown}: the registry answered with status {error.code}") from None
+    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+        reason = getattr(error, "reason", None) or type(error).__name__
+        raise OSError(f"{shown}: the registry does not answer: {reason}") from None
+    if len(data) > MAX_RESPONSE:
+        raise SchemaError(f"{shown}: the answer has more than {MAX_RESPONSE:,} bytes")
+    try:
+        return _parse_list(data.decode(), shown)
+    except UnicodeDecodeError as error:
+        raise SchemaError(f"{shown}: the answer is not UTF-8: {error}") from None

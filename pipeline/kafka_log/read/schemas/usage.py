@@ -1,0 +1,72 @@
+"""Ids of schemas that keys and values of logs have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, MutableMapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.logs.partitions import Partition
+from kafka_log.read.scanning import scan
+from kafka_log.read.schemas.framing import HEADERS, SchemaId, split_frames
+from kafka_log.segment.model import Lost
+
+DEFAULT_RECORDS = 10_000
+"""Number of records of each partition that are read to find which schemas a topic uses."""
+
+OnProblem = Callable[[str], None]
+
+
+@dataclass
+class Usage:
+    """Number of records by id of the keys or values of one topic. ``unframed`` counts those without an id."""
+
+    counts: Counter[SchemaId] = field(default_factory=Counter)
+    unframed: int = 0
+
+
+def count_ids(
+    partition: Partition,
+    records: int | None,
+    usage: MutableMapping[tuple[str, str], Usage],
+    on_problem: OnProblem,
+) -> None:
+    """Add the ids of the first records of a partition to ``usage``, without damaged records. Call
+    ``on_problem`` for lost ranges, and for files and directories that cannot be read.
+    """
+
+    def on_lost(path: Path, lost: Lost) -> None:
+        on_problem(f"{path}: bytes {lost.start} to {lost.end} are lost: {lost.reason}")
+
+    count = 0
+    columns = ["key", "value", "headers", "damage"]
+    try:
+        with closing(scan([partition], columns, "salvage", on_lost=on_lost)) as reader:
+            for batch in reader:
+                rows = batch if records is None else batch.slice(0, records - count)
+                count += rows.num_rows
+                rows = rows.filter(pc.is_null(rows.column("damage")))
+                for part in HEADERS:
+                    _count_batch(rows, part, usage[partition.topic, part])
+                if count == records:
+                    break
+    except (CodecError, OSError) as error:
+        on_problem(str(error))
+
+
+def _count_batch(rows: pa.RecordBatch, part: str, usage: Usage) -> None:
+    """Add the ids of the keys or values of rows to ``usage``."""
+    frames = split_frames(rows.column(part), rows.column("headers"), part)
+    counts = np.bincount(frames.codes[frames.codes >= 0], minlength=len(frames.ids)).tolist()
+    for schema_id, count in zip(frames.ids, counts, strict=True):
+        if schema_id is None:
+            usage.unframed += count
+        else:
+            usage.counts[schema_id] += count

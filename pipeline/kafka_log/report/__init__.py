@@ -1,1 +1,0 @@
-"""What a log holds, in lines and numbers for people and programs."""

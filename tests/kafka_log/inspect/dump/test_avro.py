@@ -1,0 +1,58 @@
+"""Dumps of values of a schema registry."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kafka_log.cli import main
+from tests.support.make_schema_registry_sample import SAMPLE
+
+
+def rows_of(
+    capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[list[dict[str, object]], str]:
+    assert main(["dump", *arguments, "--format", "jsonl"]) == 0
+    printed = capsys.readouterr()
+    return [json.loads(line) for line in printed.out.splitlines()], printed.err
+
+
+def test_values(capsys: pytest.CaptureFixture[str]) -> None:
+    """What cannot be decoded is printed as bytes, and counted with the first reason."""
+    rows, errors = rows_of(capsys, str(SAMPLE / "orders-0"), "--decode", "key=utf8,value=avro")
+    assert rows[4]["key"] == "order-21"
+    assert rows[4]["value"] == {
+        "id": 21,
+        "customer": "customer 1",
+        "amount": 1.5,
+        "lines": [{"sku": "sku-0", "count": 1}],
+        "note": "gift",
+        "placed": "2026-09-21T14:13:20.001Z",
+        "status": "PAID",
+    }
+    assert [row["value"] for row in rows[6:9]] == [None, {"base64": "AAAAA+cC"}, "plain text"]
+    assert "3 values cannot be decoded as avro" in errors and "id 999" in errors
+
+
+def test_ids_in_headers_and_other_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """Headers are read though they are not printed."""
+    arguments = [str(SAMPLE / "events-0"), "--decode", "value=avro", "--columns", "value"]
+    rows, errors = rows_of(capsys, *arguments)
+    assert rows == [{"value": {"sku": "x", "count": i}} for i in range(2)] and not errors
+    rows, errors = rows_of(capsys, *arguments[:-1], "offset")
+    assert rows == [{"offset": 0}, {"offset": 1}]
+
+
+def test_a_directory_without_schemas(capsys: pytest.CaptureFixture[str]) -> None:
+    other = SAMPLE.parent / "kafka-4.x" / "features-0"
+    rows, errors = rows_of(capsys, str(other), "--decode", "value=avro", "-n", "3")
+    assert len(rows) == 3 and "cannot be decoded as avro" in errors
+
+
+def test_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["dump", str(SAMPLE / "events-0"), "--decode", "value=avro", "--columns", "value"])
+        == 0
+    )
+    assert capsys.readouterr().out.splitlines()[1] == '{"sku": "x", "count": 0}'

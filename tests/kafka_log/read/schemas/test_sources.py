@@ -1,0 +1,191 @@
+"""Sources of schemas: topics, directories, exports, and a registry that answers on loopback."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_log import DirectoryError, discover
+from kafka_log.read.schemas.registry import SchemaError, SchemaRegistry
+from kafka_log.read.schemas.sources import read_registry
+from tests.support.make_schema_registry_sample import SAMPLE, from_hex, read_file
+
+VERSIONS = [
+    {"subject": "a", "version": 1, "id": 1, "schema": '"int"'},
+    {"subject": "a", "version": 2, "id": 2, "schemaType": "JSON", "schema": "{}"},
+]
+
+
+def names(registry: SchemaRegistry) -> list[tuple[str, int, int, str, str]]:
+    return [(v.subject, v.version, v.id, v.type, v.state) for v in registry.versions]
+
+
+TOPIC = [
+    ("address", 1, 3, "AVRO", "registered"),
+    ("clicks-value", 1, 5, "JSON", "registered"),
+    ("customers-value", 1, 4, "AVRO", "registered"),
+    ("events-value", 1, 7, "AVRO", "registered"),
+    ("gone-value", 1, 10, "AVRO", "removed"),
+    ("old-value", 1, 8, "AVRO", "deleted"),
+    ("old-value", 2, 9, "AVRO", "registered"),
+    ("orders-value", 1, 1, "AVRO", "registered"),
+    ("orders-value", 2, 2, "AVRO", "registered"),
+    ("payments-value", 1, 6, "PROTOBUF", "registered"),
+]
+
+
+def test_the_topic_among_partitions() -> None:
+    registry = read_registry(discover(SAMPLE))
+    assert names(registry) == TOPIC and registry.problems == ()
+    assert names(read_registry([])) == []
+
+
+@pytest.mark.parametrize("path", [SAMPLE, SAMPLE / "_schemas-0"])
+def test_the_topic_of_another_directory(path: Path) -> None:
+    assert names(read_registry([], path)) == TOPIC
+
+
+def test_a_topic_with_another_name(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLE / "_schemas-0", tmp_path / "registry-0")
+    assert names(read_registry([], tmp_path / "registry-0")) == TOPIC
+
+
+def test_a_damaged_topic(tmp_path: Path) -> None:
+    """What can be read counts, and the rest is said."""
+    shutil.copytree(SAMPLE / "_schemas-0", tmp_path / "_schemas-0")
+    log = tmp_path / "_schemas-0" / "00000000000000000000.log"
+    data = log.read_bytes()
+    log.write_bytes(data[:-40])
+    registry = read_registry(discover(tmp_path))
+    assert registry.problems
+    good = bytearray(data)
+    good[-1] ^= 1
+    log.write_bytes(good)
+    registry = read_registry(discover(tmp_path))
+    assert registry.problems and "_schemas-0, offset 0" in registry.problems[0]
+
+
+def test_records_of_a_consumer(tmp_path: Path) -> None:
+    """As kafka-console-consumer prints them with ``print.key=true``."""
+    path = tmp_path / "export.txt"
+    lines = []
+    for line in read_file():
+        if line["topic"] == "_schemas":
+            pair = [from_hex(line[part]) or b"null" for part in ("key", "value")]
+            lines.append(b"\t".join(pair))
+    path.write_bytes(b"\n".join(lines))
+    assert names(read_registry([], path)) == TOPIC
+
+
+EXPORT = [("a", 1, 1, "AVRO", "registered"), ("a", 2, 2, "JSON", "registered")]
+
+
+@pytest.mark.parametrize(
+    "text", [json.dumps(VERSIONS), "\n".join(map(json.dumps, VERSIONS)) + "\n"]
+)
+def test_exports(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "schemas.json"
+    path.write_text(text, "utf-8")
+    assert names(read_registry([], path)) == EXPORT
+
+
+@pytest.mark.parametrize("text", ["[", "[1]", "[{}]", "{}", "text", "[" * 100_000])
+def test_wrong_exports(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "schemas.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(SchemaError, match=r"schemas\.json"):
+        read_registry([], path)
+
+
+def test_files(tmp_path: Path) -> None:
+    for name in ("orders-value.7.avsc", "8.proto", "a.b.9.json", "README.md"):
+        (tmp_path / name).write_text('"int"', "utf-8")
+    found = read_registry([], tmp_path)
+    assert names(found) == [
+        ("", 8, 8, "PROTOBUF", "registered"),
+        ("a.b", 9, 9, "JSON", "registered"),
+        ("orders-value", 7, 7, "AVRO", "registered"),
+    ]
+
+
+def test_files_without_an_id(tmp_path: Path) -> None:
+    (tmp_path / "orders-value.avsc").write_text('"int"', "utf-8")
+    with pytest.raises(SchemaError, match=r"orders-value\.7\.avsc"):
+        read_registry([], tmp_path)
+
+
+def test_a_path_without_schemas(tmp_path: Path) -> None:
+    with pytest.raises(DirectoryError):
+        read_registry([], tmp_path)
+    with pytest.raises(DirectoryError, match="neither a topic _schemas nor files"):
+        read_registry([], SAMPLE.parent / "kafka-2.8")
+    with pytest.raises(DirectoryError):
+        read_registry([], tmp_path / "missing")
+
+
+# ---------------------------------------------------------------- a running registry
+
+
+class Registry(BaseHTTPRequestHandler):
+    """Answers as the path says, and notes what was asked."""
+
+    asked: list[tuple[str, str | None]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append((self.path, self.headers["Authorization"]))
+        if self.path.startswith("/moved"):
+            self.send_response(302)
+            self.send_header("Location", "/schemas")
+            self.end_headers()
+            return
+        status = 401 if self.path.startswith("/closed") else 200
+        body = b"\xff[" if self.path.startswith("/wrong") else json.dumps(VERSIONS).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    Registry.asked.clear()
+    with HTTPServer(("127.0.0.1", 0), Registry) as http:
+        thread = threading.Thread(target=http.serve_forever, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{http.server_port}"
+        http.shutdown()
+        thread.join()
+
+
+def test_a_running_registry(server: str) -> None:
+    assert names(read_registry([], f"http://{server}/")) == EXPORT
+    assert names(read_registry([], f"http://me:s%40cret@{server}/api")) == EXPORT
+    assert Registry.asked == [
+        ("/schemas?deleted=true", None),
+        ("/api/schemas?deleted=true", "Basic bWU6c0BjcmV0"),
+    ]
+
+
+@pytest.mark.parametrize("path", ["closed", "wrong", "moved"])
+def test_a_registry_that_does_not_answer_so(server: str, path: str) -> None:
+    """Nothing tells the password, and a redirect is not followed."""
+    with pytest.raises((OSError, SchemaError)) as caught:
+        read_registry([], f"http://me:cret@{server}/{path}?token=cret")
+    assert "cret" not in str(caught.value) and server in str(caught.value)
+    assert len(Registry.asked) == 1
+
+
+def test_no_registry() -> None:
+    with pytest.raises(OSError, match="does not answer") as caught:
+        read_registry([], "http://me:cret@127.0.0.1:9/")
+    assert "cret" not in str(caught.value)
