@@ -140,6 +140,8 @@ def _kind_schema(kind: key_types.Kind) -> Json:
             empty = {"type": "array", "maxItems": 0}
             no_fields = {"type": "object", "maxProperties": 0}
             return {"anyOf": [_kind_schema(key_types.Code()), _HEX_OF_BYTES, empty, no_fields]}
+        case key_types.Amount():
+            return {"type": "string", "pattern": "^[a-z][a-z0-9_]*( *[+-] *[0-9]{1,9})?$"}
         case key_types.Range():
             return _number_or(_RANGE, "integer")
         case key_types.Bits():

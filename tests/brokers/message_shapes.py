@@ -120,7 +120,7 @@ def shape_of(layout: LayoutPlan, of: Plan) -> list[Shape]:
 def _fields(layout: LayoutPlan, of: Plan) -> Iterator[Shape]:
     for fp in layout.in_order:
         tags = isinstance(fp.field.type, TagsType) or fp.name == "tagged_fields"
-        if not tags and fp.field.counts is None:
+        if not tags and not fp.field.counts:
             yield (of.spelling(fp.name, fp.field.spelled), *_words(fp, layout, of))
     for fp in layout.tagged:
         spelled = of.spelling(fp.name, fp.field.spelled)

@@ -70,6 +70,8 @@ def _words(kind: key_types.Kind) -> Iterator[str]:
                 yield from _words(one)
         case key_types.ByVersion(_):
             yield "by version"
+        case key_types.Amount():
+            yield "plus or minus"
         case key_types.ListOf(item) | key_types.MapOf(item):
             yield from _words(item)
         case _:
@@ -120,6 +122,9 @@ def _value(place: str, kind: key_types.Kind, value: Any, out: set[str]) -> None:
         case key_types.Either(kinds):
             for one in kinds:
                 _value(place, one, value, out)
+        case key_types.Amount():
+            if isinstance(value, str) and " " in value:
+                out.add(f"{place}: plus or minus")
         case key_types.Code() | key_types.Default():
             if isinstance(value, str):
                 try:

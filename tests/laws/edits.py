@@ -183,6 +183,8 @@ def _rename_field(world: World, r: random.Random) -> str:
         for key in ("counts", "from", "to", "by"):
             if mapping.get(key) == old:
                 mapping[key] = "brand_new"
+            elif key == "counts" and isinstance(mapping.get(key), list):
+                mapping[key] = ["brand_new" if name == old else name for name in mapping[key]]
     return f"{tree['layout']}.{old}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.laws.draws import Draw
+from tests.laws.none import counted_arrays
 
 Tree = dict[str, Any]
 WORDS = ("string", "bytes")
@@ -103,7 +104,7 @@ class Flexibles:
         else:
             tree["flexible"] = "never"
         self.sections = tree["flexible"] != "never"
-        counted = {spec["counts"] for spec in specs if "counts" in spec}
+        counted = {array for spec in specs for array in counted_arrays(spec)}
         tree["fields"] = {
             key: self.without_length(spec, key in counted) for key, spec in tree["fields"].items()
         }

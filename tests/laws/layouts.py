@@ -256,6 +256,17 @@ class Maker(ChosenFields):
             self.by_version(self.fields[count])
         self.fields[array] = spec
         self.see(array, spec)
+        if {"when", "null", "at_least"} & {*spec, *self.fields[count]}:
+            return
+        if not self.plain and d.chance(4):
+            spec["more"] = -d.number(1, 2)
+        if d.chance(3):
+            other = self.fresh()
+            self.fields[count]["counts"] = [array, other]
+            self.fields[other] = {"array": d.pick(("u8", "i64", "varint", "bool"))}
+            self.see(other, self.fields[other])
+            if not self.plain and d.chance(2):
+                self.fields[other]["more"] = d.number(1, 2)
 
     def checked(self, parts: int, at_end: bool) -> None:
         """A checksum, before or after the run that it covers."""

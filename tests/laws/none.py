@@ -1,6 +1,7 @@
-"""The key ``none`` of fields, and what the trees of the laws have in its place.
+"""The keys ``none`` and ``count`` of fields, and what the trees of the laws have in their place.
 
-A tree says ``null`` for a length or count, ``absent`` for a number, ``present`` and ``null`` for a number in front of a
+An array with a ``count`` like ``n + 1`` is in a tree an array that ``n`` counts, with ``more``: how many elements there are
+more than ``n`` says. A tree says ``null`` for a length or count, ``absent`` for a number, ``present`` and ``null`` for a number in front of a
 layout, and ``nullable`` where a flexible layout settles it: an oracle that reads one key for each meaning is simple.
 """
 
@@ -28,8 +29,48 @@ def _mapped(document: Tree, change: Any) -> Tree:
         return document
     out = dict(document)
     for key in {"fields", "tagged"} & set(document):
-        out[key] = {name: _field(spec, change) for name, spec in document[key].items()}
+        out[key] = _fields(document[key], change)
     return out
+
+
+def _fields(fields: Tree, change: Any) -> Tree:
+    out = {name: _field(spec, change) for name, spec in fields.items()}
+    move = _to_amounts if change is _to_none else _from_amounts
+    move(out)
+    return out
+
+
+def _to_amounts(fields: Tree) -> None:
+    """Say at arrays how many elements there are, instead of at the field that counts them."""
+    for name, spec in fields.items():
+        for array in counted_arrays(spec):
+            if "more" in fields[array]:
+                more = fields[array].pop("more")
+                fields[array]["count"] = f"{name} {'-' if more < 0 else '+'} {abs(more)}"
+                left = [other for other in counted_arrays(spec) if other != array]
+                spec.pop("counts")
+                if left:
+                    spec["counts"] = left if len(left) > 1 else left[0]
+
+
+def _from_amounts(fields: Tree) -> None:
+    """Say at a field which arrays it counts, instead of at the arrays."""
+    for array, spec in fields.items():
+        count = spec.get("count") if isinstance(spec, dict) else None
+        if isinstance(count, str) and " " in count:
+            name, sign, number = count.split()
+            del spec["count"]
+            spec["more"] = int(sign + number)
+            if isinstance(fields[name], str):
+                fields[name] = {"type": fields[name]}
+            arrays = [*counted_arrays(fields[name]), array]
+            fields[name]["counts"] = arrays if len(arrays) > 1 else array
+
+
+def counted_arrays(spec: Any) -> list[str]:
+    """Return the names of the arrays that a field counts."""
+    counts = spec.get("counts", []) if isinstance(spec, dict) else []
+    return [counts] if isinstance(counts, str) else counts
 
 
 def _field(spec: Any, change: Any) -> Any:
@@ -38,7 +79,7 @@ def _field(spec: Any, change: Any) -> Any:
     out: Tree = {}
     for key, value in spec.items():
         if key == "fields":
-            value = {name: _field(inner, change) for name, inner in value.items()}
+            value = _fields(value, change)
         elif key == "array" and isinstance(value, dict):
             value = _field(value, change)
         out[key] = value

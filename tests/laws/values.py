@@ -14,6 +14,7 @@ from tests.laws.bytes_of import tag_default, version_of
 from tests.laws.chosen import by_field, cases, choice_in, layouts_in, number_of, versions_of
 from tests.laws.flexible import GIVEN
 from tests.laws.meaning import Meaning, look_at, look_in, words_of
+from tests.laws.none import counted_arrays
 from tests.laws.world import (
     Facts,
     Quoted,
@@ -87,7 +88,7 @@ class Values:
         out.left |= {one for one in told or {} if self.r.random() < 0.7}
         meaning = out.meaning = Meaning(look_in(out, version), words_of(self.facts, name))
         made: dict[str, Any] = {}
-        counts = {spec["counts"]: field for field, spec in fields if "counts" in spec}
+        counts = {array: field for field, spec in fields for array in counted_arrays(spec)}
         asked = self.asked(fields)
         for field, spec in fields:
             if "tags" in spec:
@@ -267,17 +268,20 @@ class Values:
             out.left.add(name)
             return 0
         if "counts" in spec:
-            array = fields[spec["counts"]]
+            first, *others = counted_arrays(spec)
+            array = fields[first]
             if choice_in(array) is None:
-                items = self.array(spec["counts"], array, out, made, version, deep)
+                items = self.array(first, array, out, made, version, deep)
             else:
-                items = self.several(
-                    tree["layout"], spec["counts"], array, out, made, version, deep
-                )
+                items = self.several(tree["layout"], first, array, out, made, version, deep)
+            for other in others:
+                more = array.get("more", 0) - fields[other].get("more", 0)
+                forced = {"count": None if items is None else len(items) - more}
+                self.array(other, fields[other] | forced, out, made, version, deep)
             if "when" in array and not meaning.holds(array["when"]):
                 return r.choice((0, 0, 3))  # nothing is there to be counted
             out.left.add(name)
-            return array["null"] if items is None else len(items)
+            return array["null"] if items is None else len(items) - array.get("more", 0)
         if "const" in spec or spec.get("is") == "version":
             if r.random() < 0.8:
                 out.left.add(name)

@@ -16,7 +16,7 @@ import yaml
 
 from codecgen.schema import expression
 from tests.laws import apart, flexible
-from tests.laws.none import heard, spoken
+from tests.laws.none import counted_arrays, heard, spoken
 
 Tree = dict[str, Any]
 
@@ -152,7 +152,7 @@ class Facts:
         """The fields that a version has. A bare word is a type."""
         tree = self.layouts[layout]
         specs = {**tree["fields"], **tree.get("tagged", {})}
-        counted = {spec["counts"] for spec in specs.values() if "counts" in spec}
+        counted = {array for spec in specs.values() for array in counted_arrays(spec)}
         out = []
         for name, spec in specs.items():
             full = {"type": spec} if isinstance(spec, str) else spec

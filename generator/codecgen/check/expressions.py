@@ -93,7 +93,7 @@ def _is_free_number(f: Field) -> bool:
     """Return whether a field is an integer without enum that callers of the builder give: it has no
     constant, ``when``, length, count, checksum or version role. False for ``bool``.
     """
-    worked_out = f.measures is not None or f.counts is not None or f.checksum is not None
+    worked_out = f.measures is not None or bool(f.counts) or f.checksum is not None
     settled = worked_out or f.const is not None or f.is_version or f.when is not None
     plain = isinstance(f.type, ScalarType) and f.type.enum is None and f.type.name != "bool"
     return plain and not settled and integer_range(getattr(f.type, "name", "")) is not None

@@ -103,6 +103,10 @@ def _check_array(
     """
     if type_.null is None:
         return
+    if type_.plus:
+        message = f'the count of "{f.name}" is "{type_.counted_by}" plus or minus a number: it cannot mean null'
+        yield Diagnostic("C011", message, place(f, "none"), help='take out "none"')
+        return
     counter = field_of(layout, type_.counted_by) if type_.counted_by is not None else None
     name = type_.count or type_.length
     counted = None if counter is None else counter.in_versions((version,)).type

@@ -15,6 +15,7 @@ from codecgen.schema.lookup import (
     field_spans,
     integer_range,
     reference_of,
+    value_of,
 )
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model, Overhead, OverheadOf
 from codecgen.schema.nested_choices import first_layout
@@ -36,6 +37,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
                 yield from check_layout_known(ref, model)
             yield from unique(_check_choice_known(f, model))
             yield from _check_counts(f, layout)
+            yield from _check_count(f, layout)
             yield from _check_codecs(f, model)
         yield from _check_derived_arrays(layout)
         if layout.overhead is not None:
@@ -142,22 +144,42 @@ def _check_field_known(word: str, layout: Layout, where: Span) -> Iterator[Diagn
         yield Diagnostic("C014", message, where, "not a field", hint(word, spans))
 
 
-def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if ``counts`` of a field names no field of the layout, or one that is not
-    an array. Yield nothing without ``counts``.
+def _check_count(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if the ``count`` of an array names no field of the layout and no value from
+    outside, or a value from outside that is no integer. Yield nothing for other fields.
     """
-    if f.counts is None:
+    if not isinstance(f.type, ArrayType) or f.type.counted_by is None or "count" not in f.places:
         return
+    where, name = place(f, "count"), f.type.counted_by
+    found = value_of(layout, name)
+    if found is None:
+        yield from _check_field_known(name, layout, where)
+    elif found.is_given and not _is_plain_integer(found):
+        message = f'"{name}" is no integer: it cannot be a number of elements'
+        yield Diagnostic("C016", message, where, help=f"it is declared at {found.span}")
+
+
+def _is_plain_integer(f: Field) -> bool:
+    """Return whether a value from outside is an integer without an enum."""
+    return isinstance(f.type, ScalarType) and f.type.enum is None and f.type.name != "bool"
+
+
+def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each name under ``counts`` of a field that is no field of the layout,
+    not an array, or listed twice. Yield nothing without ``counts``.
+    """
     arrays = {g.name: g.span for g in layout.fields if isinstance(g.type, ArrayType)}
-    target = field_of(layout, f.counts)
-    where = place(f, "counts")
-    if target is None:
-        message = f'"{layout.name}" has no array "{f.counts}"'
-        help = hint(f.counts, arrays, "arrays")
-        yield Diagnostic("C014", message, where, "not an array", help)
-    elif f.counts not in arrays:
-        message = f'"{f.name}" counts the elements of "{f.counts}", which is not an array'
-        yield Diagnostic("C016", message, where, help=f'"{f.counts}" is at {target.span}')
+    for i, name in enumerate(f.counts):
+        target = field_of(layout, name)
+        where = f.places.get(f"counts.{i}", place(f, "counts"))
+        if target is None:
+            message = f'"{layout.name}" has no array "{name}"'
+            yield Diagnostic("C014", message, where, "not an array", hint(name, arrays, "arrays"))
+        elif name not in arrays:
+            message = f'"{f.name}" counts the elements of "{name}", which is not an array'
+            yield Diagnostic("C016", message, where, help=f'"{name}" is at {target.span}')
+        elif name in f.counts[:i]:
+            yield Diagnostic("C008", f'"{name}" is listed twice', where)
 
 
 def _check_codecs(f: Field, model: Model) -> Iterator[Diagnostic]:

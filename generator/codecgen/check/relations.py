@@ -58,7 +58,7 @@ def _check_roles(f: Field) -> Iterator[Diagnostic]:
     """
     keys = [
         ("measures", f.measures is not None),
-        ("counts", f.counts is not None),
+        ("counts", bool(f.counts)),
         ("checksum", f.checksum is not None),
         ("is", f.is_version),
         ("const", f.const is not None),
@@ -223,19 +223,23 @@ def _check_ends_exist(
 
 
 def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a count comes after its array, another field counts the array already,
-    the array can exist without its count (``when``), or a version has only one of them. Yield
-    nothing if the field counts no array.
+    """Yield the diagnostics of a count and each of its arrays."""
+    for i, name in enumerate(f.counts):
+        array = field_of(layout, name)
+        if array is not None and isinstance(array.type, ArrayType):
+            where = f.places.get(f"counts.{i}", place(f, "counts"))
+            yield from _check_counted(f, array, layout, where)
+
+
+def _check_counted(f: Field, array: Field, layout: Layout, where: Span) -> Iterator[Diagnostic]:
+    """Yield a diagnostic, at ``where``, if a count ``f`` comes after its array, another field counts the array already,
+    the array can exist without its count (``when``), or a version has only one of them.
     """
-    array = field_of(layout, f.counts) if f.counts is not None else None
-    if array is None or not isinstance(array.type, ArrayType):
-        return
-    where = place(f, "counts")
     own, target = index_of(layout, f.name) or 0, index_of(layout, array.name) or 0
     if target < own:
         message = f'"{array.name}" lies before "{f.name}", which counts it'
         yield Diagnostic("C016", message, where, help=f"it is declared at {array.span}")
-    first = next(g for g in layout.fields if g.counts == array.name)
+    first = next(g for g in layout.fields if array.name in g.counts)
     if first is not f:
         message = f'"{array.name}" is counted by "{first.name}" already'
         yield Diagnostic("C016", message, where, help=f"see {place(first, 'counts')}")
@@ -259,9 +263,11 @@ def _check_array(f: Field) -> Iterator[Diagnostic]:
     if not isinstance(f.type, ArrayType):
         return
     given = [key for key in ("count", "length", "until") if key in f.places]
-    if f.type.counted_by is not None and given:
-        message = f'"{f.type.counted_by}" counts "{f.name}": `{given[0]}` repeats it'
-        yield Diagnostic("C011", message, place(f, given[0]), help=f'take out "{given[0]}"')
+    is_amount = f.type.count is None and f.type.fixed is None
+    repeated = [key for key in given if key != "count" or not is_amount]
+    if f.type.counted_by is not None and repeated:
+        message = f'"{f.type.counted_by}" counts "{f.name}": `{repeated[0]}` repeats it'
+        yield Diagnostic("C011", message, place(f, repeated[0]), help=f'take out "{repeated[0]}"')
     elif len(given) > 1:
         message = f'"{given[0]}" and "{given[1]}" both say where "{f.name}" ends'
         yield Diagnostic("C011", message, place(f, given[1]), help="keep one of them")

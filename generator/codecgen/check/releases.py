@@ -203,7 +203,7 @@ def _check_range_ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
     names += [
         (f"{key}.to", field_range.last) for key, field_range in ends if field_range.last is not None
     ]
-    names += [("counts", f.counts)] if f.counts is not None else []
+    names += [("counts", array) for array in f.counts]
     for key, name in names:
         end = field_of(layout, name)
         since = end.since.release if end is not None and end.since is not None else None

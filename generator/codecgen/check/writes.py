@@ -207,7 +207,7 @@ class _Rows:
             return f'"{layout.name}" has no field "{first}"', known
         rows_here = part == "entry" and f.name == self.rows.each
         own = f.const is not None or f.is_version or f.measures is not None or rows_here
-        if own or f.counts is not None or f.checksum is not None:
+        if own or f.counts or f.checksum is not None:
             return (
                 f'the layout gives "{f.name}" its value',
                 f"remove it here; it is declared at {f.span}",
@@ -230,7 +230,7 @@ class _Rows:
         """
         if f.const is not None or f.is_version or f.when is not None or f.default is not None:
             return False
-        if f.measures is not None or f.counts is not None or f.checksum is not None:
+        if f.measures is not None or f.counts or f.checksum is not None:
             return False
         if isinstance(f.type, BytesType):
             return any(getattr(t, "null", None) is None for t in f.all_types())

@@ -11,7 +11,7 @@ from codecgen.explain.terminal import bits_words, checksum_words
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.tag_defaults import default_data, default_number
-from codecgen.plan.type_text import constant_words, scalar_name, type_words
+from codecgen.plan.type_text import amount_words, constant_words, scalar_name, type_words
 from codecgen.schema.lookup import has_byte_order
 from codecgen.schema.model import Model
 from codecgen.schema.types import (
@@ -138,11 +138,12 @@ class FieldComparison:
                 for found in ranges
             ]
             yield self.change(f"measures {words[0]}; becomes {words[1]}", "B008", "measures")
-        counted = [old.field.counts, new.field.counts]
-        if counted[0] is not None:
-            counted[0] = self.names.get(counted[0], counted[0])
-        if counted[0] != counted[1]:
-            words = [name or "no array" for name in counted]
+        counted = [
+            tuple(self.names.get(name, name) for name in old.field.counts),
+            new.field.counts,
+        ]
+        if set(counted[0]) != set(counted[1]):
+            words = [" and ".join(names) or "no array" for names in counted]
             yield self.change(f"counts {words[0]}; becomes {words[1]}", "B008", "counts")
         checksums = [
             _checksum_form(self.pair.old, old, self.names),
@@ -345,8 +346,8 @@ class FieldComparison:
         counted_by = old.counted_by
         if counted_by is not None:
             counted_by = self.names.get(counted_by, counted_by)
-        before = (old.count, counted_by, old.length, old.fixed)
-        if before != (new.count, new.counted_by, new.length, new.fixed):
+        before = (old.count, counted_by, old.plus, old.length, old.fixed)
+        if before != (new.count, new.counted_by, new.plus, new.length, new.fixed):
             words = [_count_words(type_) for type_ in (old, new)]
             yield self.change(f"{words[0]} becomes {words[1]}", "B008", "count")
         else:
@@ -621,7 +622,7 @@ def _count_words(type_: ArrayType) -> str:
     if type_.count is not None:
         return f"a count ({scalar_name(type_.count)}) in front"
     if type_.counted_by is not None:
-        return f"the count {type_.counted_by}"
+        return f"the count {type_.counted_by}{amount_words(type_)}"
     if type_.length is not None:
         return f"a length ({scalar_name(type_.length)}) in front"
     return "the end of the range" if type_.until is None else "a last element"

@@ -190,7 +190,7 @@ def given_values(plan: Plan, layout: LayoutPlan, values: object) -> dict[str, ob
 
 def _is_computed(f: Field) -> bool:
     """Return whether the builder computes a field: a length, a count or a checksum."""
-    return f.measures is not None or f.counts is not None or f.checksum is not None
+    return f.measures is not None or bool(f.counts) or f.checksum is not None
 
 
 class _Meant:

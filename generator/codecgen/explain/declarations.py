@@ -24,7 +24,13 @@ from codecgen.explain.terminal import (
     wrap_text,
 )
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
-from codecgen.plan.type_text import constant_words, given_type_words, size_words, type_words
+from codecgen.plan.type_text import (
+    amount_words,
+    constant_words,
+    given_type_words,
+    size_words,
+    type_words,
+)
 from codecgen.schema.lookup import members, reference_of, references_of
 from codecgen.schema.model import (
     FREEDOMS,
@@ -282,7 +288,7 @@ class _Explainer:
         if isinstance(f.type, ScalarType) and f.type.enum is not None:
             words += f", a value of {f.type.enum}"
         if isinstance(f.type, ArrayType) and f.type.counted_by is not None:
-            words += f", counted by {f.type.counted_by}"
+            words += f", counted by {f.type.counted_by}{amount_words(f.type)}"
         return words + (f", in {f.unit}" if f.unit else "")
 
     def position_rows(self, f: Field, plans: list[LayoutPlan]) -> Iterator[str]:

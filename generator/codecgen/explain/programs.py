@@ -13,6 +13,7 @@ from codecgen.plan.columns import CasePlan, Leaf, plan_view
 from codecgen.plan.nodes import Value, part_of
 from codecgen.plan.payloads import Combination, PayloadCase, plan_payloads
 from codecgen.plan.read_program import read_program
+from codecgen.plan.type_text import amount_words
 from codecgen.plan.writable import WriteError
 from codecgen.plan.write_ops import Limits
 from codecgen.plan.write_program import WriteProgram, is_written, write_program
@@ -223,7 +224,7 @@ def _count_words(type_: ArrayType) -> str:
     has, or ``to the end`` if it has no count, length or end condition.
     """
     count = type_.fixed or type_.count or type_.counted_by
-    words = [f"count={count}"] if count else []
+    words = [f"count={count}{amount_words(type_)}"] if count else []
     words += [f"length={type_.length}"] if type_.length else []
     words += [f"until {type_.until}"] if type_.until is not None else []
     words += [] if words else ["to the end"]

@@ -37,8 +37,8 @@ def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
     f = fp.field
     if fp.measures is not None:
         yield "measures", f"{range_words(fp.measures, plan)}, in bytes"
-    if f.counts is not None:
-        yield "counts", f.counts
+    if f.counts:
+        yield "counts", " and ".join(f.counts)
     if f.checksum is not None:
         yield "checksum", f"{checksum_words(f)} over {covered_words(fp, plan)}"
     for other in plan.fields:

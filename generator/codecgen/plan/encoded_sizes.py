@@ -111,8 +111,9 @@ class _Sizer:
             return (
                 fp.size or 0
             )  # lengths of varying size wait for the field range that they measure
-        if f.counts is not None:
-            self.this[f.name] = self.count_elements(f.counts)
+        if f.counts:
+            given = [name for name in f.counts if self.this.get(name) is not None]
+            self.this[f.name] = self.count_elements((given or f.counts)[0])
         elif f.is_version:
             self.this[f.name] = self.layout.version
         elif f.const is not None:
@@ -156,7 +157,8 @@ class _Sizer:
         null = type_.null if isinstance(type_, ArrayType) else None
         value = self.this.get(name)
         said = name in self.this or (array is not None and array.default is not None)
-        return null if value is None and said and null is not None else len(_as_items(value))
+        plus = type_.plus if isinstance(type_, ArrayType) else 0
+        return null if value is None and said and null is not None else len(_as_items(value)) + plus
 
     def size_scalar(self, type_: object, value: object) -> int:
         """Return the encoded size in bytes of a number of variable length. Enum values can be given

@@ -185,7 +185,12 @@ class ViewResolver(Resolver):
             message = f'nothing called "{name}" is derived for "{array}"'
             raise self.fail("C014", message, path, hint(name, spans))
         derived = (d for d in self.scope.layout.derived if d.name == name and d.array == array)
-        return resolve_derived_value(next(derived), self.scope)
+        scope = self.scope
+        if array in scope.beside:
+            held = field_of(scope.layout, array)
+            assert held is not None and isinstance(held.type, ArrayType), array
+            scope = replace(scope, item=held.type.element, array=array, beside=())
+        return resolve_derived_value(next(derived), scope)
 
     # ------------------------------------------------------------ cases of choices
 

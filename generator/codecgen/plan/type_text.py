@@ -197,6 +197,11 @@ def _bytes_words(type_: BytesType) -> str:
             return f"{what} with {scalar_name(length)} length{tail}"
 
 
+def amount_words(type_: ArrayType) -> str:
+    """Return what is added to the field that counts an array, ``" - 1"`` or ``" + 2"``; ``""`` if nothing is."""
+    return f" {'-' if type_.plus > 0 else '+'} {abs(type_.plus)}" if type_.plus else ""
+
+
 def element_words(element: Element) -> str:
     """Return the type of an array element in words: ``int32``, ``text (UTF-8) with int16 length``,
     the name of a layout, or ``one of`` with the name of a choice.

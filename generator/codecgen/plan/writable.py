@@ -84,6 +84,8 @@ def require_writable(f: Field) -> None:
     """
     if f.tag is not None:
         raise WriteError(TAGGED, f)
+    if isinstance(f.type, ArrayType) and f.type.plus:
+        raise WriteError("a count that is a field plus or minus a number", f)
     if f.measures is not None and f.measures.first == f.name:
         raise WriteError("a length that counts itself, which kernels do not write", f)
     if len(f.covers) > 1:

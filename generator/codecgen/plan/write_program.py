@@ -244,8 +244,8 @@ class _Programmer:
             if fp.size is None:
                 raise WriteError("a checksum of no fixed size", f)
             return Checksum(fp, fp.covers[0])
-        if f.counts is not None:
-            return self.make_count(part, fp, f.counts)
+        if f.counts:
+            return self.make_count(part, fp)
         settled = self.make_constant_op(fp, layout)
         if settled is not None:
             return settled
@@ -309,11 +309,14 @@ class _Programmer:
             raise WriteError("left out by a condition that the rows do not settle", fp.field)
         return as_truth(found)
 
-    def make_count(self, part: str, fp: FieldPlan, counted: str) -> Count:
+    def make_count(self, part: str, fp: FieldPlan) -> Count:
         """Return the operation for a count of the rows, or of the elements of a list column; its
         column is None if no column fills the array. Raise WriteError if kernels cannot write the
-        counted field.
+        counted field, or it counts several arrays.
         """
+        counted, *others = fp.field.counts
+        if others:
+            raise WriteError("the number of elements of several arrays", fp.field)
         array = self.case.array
         rows = part == "entry" and array is not None and counted == array.name
         op = None if rows else self.find_op(part, counted)
@@ -438,6 +441,8 @@ class _Programmer:
             raise WriteError("an array with a length inside rows", f)
         if array.at_least or array.null is not None or array.fixed is not None:
             raise WriteError("an array that is not written by the kernels", f)
+        if array.counted_by in [one.name for one in layout.given]:
+            raise WriteError("an array with a count from outside", f)
         require_no_end_condition(array, f)
         if array.compression is not None and (leaf is not None or not array.has_count):
             raise WriteError("a compressed array inside rows", f)
@@ -460,7 +465,7 @@ class _Programmer:
         f = fp.field
         require_writable(f)
         rejected = fp.when is not None or fp.measures is not None or f.checksum is not None
-        rejected = rejected or f.counts is not None or fp.valid is not None or fp.refuse is not None
+        rejected = rejected or bool(f.counts) or fp.valid is not None or fp.refuse is not None
         if rejected or isinstance(f.type, ArrayType):
             raise WriteError("not written by the kernels inside an array of a row", f)
         settled = self.make_constant_op(fp, element)

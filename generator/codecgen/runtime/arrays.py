@@ -59,7 +59,7 @@ class Array(Codec):
     Attributes:
         element: Codec of the elements.
         count: Codec of the number of elements before them; it is larger by ``plus``.
-        counted_by: The field before that holds the number of elements.
+        counted_by: The field before that holds the number of elements, larger by ``plus``.
         fixed: The number of elements, if it is always the same.
         until: The condition on the last element. Without any of these, elements reach to the end of the section.
         length: Codec of the length in bytes of the section, before it.
@@ -211,7 +211,7 @@ class Array(Codec):
         if self.count is not None:
             number = self.count.read(source, this) - self.plus
         elif self.counted_by is not None:
-            number = this[self.counted_by]
+            number = this[self.counted_by] - self.plus
         else:
             return None
         if number < 0:
@@ -415,8 +415,9 @@ class Array(Codec):
             raise BuildError(f"{self.fixed} elements are needed, not {len(value)}")
         if len(value) < self.at_least:
             raise BuildError(f"at least {self.at_least} elements are needed")
-        if self.counted_by and len(value) != this[self.counted_by]:
-            raise BuildError(f"{self.counted_by} is {this[self.counted_by]}, not {len(value)}")
+        if self.counted_by and len(value) + self.plus != this[self.counted_by]:
+            number = len(value) + self.plus
+            raise BuildError(f"{self.counted_by} is {this[self.counted_by]}, not {number}")
         if value and self.too_deep(session):
             raise BuildError(_TOO_DEEP)
         if self.length is None:

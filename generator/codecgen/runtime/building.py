@@ -61,8 +61,8 @@ class Build:
             except BuildError as error:
                 raise self.fields.locate(error, f) from None
         for f in self.fields.all:
-            if f.counts in self.uncounted and self.obj[f.counts] is None:
-                missing = BuildError(f"{f.counts} is left out: its count must be given")
+            if f.name in self.uncounted and all(self.obj[array] is None for array in f.counts):
+                missing = BuildError(f"{f.counts[0]} is left out: its count must be given")
                 raise self.fields.locate(missing, f)
         self.fill(parts)
         if self.session.strict:
@@ -110,7 +110,7 @@ class Build:
         count, length or checksum, which are worked out. Raise KeyError for an unknown name.
         """
         f = self.fields.by_name[name]
-        return f.const is None and f.counts is None and f.measures is None and f.checksum is None
+        return f.const is None and not f.counts and f.measures is None and f.checksum is None
 
     def shifted(self, name: str, before: Any, now: Any, chosen: list[str]) -> str:
         """Return the message for an element whose derived value ``name`` was ``before`` when it was
@@ -215,8 +215,8 @@ class Build:
             return b""
         if f.measures is not None or f.checksum is not None:
             return b"\0" * (f.codec.size or 0)  # worked out when all else is there
-        if f.counts is not None:
-            self.obj[f.name] = self.count(f, f.counts)
+        if f.counts:
+            self.obj[f.name] = self.count(f)
         elif f.const is not None:
             self.obj[f.name] = self.constant(f)
         elif f.name not in self.obj:
@@ -234,21 +234,32 @@ class Build:
             raise BuildError(f.valid.missed(self.obj[f.name]))
         return data
 
-    def count(self, f: Field, array: str) -> Any:
-        """Return the number of elements of the array ``array`` if it is given as a list. Else
-        return the given count; without one, the number for null if the array is null, and else 0,
-        which marks the count as missing if the array stays absent.
+    def count(self, f: Field) -> Any:
+        """Return the number of elements of the arrays that a field counts, if one is given as a
+        list. Else return the given count; without one, the number for null if an array is null, and
+        else 0, which marks the count as missing if all the arrays stay absent. Raise BuildError if
+        the lists have different numbers of elements.
         """
-        counted = self.obj.get(array)
-        if isinstance(counted, list | tuple):
-            return len(counted)
+        lists = {
+            array: len(items) + getattr(self.fields.by_name[array].codec, "plus", 0)
+            for array in f.counts
+            if isinstance(items := self.obj.get(array), list | tuple)
+        }
+        if lists:
+            first, *others = lists
+            for array in others:
+                if lists[array] != lists[first]:
+                    numbers = f"{lists[first]} for {first}, and {lists[array]} for {array}"
+                    raise BuildError(f"it is the number of elements of several arrays: {numbers}")
+            return lists[first]
         given = self.obj.get(f.name)
-        field = self.fields.by_name[array]
-        null = field.codec.null if isinstance(field.codec, Array) else None
-        if given is None and null is not None and (array in self.obj or field.default is not None):
-            return null
+        for array in f.counts if given is None else ():
+            field = self.fields.by_name[array]
+            null = field.codec.null if isinstance(field.codec, Array) else None
+            if null is not None and (array in self.obj or field.default is not None):
+                return null
         if given is None:
-            self.uncounted.add(array)
+            self.uncounted.add(f.name)
         return 0 if given is None else given
 
     def constant(self, f: Field) -> Any:

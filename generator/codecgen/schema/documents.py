@@ -271,7 +271,9 @@ class ModelBuilder:
         """
         spans = forms.key_spans(r["fields"])
         entries = forms.entries(r["fields"])
-        counted = frozenset(v["counts"] for _, v in entries if isinstance(v, Record))
+        records = [(name, v) for name, v in entries if isinstance(v, Record)]
+        counted = {name for _, v in records for name in forms.one_or_more(v["counts"])}
+        counted |= {name for name, v in records if isinstance(v["count"], tuple)}
         return with_counts(
             tuple(
                 self.make_field(n, value, spans[n], accepts, n in counted) for n, value in entries
@@ -351,7 +353,7 @@ class ModelBuilder:
             const=forms.constant(self.reader, r),
             is_version=r["is"] == "version",
             measures=forms.field_range(r, "measures"),
-            counts=cast(str | None, r["counts"]),
+            counts=forms.one_or_more(r["counts"]),
             checksum=cast(str | None, r["checksum"]),
             covers=forms.covered(r),
             mask=forms.mask(r["mask"]),
@@ -397,6 +399,8 @@ class ModelBuilder:
         return ArrayType(
             element=self.make_element(r, span, accepts),
             count=count if isinstance(count, str) else None,
+            counted_by=count[0] if isinstance(count, tuple) else None,
+            plus=-count[1] if isinstance(count, tuple) else 0,
             fixed=count if isinstance(count, int) else None,
             length=cast(str | None, r["length"]),
             compression=forms.compression(compressed) if isinstance(compressed, Record) else None,

@@ -47,6 +47,11 @@ def words(value: object) -> tuple[str, ...]:
     return tuple(str(v.value) for v in cast(tuple[Value, ...], value or ()))
 
 
+def one_or_more(value: object) -> tuple[str, ...]:
+    """Return a word, or a list of words, as a tuple; ``()`` if the key is missing."""
+    return (value,) if isinstance(value, str) else words(value)
+
+
 def entries(value: object) -> list[tuple[str, Any]]:
     """Return the (key, value) pairs of a mapping in its order, or ``[]`` if the key is missing."""
     entries = cast(dict[str, Value], value or {})
@@ -386,11 +391,7 @@ def rows(r: Record) -> Rows:
     """Return one section of rows of a view. Rows of a layout have ``layout``; rows of payload parts
     have ``parts``, and an empty layout.
     """
-    arrays = (
-        words(r["each"])
-        if isinstance(r["each"], tuple)
-        else tuple(cast(str, n) for n in [r["each"]] if n)
-    )
+    arrays = one_or_more(r["each"])
     return Rows(
         layout="" if isinstance(r["of"], dict) else str(r["of"]),
         each=arrays[0] if arrays else None,

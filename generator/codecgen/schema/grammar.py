@@ -13,6 +13,7 @@ from codecgen.schema.key_types import (
     DOC,
     FLEXIBLE,
     SINCE,
+    Amount,
     Anything,
     Bits,
     Boolean,
@@ -355,8 +356,16 @@ FORMS: Mapping[str, Form] = {
             **FIELD_OF_CHOICE,
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
             "count": Key(
-                _one_or_by_version(OneOf(LENGTHS), Integer()),
-                "Type of the number of elements before an array; or the number, if it is always the same.",
+                Either(
+                    (
+                        OneOf(LENGTHS),
+                        Integer(),
+                        Amount(),
+                        ByVersion(Either((OneOf(LENGTHS), Integer()))),
+                    )
+                ),
+                "Type of the number of elements before an array; the number, if it is always the same; an earlier field plus or "
+                "minus a number; or a value from outside.",
             ),
             "length": Key(
                 _one_or_by_version(OneOf(BYTE_LENGTHS)),
@@ -390,7 +399,10 @@ FORMS: Mapping[str, Form] = {
             "enum": _ENUM,
             "only": _ONLY,
             "measures": Key(_FIELD_RANGE, "The field is the length in bytes of a range of fields."),
-            "counts": Key(Name(), "The field is the number of elements of an array."),
+            "counts": Key(
+                Either((Name(), ListOf(Name()))),
+                "The field is the number of elements of an array, or of each of several arrays.",
+            ),
             "checksum": Key(OneOf(tuple(CHECKSUMS), "a checksum"), "The field is a checksum."),
             "mask": Key(
                 Either((Integer(), Use("mask"))),

@@ -224,12 +224,19 @@ def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
 
 def with_counts(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     """Return the fields with ``counted_by``, the name of the counting field, set in each array that
-    a field ``counts``. Other fields are unchanged.
+    a field ``counts``, and with ``counts`` in each field that an array names under ``count``. Other
+    fields are unchanged.
     """
-    counted = {f.counts: f.name for f in fields if f.counts}
-    return tuple(
-        f.with_types(counted_by=counted[f.name])
-        if f.name in counted and isinstance(f.type, ArrayType)
-        else f
+    counted = {array: f.name for f in fields for array in f.counts}
+    named = [
+        (f.type.counted_by, f.name)
         for f in fields
-    )
+        if isinstance(f.type, ArrayType) and f.type.counted_by is not None
+    ]
+    out = []
+    for f in fields:
+        arrays = tuple(array for count, array in named if count == f.name)
+        f = replace(f, counts=f.counts + arrays) if arrays else f
+        is_counted = f.name in counted and isinstance(f.type, ArrayType)
+        out.append(f.with_types(counted_by=counted[f.name]) if is_counted else f)
+    return tuple(out)

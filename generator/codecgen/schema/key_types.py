@@ -53,6 +53,11 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """A number that stands elsewhere, plus or minus a number: ``size - 4``; or a value from outside."""
+
+
+@dataclass(frozen=True, slots=True)
 class Code:
     """An expression."""
 
@@ -143,6 +148,7 @@ Kind = (
     | Integer
     | Boolean
     | OneOf
+    | Amount
     | Code
     | Constant
     | Default
@@ -202,6 +208,8 @@ def kind_words(kind: Kind) -> str:
             return "a schema directory"
         case Word():
             return "a word"
+        case Amount():
+            return "a field, or a field plus or minus a number,"
         case Range():
             return "a version range"
         case Bits():

@@ -65,7 +65,7 @@ class Field:
     const: int | str | bytes | None = None
     is_version: bool = False
     measures: FieldRange | None = None
-    counts: str | None = None
+    counts: tuple[str, ...] = ()
     checksum: str | None = None
     covers: tuple[FieldRange, ...] = ()
     mask: Mask | None = None

@@ -99,6 +99,7 @@ class Reader:
         self.release_line = release_line
         self.links = links
         self.fields: frozenset[str] = frozenset()  # of the layout that is read
+        self.given: frozenset[str] = frozenset()  # what it gets from outside
         self.flexible = False
         self.field = ""  # or another key of a mapping from names
 
@@ -119,6 +120,7 @@ class Reader:
             return None
         if form_name == "layout":
             self.fields = key_names(node.get("fields"))
+            self.given = key_names(node.get("given"))
             self.flexible = node.get("flexible") is not None
         if form_name == "field":
             mistake = find_field_mistake(self.field, node, self.fields)
@@ -183,10 +185,20 @@ class Reader:
                 return self.read_map(node, kind)
             case key_types.ByVersion(item):
                 return self.read_by_version(node, item)
+            case key_types.Either(options) if self.is_amount(node, options):
+                return self.read_scalar(node, key_types.Amount())
             case key_types.Either(options):
                 return self.read_value(node, _pick_kind(node, options))
             case _:
                 return self.read_scalar(node, kind)
+
+    def is_amount(self, node: Node, options: tuple[key_types.Kind, ...]) -> bool:
+        """Return whether a node is a number that stands elsewhere, if ``options`` allow one: a value
+        that the layout is given, or something plus or minus a number.
+        """
+        if key_types.Amount() not in options or not isinstance(node, Scalar):
+            return False
+        return node.text in self.given or _AMOUNT.match(node.text) is not None
 
     def read_list(self, node: Node, kind: key_types.Kind) -> Value | None:
         """Return a ``Value`` that holds a tuple of values of one kind; any node that is not a list
@@ -278,6 +290,11 @@ class Reader:
                 if code == "C013" and text in key_types.FLEXIBLE and not self.flexible:
                     value = None
                 help = other_words.word_help(text, words) or _suggest(text, words)
+            case key_types.Amount():
+                amount = _AMOUNT.match(text)
+                value = (text, 0)
+                if amount is not None:
+                    value = (amount[1], int(amount[3]) if amount[2] == "+" else -int(amount[3]))
             case key_types.Range():
                 value, code = _parse_range(text), "C010"
                 help = other_words.versions_help(text) or "write 1, 0-2 or 1+"
@@ -360,6 +377,11 @@ class Reader:
                 good = False
         return Since(release, tuple(references), place) if good else None
 
+
+_AMOUNT = re.compile(r"([a-z][a-z0-9_]*) *([+-]) *([0-9]{1,9})\Z", re.ASCII)
+_PRODUCT = re.compile(
+    r"(?:([a-z][a-z0-9_.]*) *[*/%] *[0-9]+|[0-9]+ *\* *([a-z][a-z0-9_.]*))\Z", re.ASCII
+)
 
 _NAME_HELP = "names are lower-case letters, digits and _, and begin with a letter"
 
@@ -503,6 +525,15 @@ def find_field_mistake(
         return None
     for key in ("length", "count", "string", "bytes"):
         value = given.get(key)
+        product = _PRODUCT.match(value.text) if isinstance(value, Scalar) else None
+        if product is not None and isinstance(value, Scalar):
+            counted = product[1] or product[2]
+            message = f"{value.text!r} is a product, which the language does not have"
+            help = f'let "{counted}" be the number of elements, `counts: {name}`; an element may have several numbers, `array: {{fields: ..}}`'
+            if key != "count":
+                measures = f"`measures: {{from: {name}, to: {name}}}`"
+                help = f"write `{key}: rest`, and {measures} at a field that is the number of bytes"
+            return "C013", message, value, help
         if isinstance(value, Scalar) and value.text in fields:
             ours = next((one for one in ("string", "bytes", "array") if one in given), "")
             message = f'a type is expected, not the field "{value.text}"'

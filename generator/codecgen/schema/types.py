@@ -234,7 +234,7 @@ class ArrayType:
     """Elements one after the other.
 
     Their number is always the same (``fixed``), in front (``count``), in another field that ``counts`` them
-    (``counted_by``), or they reach to the end of the field range (none of these), or to the first element for which
+    (``counted_by``; that number is larger by ``plus``), or they reach to the end of the field range (none of these), or to the first element for which
     ``until`` holds. ``length`` is a length in bytes before them all. ``null`` is the count, or the length, that means
     null (``None``: null is not allowed).
     """
@@ -249,6 +249,7 @@ class ArrayType:
     null: int | None = None
     fixed: int | None = None
     until: Expression | None = None
+    plus: int = 0
 
     @property
     def has_count(self) -> bool:

@@ -30,10 +30,14 @@ from kafka_log.cli.messages import print_message, warnings_as_messages
 from kafka_log.cli.output import has_bytes
 from kafka_log.cli.ranges import join_dashed_values
 from kafka_log.cli.selection import describe_unknown_arguments
+from kafka_log.cli.suggestions import SuggestingParser, find_command
 from kafka_log.logs.partitions import DirectoryError, NotFoundError
 from kafka_log.segment.kernels import NotGeneratedError
+from kafka_log.segment.nouns import suggest_similar
+from kafka_log.segment.places import is_url
 
 COMMANDS = {
+    "overview": "kafka_log.inspect.overview.command",
     "ls": "kafka_log.cli.ls",
     "stat": "kafka_log.inspect.statistics.command",
     "check": "kafka_log.inspect.check.command",
@@ -56,13 +60,28 @@ COMMANDS = {
 }
 """Modules of the commands, in the order of the help. Each has HELP, EXAMPLES, ``add_arguments`` and ``run_command``."""
 
+TASKS = {
+    "look at logs": ("overview", "ls", "stat", "dump", "keys", "hexdump"),
+    "find out what happened": (
+        *("check", "explain", "diff", "txn", "producers", "groups", "coordinator", "metadata"),
+    ),
+    "take data out": ("export",),
+    "repair and copy": ("salvage", "cut", "reindex", "convert"),
+}
+"""Commands by task, for ``kafka-log`` alone."""
+
 EXAMPLES = """\
-  kafka-log ls samples/kafka-4.x
+  kafka-log samples/kafka-4.x
   kafka-log check samples/kafka-4.x
   kafka-log dump samples/kafka-4.x/codecs-0 --offsets 10:20
   kafka-log export samples/kafka-4.x --topic codecs --out orders
   kafka-log salvage samples/kafka-4.x --topic codecs --out recovered
 """
+
+_OTHER_COMMANDS = ("completion", "help")
+"""Commands of which no module is imported."""
+_OF_PATHS = tuple(filter(None, (os.sep, os.altsep)))
+"""With one of these a word is a path, also if it does not exist."""
 
 PATHS = """\
 A path is a segment, a partition directory (topic-0), a broker's log directory, or a directory above log directories. The files \
@@ -76,22 +95,26 @@ def _command_module(name: str) -> Any:
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """Return the argument parser of ``kafka-log`` with the commands ``only`` and ``completion``;
-    with all commands if ``only`` is None or not the name of a command. Import the modules of these
-    commands.
+    """Return the argument parser of ``kafka-log`` with the commands ``only``, ``completion`` and
+    ``help``; with these two alone if ``only`` is one of them, and with all commands if it is None or
+    not the name of a command. Import the modules of these commands.
 
     Importing all commands takes longer than many of them take to answer.
     """
-    modules = {name: _command_module(name) for name in ((only,) if only in COMMANDS else COMMANDS)}
-    main_parser = argparse.ArgumentParser(
+    names = () if only in _OTHER_COMMANDS else (only,) if only in COMMANDS else COMMANDS
+    modules = {name: _command_module(name) for name in names}
+    main_parser = SuggestingParser(
         prog="kafka-log",
+        usage="%(prog)s [-h] [-V] COMMAND ...\n       %(prog)s PATH ...",
         description="Inspect, check, export and repair Kafka log directories without a broker.",
         epilog=_epilog(EXAMPLES)
-        + "\nkafka-log COMMAND --help shows the options and examples of a command.\n",
+        + "\nkafka-log PATH is kafka-log overview PATH, and kafka-log help COMMAND is kafka-log COMMAND --help.\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    main_parser.add_argument("--version", action="version", version=f"kafka-log {RELEASE}")
-    commands = main_parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    main_parser.add_argument("-V", "--version", action="version", version=f"kafka-log {RELEASE}")
+    commands = main_parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", prog="kafka-log"
+    )
     for name, module in modules.items():
         command = commands.add_parser(
             name,
@@ -110,7 +133,43 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     shells.add_argument("shell", choices=completion.SHELLS, help="shell to print the script for")
+    help_command = commands.add_parser("help", help="show the commands by task, or the help of one")
+    help_command.add_argument(
+        "about", nargs="?", metavar="COMMAND", choices=(*COMMANDS, *_OTHER_COMMANDS)
+    )
     return main_parser
+
+
+def format_tasks() -> str:
+    """Return the overview of commands by task, with one line for each."""
+    lines = ["usage: kafka-log COMMAND PATH ... [options]", "       kafka-log PATH ...", ""]
+    for task, names in TASKS.items():
+        lines.append(task)
+        lines += [f"  {name:<12} {_command_module(name).HELP}" for name in names]
+        lines.append("")
+    lines += [
+        "kafka-log PATH          what a directory holds, and what to type next",
+        "kafka-log help COMMAND  options and examples of a command",
+    ]
+    return "\n".join(lines)
+
+
+def _expand_shorthands(words: list[str]) -> list[str]:
+    """Return the command line with ``overview`` before a path that comes first, and ``help COMMAND``
+    as ``COMMAND --help``; else the same words. Raise ValueError, with similar commands, if the first
+    word is neither an option nor a command nor a path. A command wins over a file of that name.
+    """
+    first = words[0]
+    if first == "help" and len(words) == 2 and words[1] in (*COMMANDS, *_OTHER_COMMANDS):
+        return [words[1], "--help"]
+    if first.startswith("-") or first in COMMANDS or first in _OTHER_COMMANDS:
+        return words
+    if is_url(first) or os.path.lexists(first) or any(mark in first for mark in _OF_PATHS):
+        return ["overview", *words]
+    hint = suggest_similar(first, (*COMMANDS, *_OTHER_COMMANDS))
+    raise ValueError(
+        f"{first!r} is neither a command nor a file or directory; kafka-log help lists the commands{hint}"
+    )
 
 
 def _epilog(examples: str) -> str:
@@ -145,12 +204,20 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
     if sys.stdout is None:  # closed by whoever started this
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     words = join_dashed_values(sys.argv[1:] if argv is None else argv)
+    if not words:
+        print(format_tasks())
+        return COULD_NOT_RUN
+    try:
+        words = _expand_shorthands(words)
+    except ValueError as error:
+        parser("completion").error(str(error))
     command_parser = parser(*words[:1])
     options, unknown = command_parser.parse_known_args(words)
     if hasattr(options, "paths") and not any(word.startswith("-") for word in unknown):
         options.paths += unknown  # argparse takes paths before an option, or after it, not both
     elif unknown:
-        command_parser.error(describe_unknown_arguments(options, unknown))
+        known = find_command(command_parser, options.command)._option_string_actions
+        command_parser.error(describe_unknown_arguments(options, unknown, known))
     is_printed = options.command != "export"  # which writes files of the format
     if is_printed and getattr(options, "format", None) in ("arrow", "parquet"):
         if sys.stdout.isatty():
@@ -164,6 +231,9 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
     if hasattr(sys.stdout, "reconfigure") and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
     try:
+        if options.command == "help":
+            print(format_tasks())
+            return GOOD
         if options.command == "completion":
             print(completion.script(parser(), options.shell))
             return GOOD

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import base64
 import binascii
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
@@ -21,6 +21,7 @@ from kafka_log.logs.names import STATES, parse_include
 from kafka_log.logs.partition_filters import parse_partitions, parse_topics
 from kafka_log.logs.replicas import Replicas
 from kafka_log.read.selection import ISOLATIONS, Selection
+from kafka_log.segment.nouns import suggest_similar
 from kafka_log.segment.row_selection import Header
 from kafka_log.segment.times import TIMES, parse_time_range
 
@@ -165,16 +166,21 @@ def _print_offset_ranges(options: argparse.Namespace) -> None:
         print_message(f"available offsets: {', '.join(said)}{rest}")
 
 
-def describe_unknown_arguments(options: argparse.Namespace, left: Sequence[str]) -> str:
+def describe_unknown_arguments(
+    options: argparse.Namespace, left: Sequence[str], flags: Iterable[str]
+) -> str:
     """Return the error message for the unknown arguments ``left``. If some are filters of other
     commands, it is only about the first of these: that it does not apply to this command, and which
-    filters do. Otherwise it lists all of ``left``.
+    filters do. Otherwise it lists all of ``left``, with the most similar one of ``flags``, the
+    options of this command, for the first option among them.
     """
     given = (text.partition("=")[0] for text in left)
     known = {_flag_name(name) for name in _OPTIONS}
     refused = next((text for text in given if text in known), None)
     if refused is None:
-        return f"unrecognized arguments: {' '.join(left)}"
+        unknown = next((text.partition("=")[0] for text in left if text.startswith("--")), None)
+        hint = "" if unknown is None else suggest_similar(unknown, flags)
+        return f"unrecognized arguments: {' '.join(left)}{hint}"
     names: Sequence[str] = getattr(options, "filters", ())
     supported = f"it supports {', '.join(map(_flag_name, names))}" if names else "it has no filters"
     return f"{refused} does not apply to {options.command}: {supported}"

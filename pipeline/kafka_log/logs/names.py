@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 from uuid import UUID
 
+from kafka_log.segment.nouns import suggest_similar
+
 # Ids are 22 letters of base64. The last letter encodes two bits, so that it is never a digit, unlike the end of a live partition's name.
 _ID = r"(?P<id>[A-Za-z0-9_-]{21}[AQgw])"
 _REMOTE_PARTITION = re.compile(rf"(?P<topic>.+)-(?P<partition>[0-9]+)-{_ID}\Z", re.S)
@@ -135,7 +137,10 @@ def _states(word: object) -> Iterable[State]:
         return STATES
     found = [state for state in STATES if state == word]
     if not found:
-        raise ValueError(f"{word!r} is not a state of segments; known: {', '.join(STATES)}, {ALL}")
+        hint = suggest_similar(word, (*STATES, ALL)) if isinstance(word, str) else ""
+        raise ValueError(
+            f"{word!r} is not a state of segments; known: {', '.join(STATES)}, {ALL}{hint}"
+        )
     return found
 
 

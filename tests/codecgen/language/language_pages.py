@@ -70,6 +70,7 @@ _WORDS = {
     "Code": "expression",
     "Constant": "number, `true`, `false`, text, `{hex: ..}`, name of an enum value",
     "Default": "expression, text in quotes, `{hex: ..}`, `[]`",
+    "Amount": "earlier field `+` or `-` a number, value from outside",
     "Range": "versions: `1`, `0-2`, `1+`",
     "Bits": "bits: `3`, `0-2`",
     "LayoutName": "layout, or `layout@1`",

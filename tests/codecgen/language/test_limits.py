@@ -20,7 +20,7 @@ WISHES = [
     (
         "positions-and-seeks",
         "C004",
-        "lie one after the other",
+        "each field begins where",
         "  offset: u32\n  body: {layout: part, at: offset}",
     ),
     (

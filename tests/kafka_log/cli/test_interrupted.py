@@ -47,7 +47,7 @@ SAYS = {
     "convert": (["--out", "OUT", "--codec", "zstd"], WRITTEN),
 }
 """What a verb takes, and what it says."""
-SHORT = {"ls", "hexdump", "coordinator"}
+SHORT = {"overview", "ls", "hexdump", "coordinator"}
 """Verbs that read no log from its beginning to its end."""
 OF_OWN_TOPICS = {"groups": "__consumer_offsets", "metadata": "__cluster_metadata"}
 

@@ -8,7 +8,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.columns import ViewPlan
 from codecgen.schema.lookup import bytes_of, choice_of
 from codecgen.schema.model import Field
-from codecgen.schema.types import ZERO_TERMINATED, ChoiceType, PaddingType
+from codecgen.schema.types import ZERO_TERMINATED, ArrayType, ChoiceType, PaddingType
 from codecgen.targets.arrow.checks import Unsupported
 
 
@@ -29,8 +29,11 @@ def refuse_unsupported_layout(plan: Plan, entry: LayoutPlan) -> None:
     that is a choice are not examined.
     """
     for layout in _layouts(plan, entry):
+        given = [fp.name for fp in layout.given]
         for fp in layout.fields:
             reason = _unsupported_feature(fp)
+            if isinstance(fp.field.type, ArrayType) and fp.field.type.counted_by in given:
+                reason = "a count from outside"
             if reason:
                 raise Unsupported(reason, fp.field)
 
@@ -72,6 +75,8 @@ def _unsupported_feature(fp: FieldPlan) -> str:
     f = fp.field
     if isinstance(f.type, PaddingType):
         return "padding"
+    if isinstance(f.type, ArrayType) and f.type.plus:
+        return "a count that is a field plus or minus a number"
     if fp.until is not None:
         return "an array whose elements say which one is the last"
     content = bytes_of(f)

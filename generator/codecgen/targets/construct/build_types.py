@@ -82,7 +82,7 @@ class BuildTypes:
         fields.
         """
         f = fp.field
-        worked_out = f.measures is not None or f.counts is not None or f.checksum is not None
+        worked_out = f.measures is not None or bool(f.counts) or f.checksum is not None
         settled = f.const is not None or f.is_version or f.default is not None or f.tag is not None
         empty = isinstance(f.type, BitsType | ArrayType | TagsType | PaddingType)
         return not (

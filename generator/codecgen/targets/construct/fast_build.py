@@ -270,7 +270,7 @@ class BuildFunction(WritePrinter):
         """
         f = inner.field
         plain = isinstance(f.type, ScalarType) and f.type.enum is None
-        settled = f.const is not None or f.is_version or f.counts is not None
+        settled = f.const is not None or f.is_version or bool(f.counts)
         worked_out = settled or f.measures is not None or f.checksum is not None
         return plain and not worked_out and super().is_number_of_all(array, inner)
 
@@ -294,44 +294,52 @@ class BuildFunction(WritePrinter):
                 empty = f"bytes({scalar.width})" if code.endswith("s") else "0"
                 self.append_run(empty, code, fp.field.endian)
             return
-        if fp.field.counts is not None:
-            self.count(fp, fp.field.counts)
+        if fp.field.counts:
+            self.count(fp)
         else:
             self.take(fp)
-        settled = fp.field.counts is not None or self.constant_of(fp) is not None
+        settled = bool(fp.field.counts) or self.constant_of(fp) is not None
         self.number(fp, name, settled)
 
-    def count(self, fp: FieldPlan, array: str) -> None:
+    def count(self, fp: FieldPlan) -> None:
         """Print the assignment of the number of elements of an array to the variable of its count;
-        for null the number that means null. Raise Unsupported if the array is tagged.
+        for null the number that means null. If several arrays are counted, print that the function
+        raises Irregular unless they have the same number. Raise Unsupported if an array is tagged,
+        or one of several can be null or absent.
         """
-        counted = self.layout.field(array)
-        if (
-            counted is None
-            or counted.field.tag is not None
-            or not isinstance(fp.field.type, ScalarType)
-        ):
-            raise Unsupported
-        if fp.field.type.enum is not None or not isinstance(counted.field.type, ArrayType):
-            raise Unsupported
-        items, target = self.local(array), self.local(fp.name)
-        if array not in self.known:
-            self.emit(f"{items} = get({string(array)})")
-            self.known.add(array)
-        null = counted.field.type.null
-        if null is not None and counted.when is None:
-            self.emit(
-                f"if {items} is None:",
-                f"    {target} = get({string(fp.name)})",
-                f"    if {target} is None:",
-                f"        {target} = {null}",
-                f"    if type({target}) is not int or {target} != {null}:",
-                "        raise Irregular",
-                "else:",
-                f"    {target} = len({items})",
-            )
-        else:
-            self.emit(f"{target} = len({items})")
+        arrays = [self.layout.field(array) for array in fp.field.counts]
+        type_ = fp.field.type
+        target = self.local(fp.name)
+        for i, counted in enumerate(arrays):
+            if counted is None or counted.field.tag is not None:
+                raise Unsupported
+            array = counted.field.type
+            if not isinstance(type_, ScalarType) or not isinstance(array, ArrayType):
+                raise Unsupported
+            if type_.enum is not None:
+                raise Unsupported
+            if len(arrays) > 1 and (array.null is not None or counted.when is not None):
+                raise Unsupported
+            items = self.local(counted.name)
+            plus = f" + {array.plus}" if array.plus else ""
+            if counted.name not in self.known:
+                self.emit(f"{items} = get({string(counted.name)})")
+                self.known.add(counted.name)
+            if array.null is not None and counted.when is None:
+                self.emit(
+                    f"if {items} is None:",
+                    f"    {target} = get({string(fp.name)})",
+                    f"    if {target} is None:",
+                    f"        {target} = {array.null}",
+                    f"    if type({target}) is not int or {target} != {array.null}:",
+                    "        raise Irregular",
+                    "else:",
+                    f"    {target} = len({items})",
+                )
+            elif i == 0:
+                self.emit(f"{target} = len({items}){plus}")
+            else:
+                self.refuse_if(f"len({items}){plus} != {target}")
 
     def require(self, fp: FieldPlan, condition: Value, why: str) -> None:
         """Print a requirement. Builders do not check constants, enums and reserved bits again, nor
@@ -396,6 +404,8 @@ class BuildFunction(WritePrinter):
         if op.any_version or type_.nesting is not None or isinstance(op.element, ChoiceType):
             raise Unsupported
         if fp.until is not None or (isinstance(element, Reference) and self.is_chosen(element)):
+            raise Unsupported
+        if type_.counted_by in [one.name for one in self.layout.given]:
             raise Unsupported
         target, endian = self.local(fp.name), fp.field.endian
         if fp.name not in self.known:
@@ -599,7 +609,7 @@ class BuildFunction(WritePrinter):
         if op.known:
             self.emit("tags: dict[int, bytes] = {}")
         for fp, ops in op.known:
-            if fp.when is not None or fp.field.counts is not None or fp.field.const is not None:
+            if fp.when is not None or fp.field.counts or fp.field.const is not None:
                 raise Unsupported
             self.out = self.temporary(f"{fp.name}_tag")
             self.emit(f"if {string(fp.name)} in given:")

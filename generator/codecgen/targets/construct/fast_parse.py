@@ -334,6 +334,9 @@ class ParseFunction(ReadPrinter):
         elif type_.counted_by is not None:
             self.flush()
             number = self.local(type_.counted_by)
+            if type_.plus:
+                self.emit(f"count = {number} - {type_.plus}")
+                number = "count"
             if type_.null is not None:
                 null_test = f"{number} == {type_.null}"
         else:

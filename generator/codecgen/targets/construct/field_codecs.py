@@ -308,6 +308,8 @@ class FieldCodecs:
         count, plus = (None, None)
         if type_.count is not None:
             count, plus = self.length_codec(type_.count, endian, accepts)
+        elif type_.plus:
+            plus = str(type_.plus)
         freedoms = sorted(accepts & _FREEDOMS)
         if type_.null is None or type_.null >= 0:
             freedoms = [freedom for freedom in freedoms if freedom != "negative_null"]

@@ -31,6 +31,7 @@ from codecgen.targets.python_source import (
     render,
     sensitive_code,
     string,
+    tuple_of,
 )
 
 
@@ -237,7 +238,7 @@ class Module:
             const=None if f.const is None else literal(f.const),
             version=str(plan.version) if f.is_version else None,
             measures=_field_range(fp.measures, plan),
-            counts=None if f.counts is None else string(f.counts),
+            counts=_counted_arrays(f.counts),
             checksum=None if f.checksum is None else string(f.checksum),
             covers=_covered_ranges(fp, plan),
             zero=listing([string(name) for name in f.zero]) if f.zero else None,
@@ -384,6 +385,15 @@ class Module:
         return union_alias(
             known, [self.scope.refer(key[0], self.scope.classes[key]) for key in keys]
         )
+
+
+def _counted_arrays(names: tuple[str, ...]) -> Code | None:
+    """Return the code of the arrays that a field counts: the name of one, or a tuple of several.
+    Return None if there are none.
+    """
+    if len(names) == 1:
+        return string(names[0])
+    return tuple_of([string(name) for name in names]) if names else None
 
 
 def _field_range(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:

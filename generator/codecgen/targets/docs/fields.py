@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan
-from codecgen.plan.type_text import constant_words, format_byte_count, scalar_name, size_words
+from codecgen.plan.type_text import (
+    amount_words,
+    constant_words,
+    format_byte_count,
+    scalar_name,
+    size_words,
+)
 from codecgen.runtime.checksums import CHECKSUMS, Mask
 from codecgen.runtime.sensitive import Sensitive
 from codecgen.schema.model import Derived, Field, Layout
@@ -240,8 +246,9 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
     if fp.measures is not None:
         field_range = range_words(fp.measures, plan)
         out.append(phrase("the length in bytes of ", field_range))
-    if fp.field.counts is not None:
-        out.append(phrase("the number of ", field_name(fp.field.counts)))
+    if fp.field.counts:
+        counted = [phrase(field_name(name), _added_words(plan, name)) for name in fp.field.counts]
+        out.append(phrase("the number of ", join(counted, " and of ")))
     if fp.field.checksum is not None:
         covered = join((range_words(part, plan) for part in fp.covers), ", then ")
         if fp.field.zero:
@@ -250,8 +257,19 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
         title = CHECKSUMS[fp.field.checksum].title
         out.append(phrase(title, " of ", covered, *_mask_words(fp.field.mask)))
     if isinstance(fp.field.type, ArrayType) and fp.field.type.counted_by is not None:
-        out.append(phrase(field_name(fp.field.type.counted_by), " of them"))
+        more = amount_words(fp.field.type)
+        out.append(phrase(field_name(fp.field.type.counted_by), f"{more} of them"))
     return out
+
+
+def _added_words(plan: LayoutPlan, array: str) -> str:
+    """Return what a field is larger or smaller by than the number of elements of the array that it
+    counts, ``" + 1"``; ``""`` if it is that number.
+    """
+    found = plan.field(array)
+    type_ = None if found is None else found.field.type
+    plus = type_.plus if isinstance(type_, ArrayType) else 0
+    return f" {'+' if plus > 0 else '-'} {abs(plus)}" if plus else ""
 
 
 def _mask_words(mask: Mask | None) -> Iterator[str | Phrase]:

@@ -93,7 +93,7 @@ class Field:
     within: Annotated[
         tuple[str, ...], "The fields that measure ranges in which it lies, in their order."
     ]
-    counts: Annotated[str | None, "The array whose elements it counts."]
+    counts: Annotated[tuple[str, ...], "The arrays whose elements it counts."]
     checksum: Annotated[Checksum | None, "What it is the checksum of, and how."]
     accepts: Annotated[tuple[str, ...], "The freedoms that lenient readers take here, sorted."]
     versions: Annotated[str | None, "The versions that have it (`1+`, `0-2`), if not all."]

@@ -30,6 +30,7 @@ from kafka_log.logs.partitions import Partition, Segment, group_by_state
 from kafka_log.read.arguments import tuple_of
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import End
+from kafka_log.segment.nouns import suggest_similar
 
 
 @dataclass(slots=True)
@@ -263,7 +264,8 @@ def stat_table(
 def _check_key(_: str, name: Any) -> Any:
     """Return the key. Raise ValueError if it is not one of :data:`BY`."""
     if not (isinstance(name, str) and name in BY):
-        raise ValueError(f"there is no sum by {name!r}; known: {', '.join(BY)}")
+        hint = suggest_similar(name, BY) if isinstance(name, str) else ""
+        raise ValueError(f"there is no sum by {name!r}; known: {', '.join(BY)}{hint}")
     return name
 
 

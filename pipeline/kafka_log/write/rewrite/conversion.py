@@ -193,8 +193,8 @@ def _carry_value(value: Any, older: Any, newer: Any) -> Any:
 
 def _is_computed(field: Field) -> bool:
     """Return whether builders compute the value of a field."""
-    related = field.measures, field.counts, field.checksum, field.const
-    return any(one is not None for one in related)
+    related = field.measures, field.checksum, field.const
+    return bool(field.counts) or any(one is not None for one in related)
 
 
 def _refuse_lost(lost: dict[str, Any]) -> None:

@@ -1,0 +1,33 @@
+"""Parsers of arguments that suggest what may have been meant."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from kafka_log.segment.nouns import suggest_similar
+
+
+class SuggestingParser(argparse.ArgumentParser):
+    """ArgumentParser whose errors about values of options name the most similar one."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise ArgumentError, with the most similar choice and all choices, if a value is none of
+        the choices of an option or argument.
+        """
+        if action.choices is None or value in action.choices:
+            return
+        known = list(map(str, action.choices))
+        raise argparse.ArgumentError(
+            action,
+            f"{value!r} is not one of its values; known: {', '.join(known)}{suggest_similar(str(value), known)}",
+        )
+
+
+def find_command(parser: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
+    """Return the parser of a command. Raise KeyError if there is none."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction) and name in action.choices:
+            found: argparse.ArgumentParser = action.choices[name]
+            return found
+    raise KeyError(name)

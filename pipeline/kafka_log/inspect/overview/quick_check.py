@@ -1,0 +1,134 @@
+"""Quick check: batch headers at both ends of each log, in bounded time."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.logs.index_files import find_position_by_index
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.segment.batch_headers import entries, headers
+from kafka_log.segment.framing import HeaderColumns
+from kafka_log.segment.ranges import MAX_OFFSET
+
+SECONDS = 3.0
+"""Time after which no further log is opened."""
+MAX_HEADERS = 20_000
+"""Maximum number of batch headers that are read to find the end of a segment. From its last index entry on there are few."""
+_OF_FIRST = ("first_timestamp", "max_timestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class QuickCheck:
+    """Result of a quick check.
+
+    Attributes:
+        checked: Number of partitions whose first and last batch headers were read.
+        skipped: Number of partitions that were not read, because the time was over or the end of a segment was too far away.
+        problems: A line for each problem, in the order of the partitions.
+        first_ms: Lowest timestamp in the first and last batch headers, in milliseconds since 1970; None if none has one.
+        last_ms: Highest timestamp, likewise.
+    """
+
+    checked: int
+    skipped: int
+    problems: tuple[str, ...]
+    first_ms: int | None
+    last_ms: int | None
+
+
+class _TooFarError(Exception):
+    """The end of a segment is not found within MAX_HEADERS batch headers, or in time."""
+
+
+def check_ends(
+    partitions: Sequence[Partition],
+    seconds: float = SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+) -> QuickCheck:
+    """Read the first batch header of each partition, and those from the last index entry on, the
+    largest partitions first, until ``seconds`` are over. Verify no checksum. Errors of partitions
+    that cannot be listed are problems of any partition, also of those that are not read. Damage and
+    unreadable files are problems, and do not raise.
+    """
+    deadline = clock() + seconds
+    problems: dict[int, list[str]] = {}
+    times: list[int] = []
+    checked = skipped = 0
+    order = sorted(range(len(partitions)), key=lambda i: -partitions[i].size)
+    for i in order:
+        partition = partitions[i]
+        if partition.error is not None:
+            problems.setdefault(i, []).append(str(partition.error))
+            continue
+        if clock() >= deadline:
+            skipped += 1
+            continue
+        written = [segment for segment in partition.segments if segment.size]
+        if not written:
+            checked += 1
+            continue
+        try:
+            times += _read_first_times(written[0])
+            times += _read_end(written[-1], lambda: clock() >= deadline)
+            checked += 1
+        except _TooFarError:
+            skipped += 1
+        except FileNotFoundError:
+            skipped += 1  # the broker renamed or removed it
+        except (CodecError, OSError) as error:
+            checked += 1
+            problems.setdefault(i, []).append(str(error))
+        except _IncompleteError as error:
+            checked += 1
+            problems.setdefault(i, []).append(str(error))
+    return QuickCheck(
+        checked,
+        skipped,
+        tuple(line for i in sorted(problems) for line in problems[i]),
+        min(times, default=None),
+        max(times, default=None),
+    )
+
+
+class _IncompleteError(Exception):
+    """A rolled segment ends with an incomplete batch."""
+
+
+def _read_first_times(segment: Segment) -> list[int]:
+    """Return the timestamps in the first batch header of a segment, without missing ones; none if
+    no batch is complete. Raise CodecError for bytes that are no batch, OSError for an unreadable file.
+    """
+    return [t for row in islice(headers(segment.path, _OF_FIRST), 1) for t in row if _is_time(t)]
+
+
+def _read_end(segment: Segment, is_over: Callable[[], bool]) -> list[int]:
+    """Return the timestamps in the batch headers from the last index entry of a segment on, without
+    missing ones. Raise CodecError for bytes that are no batch, _IncompleteError for an incomplete
+    batch at the end of a rolled segment, OSError for an unreadable file, and _TooFarError if there
+    are more than MAX_HEADERS headers, or the time is over.
+    """
+    start = find_position_by_index(segment, MAX_OFFSET, None)
+    columns = HeaderColumns(("max_timestamp",), os.fspath(segment.path))
+    times, end = [], start
+    for count, entry in enumerate(entries(segment.path, start=start)):
+        if count >= MAX_HEADERS or (count and not count % 256 and is_over()):
+            raise _TooFarError
+        (latest,) = columns.read(entry)
+        if _is_time(latest):
+            times.append(latest)
+        end = entry.position + entry.frame.size
+    if segment.rolled and end < segment.size:
+        raise _IncompleteError(
+            f"{segment.path}: byte {end}: {segment.size - end} bytes at the end are not a complete batch"
+        )
+    return times
+
+
+def _is_time(timestamp: int | None) -> bool:
+    """Return whether a header has a timestamp."""
+    return timestamp is not None and timestamp >= 0
