@@ -29,7 +29,7 @@ class Rule:
 
     def broken(self, value: Any) -> str:
         """Return the message for a value that a ``refuse`` rule forbids."""
-        return f"{_describe_rule_value(value)} is refused, since {self.text}"
+        return f"{_describe_rule_value(value)} is not allowed, because {self.text}"
 
     def missed(self, value: Any) -> str:
         """Return the message for a value that does not meet a ``valid`` rule."""

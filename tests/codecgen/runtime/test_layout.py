@@ -99,7 +99,7 @@ def test_rules() -> None:
         Field("b", Integer(1), valid=Rule("b > a", lambda this: this.b > this.a)),
     )
     assert layout.parse(b"\1\2").b == 2
-    with pytest.raises(ValueRefused, match="-1 is refused, since a < 0"):
+    with pytest.raises(ValueRefused, match="-1 is not allowed, because a < 0"):
         layout.parse(b"\xff\2", strict=False)
     with pytest.raises(ValueRefused, match="1 is not valid: b > a"):
         layout.parse(b"\1\1")

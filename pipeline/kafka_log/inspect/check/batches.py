@@ -72,10 +72,12 @@ class BatchCheck(Check):
         size = run.end - position
         zeros = _range_is_zero(scanned, position, run.end)
         what = (
-            f"{count_noun(size, 'byte')} of zeros where batches should be."
+            f"{count_noun(size, 'byte')} {'is' if size == 1 else 'are'} {'zero' if size == 1 else 'zeros'}, from byte {position} to byte {run.end - 1}. Batches should be there."
             if zeros
             else f"{count_noun(size, 'byte')} cannot be read as batches."
         )
+        if zeros and run.before_offset is not None:
+            what += f" The log continues at offset {run.before_offset}."
         first = None if after is None else after + 1
         last = None if run.before_offset is None else run.before_offset - 1
         known = first is not None and last is not None and first <= last
@@ -100,7 +102,8 @@ class BatchCheck(Check):
             yield self.context.finding(
                 "batch_count",
                 scanned.segment.path,
-                f"The header of a batch has the record count {headers.count[i]}, although its checksum is valid. Readers stop there.",
+                f"The header of a batch has the record count {headers.count[i]}, although its checksum is valid. Consumers stop at this batch and do not reach the offsets after it.",
+                remedy=f"Copy the partition from another replica that does not have this batch, while this broker is stopped. Otherwise let consumers seek to offset {max(first, last) + 1}.",
                 byte=int(headers.position[i]),
                 first_offset=first,
                 last_offset=last,
@@ -163,7 +166,7 @@ class BatchCheck(Check):
         headers = scanned.headers
         for i in (~are_known(headers.magic)).nonzero()[0].tolist()[:MAX_BATCHES]:
             version = version_of(int(headers.magic[i]))
-            remedy = "Copy the partition from another replica"
+            remedy = "Stop the broker. Copy the partition from another replica"
             if not checks_magic(version):
                 remedy += f", or set the byte to {version}: the checksum does not cover it"
             yield self.context.finding(

@@ -37,37 +37,56 @@ class FindingKind:
     remedy: str
 
 
+_COPY_PARTITION = (
+    "If another replica leads the partition, stop this broker, move the directory away and keep it,"
+    " and start the broker: it copies the partition."
+)
 _SALVAGE = (
-    "Copy the partition from another replica. If there is none, write the readable records"
-    " to a new log with kafka-log salvage."
+    f"{_COPY_PARTITION} If there is no other replica, write the readable records to a new log with"
+    " kafka-log salvage."
 )
-_COPY_OR_SKIP = "Copy the partition from another replica, or skip the batch when you read."
+_COPY_OR_SKIP = (
+    "Copy the partition from another replica that does not have this batch, while this broker is"
+    " stopped. Otherwise let consumers seek to the offset after the batch."
+)
 _COPY = (
-    "Copy the partition from another replica: a broker reads such a batch at the wrong place,"
-    " or not at all."
+    f"{_COPY_PARTITION} If there is no other replica, write the records by their offsets to a new log"
+    " with kafka-log salvage."
 )
-_COPY_OR_BACKUP = "Copy the partition from another replica, or restore the file from a backup."
+_COPY_OR_BACKUP = (
+    f"{_COPY_PARTITION} If there is no other replica, restore the file from a backup while the broker"
+    " is stopped."
+)
 _COPY_BEFORE_LEADER = (
-    "Copy the partition from another replica before this broker becomes its leader."
+    "Start this broker only while another replica leads the partition: it then copies the missing"
+    " records. If this broker leads first, the other replicas truncate theirs."
 )
 _REBUILD = (
-    "Stop the broker, move the .index of this segment away, and start the broker: it rebuilds"
-    " all indexes of the segment. Or rebuild them with kafka-log reindex."
+    "If the segment has a damaged batch, repair it first: the broker truncates the segment there. Then"
+    " stop the broker, move the .index away, and start the broker. A missing .index makes it rebuild"
+    " .index, .timeindex and .txnindex. Or write them with kafka-log reindex and copy them here while"
+    " the broker is stopped."
 )
 _OPEN_INDEX = " A note in the active segment, if the broker rebuilds its index when it starts."
-_MISSING_INDEX = "Nothing: the broker builds the index when it starts."
 _COMPARE_PRODUCER = (
-    "Compare the partition with its other replicas (kafka-log diff). kafka-log producers lists"
-    " the sequence numbers of the producer."
+    "Compare the partition with its other replicas (kafka-log diff). If the other replicas lack this"
+    " batch, copy the partition from one of them while this broker is stopped. kafka-log producers"
+    " lists the sequence numbers of the producer."
 )
-_COMPARE_EPOCHS = "Compare the file with that of the other replicas: a follower truncates its log by these offsets."
+_COMPARE_EPOCHS = (
+    "Compare the file and the batch with another replica (kafka-log diff). If the file differs, stop"
+    " the broker and copy the file from there. If the batch differs, copy the partition. A follower"
+    " with wrong epochs may truncate its log at the wrong offset."
+)
 _BROKER_CLEANS_UP = (
-    "Nothing: the broker handles the files when it starts. Keep them if records are missing."
+    "Nothing to do: the broker handles the files when it starts. Copy them before if records are"
+    " missing."
 )
-_IF_EXPECTED = "Nothing, if you expect the directory."
+_IF_EXPECTED = "Nothing to do if you expect the directory."
 _NEWEST_SNAPSHOT = (
-    "Copy the file from another controller, or move it away if the log continues where an older"
-    " snapshot ends."
+    "Stop the node. Copy the file of the same name from another node. Or move it away, if an older"
+    " .checkpoint has an end offset (the first number in its name) not below the first offset of the"
+    " log. Keep the file."
 )
 
 _KINDS = (
@@ -101,7 +120,7 @@ _KINDS = (
         (E,),
         "Batch with a negative record count",
         "The header of a batch has a negative record count although the checksum is valid, so a writer"
-        " produced it that way. Readers stop at the batch.",
+        " produced it that way. Consumers stop at the batch and do not reach the offsets after it.",
         _COPY_OR_SKIP,
     ),
     FindingKind(
@@ -110,7 +129,7 @@ _KINDS = (
         "Batch whose records cannot be decoded",
         "The checksum of the batch is valid, but some records do not have the format of records or cannot be"
         " decompressed. A writer produced them that way. Found with --deep only.",
-        "Skip the batch when you read. Other replicas most likely have the same bytes.",
+        "Let consumers seek to the offset after the batch. Other replicas most likely have the same bytes.",
     ),
     FindingKind(
         "record_checksum",
@@ -134,7 +153,7 @@ _KINDS = (
         "Batch with an unknown format version",
         "The magic byte of a batch names a format version that Kafka does not have. In record batches the"
         " checksum does not cover this byte, so that all else in the batch may be whole.",
-        "Copy the partition from another replica, or repair the byte as the finding says.",
+        "Stop the broker. Copy the partition from another replica, or repair the byte as the finding says.",
     ),
     # ---------------------------------------------------------------- ends of segments
     FindingKind(
@@ -143,7 +162,7 @@ _KINDS = (
         "Incomplete batch at the end of a segment",
         "The last batch was not written completely. In the active segment this is normal after a crash (a note):"
         " the broker truncates it when it starts. In another segment, or after a clean shutdown, records are lost.",
-        "Copy the partition from another replica: the missing records are lost on this disk.",
+        f"{_COPY_PARTITION} The missing records are lost on this disk.",
     ),
     FindingKind(
         "zero_tail",
@@ -152,8 +171,10 @@ _KINDS = (
         "Zeros follow the last batch. In the active segment this is normal after a crash (a note): the broker"
         " truncates them when it starts. After a clean shutdown it does not truncate: it fails, or appends"
         " after them. In another segment records are lost.",
-        "Rolled segment: copy the partition from another replica. Active segment after a clean shutdown: move"
-        " .kafka_cleanshutdown away before the broker starts.",
+        "Rolled segment: stop the broker and copy the partition from another replica. Active segment after a"
+        " clean shutdown: write the log again with kafka-log salvage. Or move .kafka_cleanshutdown away before"
+        " the broker starts, if no log of the directory has other damage: the broker then truncates each log"
+        " at its first damaged batch after the recovery point.",
     ),
     FindingKind(
         "segment_shrunk",
@@ -161,7 +182,7 @@ _KINDS = (
         "Segment that became shorter during the check",
         "Brokers do not write to a rolled segment, but the file lost bytes while it was checked, and the"
         " broker's cleaner was not at work.",
-        "Find out what truncates the file, and copy the partition from another replica.",
+        f"Find out what truncates the file. {_COPY_PARTITION}",
     ),
     FindingKind(
         "not_stopped",
@@ -170,8 +191,8 @@ _KINDS = (
         "The file that a broker writes when it stops cleanly is missing, and no broker on this machine locks"
         " the directory. When the broker starts, it rereads the segments from their recovery points, rebuilds"
         " their indexes, and truncates the log before the first incomplete batch.",
-        "Nothing: other findings name the logs that the broker truncates. Start the broker. If a partition must"
-        " not lose anything, copy it first.",
+        "Nothing to do if no other finding is an error: the broker may be started. Other findings name the logs"
+        " that it truncates. If a partition must not lose anything, copy it first.",
     ),
     # ---------------------------------------------------------------- order of offsets
     FindingKind(
@@ -211,16 +232,19 @@ _KINDS = (
         "Segment that starts below its base offset",
         "The name of a segment is its base offset, but its first batch has a lower offset. The file probably"
         " has the wrong name.",
-        "If no other segment has these offsets, rename the segment to its first offset. Otherwise copy it"
-        " from another replica.",
+        "Stop the broker. If no other segment has these offsets, rename the .log, .index, .timeindex and"
+        " .txnindex to the first offset, and run kafka-log check again. Otherwise copy the partition from"
+        " another replica. Without one, kafka-log salvage writes all records by their offsets.",
     ),
     FindingKind(
         "segments_overlap",
         (E,),
         "Segment that overlaps the next one",
-        "The last batches of a segment have offsets at or above the base offset of the next segment, so the"
-        " same offsets exist twice.",
-        "Compare the two segments with the other replicas. Keep the one that agrees, and move the other away.",
+        "The last batches of a segment have offsets at or above the base offset of the next segment. One of the"
+        " two has a wrong name, is a copy, or has batches that belong elsewhere. Brokers miss some of the"
+        " batches.",
+        "Stop the broker and copy the partition from another replica. Without one, keep both segments: kafka-log"
+        " salvage writes all records by their offsets. Moving a whole segment away loses its other offsets.",
     ),
     FindingKind(
         "offset_too_far",
@@ -228,8 +252,7 @@ _KINDS = (
         "Offset too far above the base offset",
         "Index entries store offsets relative to the base offset of the segment in four bytes. An offset of"
         " this segment does not fit.",
-        "Copy the partition from another replica. A broker splits such a segment when it starts, if its"
-        " offsets are right.",
+        f"{_COPY_PARTITION} If the offsets are right, the broker splits such a segment when it starts.",
     ),
     FindingKind(
         "segment_name",
@@ -237,7 +260,8 @@ _KINDS = (
         "Segment name that is not an offset",
         "The name of a segment has 20 digits, but the number is larger than an offset can be. No broker starts"
         " with the file.",
-        "Rename the file to its first offset, or move it away.",
+        "Stop the broker, move the file away and keep it. If it has records (kafka-log dump), rename it to its"
+        " first offset, and run kafka-log check again before you start the broker.",
     ),
     FindingKind(
         "no_segment",
@@ -270,8 +294,9 @@ _KINDS = (
         "Missing partition directory",
         "The checkpoints have offsets for a partition that has no directory, although it should be here: it"
         " existed when the broker stopped cleanly, or the cluster metadata assigns it to this directory.",
-        "Look for the directory, also in the other log directories of the broker. Otherwise the broker copies"
-        " the partition from another replica, or starts an empty one.",
+        "Look for the directory before you start the broker, also in other log directories and on disks that are"
+        " not mounted. Without it, the broker starts an empty partition. That is safe only while another"
+        " replica leads: if this broker leads, all replicas become empty.",
     ),
     # ---------------------------------------------------------------- sequence numbers
     FindingKind(
@@ -287,8 +312,8 @@ _KINDS = (
         "sequences_twice",
         (W, N),
         "Repeated sequence numbers of a producer",
-        "The sequence numbers of an idempotent producer repeat, so consumers read the records twice. It is a"
-        " note if the producer wrote nothing for a day before: brokers then forget it.",
+        "The sequence numbers of an idempotent producer repeat. If both batches have the same records, consumers"
+        " read them twice. It is a note if the producer wrote nothing for a day before: brokers then forget it.",
         _COMPARE_PRODUCER,
     ),
     # ---------------------------------------------------------------- .index
@@ -320,7 +345,7 @@ _KINDS = (
         "index_length",
         (W, N),
         "Offset index with an incomplete entry",
-        "The length of the .index is not a multiple of the entry size. A broker rebuilds the index when it"
+        "The length of the .index is not a multiple of the entry size. A broker may rebuild the index when it"
         " starts." + _OPEN_INDEX,
         _REBUILD,
     ),
@@ -342,10 +367,12 @@ _KINDS = (
     ),
     FindingKind(
         "index_missing",
-        (N,),
+        (N, E),
         "Segment without an offset index",
-        "A segment with batches has no .index.",
-        _MISSING_INDEX,
+        "A segment with batches has no .index. The broker builds it when it starts, and truncates the segment at"
+        " its first damaged batch, also after a clean shutdown. It is an error if the segment is damaged.",
+        "Nothing to do if the segment has no other finding: the broker builds the index when it starts. If the"
+        " segment is damaged, repair it first: the broker truncates it at the first damaged batch.",
     ),
     # ---------------------------------------------------------------- .timeindex
     FindingKind(
@@ -375,7 +402,7 @@ _KINDS = (
         "timeindex_length",
         (W, N),
         "Time index with an incomplete entry",
-        "The length of the .timeindex is not a multiple of the entry size. A broker rebuilds the index when it"
+        "The length of the .timeindex is not a multiple of the entry size. A broker may rebuild the index when it"
         " starts." + _OPEN_INDEX,
         _REBUILD,
     ),
@@ -399,8 +426,10 @@ _KINDS = (
         "timeindex_missing",
         (N,),
         "Segment without a time index",
-        "A segment with batches has no .timeindex.",
-        _MISSING_INDEX,
+        "A segment with batches has no .timeindex. If the .index exists, a broker that was shut down cleanly"
+        " begins an empty one: lookups by time begin earlier than they must.",
+        "Nothing to do if the .index is missing too and the segment has no other finding: the broker builds"
+        f" both. {_REBUILD}",
     ),
     # ---------------------------------------------------------------- .txnindex
     FindingKind(
@@ -440,16 +469,16 @@ _KINDS = (
         "Unreadable producer snapshot",
         "A .snapshot cannot be parsed, or its checksum is wrong. A broker deletes it and rebuilds the state of"
         " the producers from an older snapshot or from the log.",
-        "Nothing, if there is an older snapshot or the whole log: the broker deletes this one and reads the log"
-        " from there.",
+        "Nothing to do if there is an older snapshot or the whole log: the broker deletes this one and reads the"
+        " log from there.",
     ),
     FindingKind(
         "snapshot_offset",
         (W,),
         "Producer snapshot with an offset after its own",
         "The name of a .snapshot is an offset, but the snapshot contains a producer with a later offset.",
-        "Stop the broker and delete the snapshot: the broker goes back to an older one and reads the log from"
-        " there.",
+        "Stop the broker, move the snapshot away and keep it: the broker goes back to an older one and reads the"
+        " log from there.",
     ),
     FindingKind(
         "snapshot_beyond_end",
@@ -497,30 +526,32 @@ _KINDS = (
         (N,),
         "Checkpoint of a partition without a directory",
         "A checkpoint file has an offset for a partition that has no directory in this log directory.",
-        "Nothing, if the partition was moved or deleted. Otherwise look for its directory.",
+        "Nothing to do if the partition was moved or deleted. Otherwise look for its directory before you start"
+        " the broker.",
     ),
     FindingKind(
         "log_start_beyond_end",
         (E,),
         "Log start offset beyond the end of the log",
-        "The checkpoint of log start offsets names an offset after the end of the log. The broker deletes such"
-        " a log when it starts.",
-        "Copy the partition before you start the broker: the broker deletes a log that ends before its start.",
+        "The checkpoint of log start offsets names an offset after the end of the log. When the broker starts, it"
+        " deletes all segments and begins an empty log at that offset.",
+        "Stop the broker and keep a copy of the partition directory. If the offset is wrong, correct the line of"
+        " the partition in this file. If it is right, copy the partition from another replica.",
     ),
     FindingKind(
         "recovery_point_beyond_end",
         (W,),
         "Recovery point beyond the end of the log",
-        "The checkpoint of recovery points says that the log was on the disk up to an offset that it no longer"
-        " reaches: records are lost.",
+        "The checkpoint of recovery points names an offset that the log no longer reaches. Records up to the"
+        " recovery point were on the disk.",
         _COPY_BEFORE_LEADER,
     ),
     FindingKind(
         "high_watermark_beyond_end",
         (W,),
         "High watermark beyond the end of the log",
-        "The checkpoint of high watermarks says that records were replicated up to an offset that this log no"
-        " longer reaches.",
+        "The checkpoint of high watermarks names an offset that the log no longer reaches. Records below the"
+        " high watermark were committed.",
         _COPY_BEFORE_LEADER,
     ),
     FindingKind(
@@ -528,7 +559,7 @@ _KINDS = (
         (N,),
         "Cleaner offset beyond the end of the log",
         "The checkpoint of the log cleaner names an offset after the end of the log.",
-        "Nothing: the cleaner starts again from the log start if the offset does not fit the log.",
+        "Nothing to do: the cleaner starts again from the log start if the offset does not fit the log.",
     ),
     # ---------------------------------------------------------------- leader epochs
     FindingKind(
@@ -537,13 +568,14 @@ _KINDS = (
         "Unreadable or unordered leader-epoch-checkpoint",
         "The file leader-epoch-checkpoint cannot be parsed, for which a broker takes the whole log directory"
         " offline (an error), or its epochs or offsets do not ascend (a warning).",
-        "Copy the file from another replica, or move it away (keep a copy) before you start the broker.",
+        "Stop the broker. Copy the file from another replica of the partition, or move it away and keep it.",
     ),
     FindingKind(
         "leader_epoch_unknown",
         (W,),
         "Leader epoch that the checkpoint does not have",
-        "A batch has a leader epoch that is not in leader-epoch-checkpoint.",
+        "A batch has a leader epoch that is not in leader-epoch-checkpoint. The file or the batch header is"
+        " wrong: no checksum covers the epoch.",
         _COMPARE_EPOCHS,
     ),
     FindingKind(
@@ -551,7 +583,7 @@ _KINDS = (
         (W,),
         "Batch outside the offsets of its leader epoch",
         "leader-epoch-checkpoint gives each epoch a range of offsets. A batch of the epoch has offsets outside"
-        " of it.",
+        " of it. The file or the batch header is wrong: no checksum covers the epoch.",
         _COMPARE_EPOCHS,
     ),
     FindingKind(
@@ -559,7 +591,8 @@ _KINDS = (
         (W,),
         "Negative leader epoch in a batch",
         "A batch has a leader epoch below -1. The checksum does not cover this field.",
-        "Copy the partition from another replica, or set the epoch to that of the neighboring batches.",
+        "Stop the broker. Copy the partition from another replica, or set the epoch to that of the neighboring"
+        " batches: the checksum does not cover it.",
     ),
     FindingKind(
         "leader_epoch_beyond_end",
@@ -585,15 +618,18 @@ _KINDS = (
         (W,),
         "Unreadable partition.metadata",
         "The file that holds the topic id of the partition cannot be parsed.",
-        "Copy the file from another replica: it holds the topic id.",
+        "Stop the broker and copy the file from another replica: it holds the topic id.",
     ),
     FindingKind(
         "topic_id",
         (E,),
         "Contradicting topic ids",
         "partition.metadata has another topic id than the other partitions of the topic or the cluster"
-        " metadata, or the id of another topic. A broker does not serve such a partition.",
-        "Copy the file from another replica of the partition before you start the broker.",
+        " metadata, or the id of another topic. A broker does not serve a partition with the id of another topic."
+        " If the cluster metadata does not have the id, it renames the directory to -stray and begins an empty"
+        " partition.",
+        "Do not start the broker. If the records belong to the topic, copy the file from another replica, or write"
+        " the id of the topic into it. If the topic was deleted and recreated, move the directory away and keep it.",
     ),
     FindingKind(
         "quorum_state",
@@ -629,7 +665,7 @@ _KINDS = (
         (N,),
         "Temporary files",
         "Files ending in .tmp or .part were not written completely. Brokers do not read them.",
-        "Nothing: the broker does not read them.",
+        "Nothing to do: brokers do not read the file. You can delete it while the broker is stopped.",
     ),
     FindingKind(
         "delete_directory",
@@ -700,14 +736,14 @@ _KINDS = (
         (E,),
         "File that cannot be read",
         "The operating system returned an error when the file was read.",
-        "Check the disk and the permissions. If the disk fails, copy the partition from another replica.",
+        f"Check the disk and the permissions. If the disk fails: {_COPY_PARTITION[0].lower()}{_COPY_PARTITION[1:]}",
     ),
     FindingKind(
         "file_gone",
         (N,),
         "File that disappeared during the check",
         "The file existed when the check began. A running broker deletes files at any time.",
-        "Nothing, if a broker runs on the directory. Otherwise run the check again.",
+        "Nothing to do if a broker runs on the directory. Otherwise run the check again.",
     ),
 )
 

@@ -37,6 +37,12 @@ _BEYOND_END = {
 }
 """Checkpoint files: id of the finding for an offset beyond the end of the log, and name of the offset."""
 
+_AT_RISK = {
+    RECOVERY_POINT: " Records up to the recovery point were on the disk.",
+    HIGH_WATERMARK: " Records below the high watermark were committed.",
+}
+"""Checkpoint files: what an offset beyond the end of the log means for records."""
+
 _WITHOUT = {
     LOG_START: "without it, deleted records may reappear",
     RECOVERY_POINT: "without it, the broker recovers all segments, which takes long",
@@ -73,14 +79,19 @@ class CheckpointCheck(EndCheck):
                 meaning = f"{what} is {offset}: offsets are not negative."
                 yield context.finding("checkpoint_value", path, meaning)
                 continue
+            meaning = f"{what} is {offset}, but {self.describe_end()}.{_AT_RISK.get(name, '')}"
+            first, end = self.log_end, offset
+            if name == LOG_START:
+                meaning += f" When the broker starts, it deletes all segments and begins an empty log at offset {offset}."
+                first, end = context.bases[0], self.log_end
             yield context.finding(
                 code,
                 path,
-                f"{what} is {offset}, but the log ends before offset {self.log_end}.",
+                meaning,
                 remedy=remedy,
-                first_offset=self.log_end,
-                last_offset=offset - 1,
-                records=None if name == CLEANER else offset - self.log_end,
+                first_offset=first if first < end else None,
+                last_offset=end - 1 if first < end else None,
+                records=None if name == CLEANER else end - first,
             )
 
     def _find_missing_segments(self) -> Iterator[Finding]:

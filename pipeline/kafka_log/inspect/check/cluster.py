@@ -38,6 +38,10 @@ class Cluster:
         """Return the id of a topic; None if unknown."""
         return self._topics.get(topic)
 
+    def topic_of(self, topic_id: bytes) -> str | None:
+        """Return the name of the topic with an id; None if unknown."""
+        return next((name for name, one in self._topics.items() if one == topic_id), None)
+
     def is_never_compacted(self, topic: str) -> bool:
         """Return whether the metadata has the topic and no cleanup policy for it or for all topics."""
         return topic in self._topics and not {topic, ""} & self._has_policy

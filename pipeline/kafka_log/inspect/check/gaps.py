@@ -39,7 +39,7 @@ _INDEXES = (".index", ".timeindex", ".txnindex")
 _REPLACED = (".deleted", ".swap", ".cleaned")
 
 _PERHAPS = "compaction may have removed them, or they are lost"
-_ASK = "Find out whether the topic is compacted. If it is not, copy the partition from another replica."
+_ASK = "Find out whether the topic is compacted. If it is not, stop the broker and copy the partition from another replica."
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafka_log.inspect.check.base import Check
-from kafka_log.inspect.check.catalog import Severity
+from kafka_log.inspect.check.catalog import CATALOG, Severity
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.missing_batches import Cut, find_cuts
 from kafka_log.inspect.check.segment_scan import ScannedSegment, is_zeros
@@ -26,7 +26,7 @@ from kafka_log.segment.versions import have_field
 OFFSETS = structured(OFFSET_INDEX_ENTRY)
 TIMES = structured(TIME_INDEX_ENTRY)
 
-OPEN = "Nothing: a broker that truncates its log leaves such entries behind. It rebuilds the index when it starts without a clean shutdown."
+OPEN = "Nothing to do: a broker that truncates its log leaves such entries behind. It rebuilds the index when it starts without a clean shutdown."
 
 
 class IndexCheck(Check):
@@ -61,7 +61,7 @@ class IndexCheck(Check):
         name = self.suffix[1:]
         if found is None:
             if scanned.size:
-                yield self._missing_index(path)
+                yield self._missing_index(scanned, path)
             return
         found = self.count_zero_entries(scanned, found)
         size = self.kind.itemsize
@@ -137,10 +137,22 @@ class IndexCheck(Check):
         """
         raise NotImplementedError
 
-    def _missing_index(self, path: Path) -> Finding:
-        """Return the note about a segment without this index."""
+    def _missing_index(self, scanned: ScannedSegment, path: Path) -> Finding:
+        """Return the finding about a segment without this index: a note; for the offset index of a
+        damaged segment, which a broker truncates when it builds the index, an error.
+        """
+        code, meaning = f"{self.suffix[1:]}_missing", f"The segment has no {self.suffix} file"
+        damage = [run for run in scanned.lost if scanned.tail_kind_of(run) is None]
+        if not damage or "error" not in CATALOG[code].severities:
+            return self.context.finding(code, path, f"{meaning}.")
+        start = damage[0].start
         return self.context.finding(
-            f"{self.suffix[1:]}_missing", path, f"The segment has no {self.suffix} file."
+            code,
+            path,
+            f"{meaning}, and is damaged at byte {start}. When the broker starts, it builds the index and truncates the segment there.",
+            severity="error",
+            remedy=f"Do not start the broker before you have repaired the segment. {CATALOG['batch_checksum'].remedy}",
+            first_offset=None if damage[0].after_offset is None else damage[0].after_offset + 1,
         )
 
     def _entry_finding(
@@ -181,11 +193,19 @@ class IndexCheck(Check):
         )
 
     def report_first(
-        self, wrong: Any, code: str, path: Path, base: int, found: Any, what: str
+        self,
+        wrong: Any,
+        code: str,
+        path: Path,
+        base: int,
+        found: Any,
+        what: str | Callable[[int], str],
+        consequence: str = "",
     ) -> Iterator[Finding]:
         """Yield one finding ``code`` for all entries of the mask ``wrong``, at the first of them;
-        yield nothing if none is wrong. Its sentence is "The entry for offset N", then ``what``, and
-        how many more entries are like it. Offsets in ``found`` are relative to ``base``.
+        yield nothing if none is wrong. Its sentence is "The entry for offset N", then ``what`` (or
+        what it returns for the index of the entry), how many more entries are like it, and the
+        sentence ``consequence``. Offsets in ``found`` are relative to ``base``.
         """
         count = int(np.count_nonzero(wrong))
         if not count:
@@ -195,10 +215,11 @@ class IndexCheck(Check):
             f" ({count_noun(count - 1, 'more entry', 'more entries')} like it)" if count > 1 else ""
         )
         offset = base + int(found["relative_offset"][i])
+        said = what if isinstance(what, str) else what(i)
         yield self._entry_finding(
             path,
             code,
-            f"The entry for offset {offset} {what}{more}.",
+            f"The entry for offset {offset} {said}{more}.{consequence}",
             i * self.kind.itemsize,
             offset,
         )
@@ -227,7 +248,7 @@ class OffsetIndexCheck(IndexCheck):
         for run in scanned.lost:
             lost |= (run.start <= positions) & (positions < run.end)
         no_start = ~is_start & ~lost
-        low = other = np.zeros(len(entries), np.bool_)
+        at = low = other = np.zeros(len(entries), np.bool_)
         if len(headers):
             at = np.searchsorted(headers.position, positions)
             at = np.minimum(at, len(headers) - 1)
@@ -246,8 +267,12 @@ class OffsetIndexCheck(IndexCheck):
         args = (path, base, entries)
         what = "has a position at which no batch begins"
         yield from self.report_first(no_start & judged, "index_position", *args, what)
-        what = "has the position of a batch with higher offsets"
-        yield from self.report_first(low & judged, "index_offset", *args, what)
+
+        def describe_low(i: int) -> str:
+            return f"points to byte {positions[i]}, where the batch begins with offset {headers.first[at[i]]}"
+
+        skips = " A broker may skip records."
+        yield from self.report_first(low & judged, "index_offset", *args, describe_low, skips)
         what = "does not have the last offset of the batch there, or of a later one"
         yield from self.report_first(other & judged, "index_offset", *args, what)
 
@@ -365,7 +390,10 @@ class TimeIndexCheck(IndexCheck):
             wrong,
             "timeindex_timestamp",
             *args,
-            "does not have the largest timestamp up to that offset",
+            lambda i: (
+                f"has the timestamp {times[i]}, but the largest one up to that offset is {largest[i]}"
+            ),
+            " Lookups by time may return a wrong offset.",
         )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
 from kafka_log.inspect.check.base import Context
-from kafka_log.inspect.check.catalog import CATALOG
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.log_end import EndCheck
 from kafka_log.inspect.check.segment_scan import ScannedSegment
@@ -23,6 +23,28 @@ NONE = absent_value("leader_epoch")
 """Leader epoch of a batch that has none."""
 MAX_EPOCHS = 100
 """Maximum of epochs that have a finding of their own."""
+
+
+_COPY_FILE = (
+    "Stop the broker and copy the file from another replica of the partition. A follower with wrong"
+    " epochs may truncate its log at the wrong offset."
+)
+
+
+def _describe_disorder(epochs: list[tuple[int, int]], lines: int) -> str:
+    """Return the sentences about the first of ``epochs`` (with start offsets) that is out of order.
+    They are the last lines of a file that has ``lines`` of them.
+    """
+    i = next(
+        i
+        for i, (a, b) in enumerate(pairwise(epochs), start=1)
+        if not (a[0] < b[0] and a[1] <= b[1])
+    )
+    (before, start_before), (epoch, start) = epochs[i - 1], epochs[i]
+    return (
+        f"Line {lines - len(epochs) + i + 1}: epoch {epoch} at offset {start} follows epoch {before} at offset"
+        f" {start_before}. Epochs must ascend, and offsets must not descend."
+    )
 
 
 class LeaderEpochCheck(EndCheck):
@@ -42,10 +64,11 @@ class LeaderEpochCheck(EndCheck):
     def reload(self) -> None:
         self.error: CodecError | OSError | None = None
         self.epochs: list[tuple[int, int]] | None = None
+        self.lines = 0
         try:
-            parsed = LEADER_EPOCH_CHECKPOINT.parse(
-                read_small_file(self.path), file=os.fspath(self.path), strict=False
-            )
+            data = read_small_file(self.path)
+            parsed = LEADER_EPOCH_CHECKPOINT.parse(data, file=os.fspath(self.path), strict=False)
+            self.lines = len(data.splitlines())
             self.epochs = [(e.epoch, e.start_offset) for e in parsed.epochs or ()]
         except FileNotFoundError:
             pass
@@ -80,19 +103,36 @@ class LeaderEpochCheck(EndCheck):
                 continue
             self.seen.add(key)
             row = int(rows[i])
-            what = (
-                f"which begins at offset {starts[at[i]]} and ends where the next epoch begins in {NAME}"
-                if known[i]
-                else f"which is not in {NAME}"
-            )
+            what = self._describe_epochs(int(at[i]) if known[i] else None)
             yield self.context.finding(
                 code,
                 scanned.segment.path,
-                f"The batch with offsets {headers.first[row]} to {headers.last[row]} has the leader epoch {said[i]}, {what}.",
+                f"The batch with offsets {headers.first[row]} to {headers.last[row]} has the leader epoch {said[i]}. {what}",
                 byte=int(headers.position[row]),
                 first_offset=int(headers.first[row]),
                 last_offset=int(headers.last[row]),
             )
+
+    def _describe_epochs(self, at: int | None) -> str:
+        """Return the sentences about the epoch with the index ``at`` in the file; about all of
+        them if it is None.
+        """
+        epochs = self.epochs or []
+        if at is not None:
+            epoch, start = epochs[at]
+            if at + 1 == len(epochs):
+                return f"In {NAME}, epoch {epoch} begins at offset {start}."
+            return f"In {NAME}, epoch {epoch} has the offsets {start} to {epochs[at + 1][1] - 1}."
+        names = [str(epoch) for epoch, _ in epochs]
+        if not names or len(names) > 8:
+            what = "has no such epoch"
+        elif len(names) == 1:
+            what = f"has the epoch {names[0]} only"
+        else:
+            what = f"has the epochs {', '.join(names[:-1])} and {names[-1]} only"
+        return (
+            f"{NAME} {what}. The file or the batch header is wrong: no checksum covers the epoch."
+        )
 
     def _check_negative(self, scanned: ScannedSegment) -> Iterator[Finding]:
         """Yield a ``leader_epoch_negative`` warning for each leader epoch below -1 (which means "no
@@ -159,7 +199,7 @@ class LeaderEpochCheck(EndCheck):
             remedy = None
         else:
             what = "which the broker truncates to the log start offset. Retention has just deleted segments, they are in tiered storage, or they are lost"
-            remedy = "Nothing, if segments were deleted or are in tiered storage. Otherwise copy the partition from another replica."
+            remedy = "Nothing to do if segments were deleted or are in tiered storage. Otherwise stop the broker and copy the partition from another replica."
         if is_certain:
             context.missing.append(range(first, base))
         yield context.finding(
@@ -193,7 +233,7 @@ class LeaderEpochCheck(EndCheck):
             yield self.context.finding(
                 "leader_epoch_checkpoint",
                 self.path,
-                "The epochs in the file, or their start offsets, do not ascend.",
+                _describe_disorder(self.epochs, self.lines),
                 severity="warning",
-                remedy=CATALOG["leader_epoch_start"].remedy,
+                remedy=_COPY_FILE,
             )

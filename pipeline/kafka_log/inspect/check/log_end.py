@@ -19,7 +19,7 @@ from kafka_log.segment.model import Lost
 REACHED = (RECOVERY_POINT, HIGH_WATERMARK)
 """Checkpoint files of offsets that the log has reached."""
 
-KILLED = "Nothing, if the broker was killed right after it truncated the log for a new leader: it writes high watermarks every five seconds. Otherwise copy the partition from another replica before this broker becomes its leader."
+KILLED = "Nothing to do if the broker was killed right after it truncated the log for a new leader: it writes high watermarks every five seconds. Otherwise start it only while another replica leads the partition: if this broker leads first, the other replicas truncate theirs."
 
 
 class _ReadEnd(NamedTuple):
@@ -83,6 +83,13 @@ class EndCheck(Check):
             return False
         return all(kind == read.tail_kind for kind in kinds)
 
+    def describe_end(self) -> str:
+        """Return the words of a sentence about the last offset of the log."""
+        bases = self.context.bases
+        if not bases or self.log_end <= bases[0]:
+            return "the log is empty"
+        return f"the last offset of the log is {self.log_end - 1}"
+
     def report_beyond_end(self, code: str, path: Path, what: str, offset: int) -> Iterable[Finding]:
         """Yield the finding ``code`` if ``offset`` is above the end of the log, its recovery point
         and its high watermark. Yield nothing if damage at the end is reported, the end is uncertain
@@ -104,7 +111,7 @@ class EndCheck(Check):
         yield context.finding(
             code,
             path,
-            f"{what} {offset}, but the log ends before offset {self.log_end}.",
+            f"{what} {offset}, but {self.describe_end()}.",
             first_offset=self.log_end,
             last_offset=offset - 1,
             records=offset - self.log_end,

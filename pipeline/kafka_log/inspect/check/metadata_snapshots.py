@@ -25,7 +25,7 @@ NAME = re.compile(r"\d{20}-\d{10}\.checkpoint\Z")
 
 HEADER, FOOTER = "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER"
 
-_OLDER = "Nothing: a broker reads the newest snapshot, and deletes this one later."
+_OLDER = "Nothing to do: a broker reads the newest snapshot, and deletes this one later."
 
 
 class MetadataSnapshotCheck(Check):
@@ -102,7 +102,10 @@ class MetadataSnapshotCheck(Check):
             missing.append((what, int(headers.position[i])))
         if FOOTER not in _control_types(path, headers, -1):
             missing.append(
-                ("It does not end with the footer record: it was truncated.", scanned.size)
+                (
+                    f"The file ends at byte {scanned.size} without the footer record. It was truncated.",
+                    scanned.size,
+                )
             )
         for what, byte in missing:
             yield self._finding("metadata_snapshot_incomplete", path, what, byte, is_newest)

@@ -46,8 +46,8 @@ _FILES = {
     "deleted": ("deleted_files", "A broker was about to delete {}"),
     "cleaned": ("cleaned_files", "The log cleaner had not finished {}"),
     "swap": ("swap_files", "A broker was about to replace segments by {}"),
-    "part": ("temporary_files", "Nobody finished {}"),
-    "tmp": ("temporary_files", "Nobody finished {}"),
+    "part": ("temporary_files", "Not written completely: {}"),
+    "tmp": ("temporary_files", "Not written completely: {}"),
 }
 _DIRECTORIES = {
     "delete": ("delete_directory", "A broker was about to delete this partition"),
@@ -140,11 +140,17 @@ class NameCheck(Check):
         said = read_topic_id(path.parent)
         known = None if said is None else self.context.cluster.topic_id(self.context.key[0])
         if said is not None and known is not None and said != known:
+            right = format_uuid(known)
+            other = self.context.cluster.topic_of(said)
+            if other is None:
+                meaning = f"The topic id is {format_uuid(said)} here, but {right} in the cluster metadata of this directory. A broker renames the directory to -stray and begins an empty partition."
+            else:
+                meaning = f"The topic id is {format_uuid(said)} here, which the cluster metadata gives to topic {other}. The id of this topic is {right}. A broker does not serve this partition, nor those that it loads after it."
             yield self.context.finding(
                 "topic_id",
                 path,
-                f"The topic id is {format_uuid(said)} here, but {format_uuid(known)} by the metadata of the cluster. A broker takes the directory for that of a deleted topic.",
-                remedy="Copy the file from another replica of this partition before you start the broker. If the topic was deleted and recreated, keep a copy of the directory.",
+                meaning,
+                remedy=f"Do not start the broker. If the records belong to the topic with id {right}, copy the file from another replica or write topic_id: {right} into it. If the topic was deleted and recreated, move the directory away and keep it.",
             )
 
 
@@ -177,7 +183,7 @@ def check_broker_directory(directory: Path, included: frozenset[State]) -> Itera
             yield make_finding(
                 "temporary_files",
                 path,
-                f"Nobody finished this file of {count_noun(total_size(path), 'byte')}.",
+                f"This file of {count_noun(total_size(path), 'byte')} was not written completely: the broker stopped before it renamed the file.",
             )
         elif _SAYS.match(path.name):
             continue

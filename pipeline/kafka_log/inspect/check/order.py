@@ -67,12 +67,19 @@ class OrderCheck(Check):
         """
         bases = self.context.bases
         following = () if base is None else bases[bisect_right(bases, base) :]
-        if not following:
+        if base is None or not following:
             return False
+        first = self._read_first_offset(base)
+        return first is not None and first >= following[0]
+
+    def _read_first_offset(self, base: int) -> int | None:
+        """Return the first offset of the first batch of the segment named by the base offset
+        ``base``; None if it has no readable batch. Raise FileNotFoundError if the file is gone.
+        """
         path = self.context.partition.directory / f"{base:020d}.log"
         reader = SegmentReader(path, policy=Policy.SALVAGE, records=False, rescue=False)
         first = next(iter(reader), None)
-        return first is not None and (first.base_offset or 0) >= following[0]
+        return None if first is None else first.base_offset or 0
 
     def _name_finding(self, scanned: ScannedSegment, count: int) -> Finding:
         """Return the ``first_offset_below_name`` error about the first ``count`` batches of a
@@ -100,14 +107,43 @@ class OrderCheck(Check):
         first, last = int(headers.first[high[0]]), int(headers.last[high[-1]])
         if scanned.next_base is None or first - scanned.segment.base_offset > MAX_RELATIVE:
             return self._far_finding(scanned, high, first, last)
+        meaning, remedy = self._describe_overlap(scanned, scanned.next_base, high)
         return self.context.finding(
             "segments_overlap",
             scanned.segment.path,
-            f"The last {count_noun(len(high), 'batch', 'batches')} reach offset {last}, but the next segment begins at offset {scanned.next_base}.",
+            meaning,
+            remedy=remedy,
             byte=int(headers.position[high[0]]),
             first_offset=first,
             last_offset=last,
             records=_sum_records(headers, high),
+        )
+
+    def _describe_overlap(
+        self, scanned: ScannedSegment, next_base: int, high: range
+    ) -> tuple[str, str | None]:
+        """Return meaning and remedy (None: that of the catalog) of the overlap with the next
+        segment, which has the base offset ``next_base``: the name of the next segment is wrong, this
+        file is a copy or has a wrong name, or only its last batches (indexes ``high``) are too high.
+        Raise FileNotFoundError if the next segment is gone.
+        """
+        headers = scanned.headers
+        first, last = int(headers.first[high[0]]), int(headers.last[high[-1]])
+        following = self._read_first_offset(next_base)
+        if following is not None and following > last:
+            return (
+                f"The next segment has the name {next_base}, but its first batch has offset {following}, after the last offset {last} of this segment. Its name is wrong.",
+                f"Stop the broker. Rename the .log, .index, .timeindex and .txnindex of the next segment to offset {following}. Then run kafka-log check again.",
+            )
+        if len(high) == len(headers):
+            return (
+                f"All batches of this segment have offsets {first} to {last}, but the next segment begins at offset {next_base}. This file is a copy or has the wrong name.",
+                "Stop the broker. Compare this file with the next segments (kafka-log dump --batches). If they have all its offsets, move it and its indexes away and keep them. Otherwise copy the partition from another replica. Without one, kafka-log salvage writes all records by their offsets.",
+            )
+        what = "batch has" if len(high) == 1 else f"{len(high)} batches have"
+        return (
+            f"The last {what} offsets {first} to {last}, but the next segment begins at offset {next_base}.",
+            None,
         )
 
     def _far_finding(self, scanned: ScannedSegment, high: range, first: int, last: int) -> Finding:
@@ -138,7 +174,10 @@ class OrderCheck(Check):
             same = placed & (headers.first == first) & (headers.last == last)
             others = np.flatnonzero(same & (headers.size == size))
             if last < first:
-                code, what = "offsets_reversed", "ends before it begins"
+                yield self._batch_finding(
+                    "offsets_reversed", scanned, i, self._describe_reversed(scanned, i)
+                )
+                continue
             elif len(others):
                 place = headers.position[others[0]]
                 code, what = "batch_twice", f"is in the segment twice, also at byte {place}"
@@ -147,6 +186,15 @@ class OrderCheck(Check):
             yield self._batch_finding(
                 code, scanned, i, f"The batch with offsets {first} to {last} {what}."
             )
+
+    def _describe_reversed(self, scanned: ScannedSegment, i: int) -> str:
+        """Return the sentences about the batch with the index ``i``, whose last offset is below its
+        first.
+        """
+        headers = scanned.headers
+        count = int(headers.count[i])
+        said = f", and it has {count_noun(count, 'record')}" if count >= 0 else ""
+        return f"The batch header has the first offset {headers.first[i]} and the last offset {headers.last[i]}. Its checksum is valid{said}."
 
     def _batch_finding(self, code: str, scanned: ScannedSegment, i: int, meaning: str) -> Finding:
         """Return the finding ``code`` about the batch with the index ``i``: its byte position,

@@ -29,7 +29,7 @@ MAX_FINDINGS = 100
 FORGOTTEN_MS = 24 * 60 * 60 * 1000
 """Time after which brokers forget a producer that writes nothing (``producer.id.expiration.ms``)."""
 
-_FORGOTTEN = "Nothing, if you know the reason: the producer wrote nothing for a day or more before, after which brokers forget it."
+_FORGOTTEN = "Nothing to do if you know the reason: the producer wrote nothing for a day or more before, after which brokers forget it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class SequenceCheck(Check):
             scanned,
             row,
             key,
-            f"{what}. Consumers read these records twice.",
+            f"{what}. If both batches have the same records, consumers read them twice.",
             before,
             count,
         )

@@ -58,7 +58,7 @@ class TailCheck(Check):
                 scanned.segment.path,
                 f"{what}. This is the active segment: the broker truncates it when it starts.",
                 severity="note",
-                remedy="Nothing, if another replica has the records. Otherwise compare with the high watermark of the partition.",
+                remedy="Nothing to do if another replica has the records. Otherwise compare with the high watermark of the partition.",
                 byte=run.start,
                 first_offset=first,
             )

@@ -46,7 +46,7 @@ def _paragraph(row: dict[str, Any], width: int | None) -> str:
             else f"offsets {first} to {last}"
         )
     if row["records"] is not None:
-        place.append(f"at most {count_noun(row['records'], 'record')} at risk")
+        place.append(f"at most {count_noun(row['records'], 'record')} lost or at risk")
     lines = [f"{row['severity']}: {row['code']}{where}", _INDENT + ", ".join(place)]
     for sentence in (row["meaning"], row["remedy"]):
         lines += _wrap_sentence(sentence, width)

@@ -42,7 +42,7 @@ def test_errors_are_1(damaged: Path, capsys: pytest.CaptureFixture[str]) -> None
     out, err = capsys.readouterr()
     first, second, total = out.rstrip("\n").split("\n\n")
     assert first.startswith("error: batch_checksum in segments.small-0\n")
-    assert f"{FIRST}.log, byte 383, offsets 6 to 11, at most 6 records at risk" in first
+    assert f"{FIRST}.log, byte 383, offsets 6 to 11, at most 6 records lost or at risk" in first
     assert second.startswith("note: deleted_files in features-0\n")
     assert total == "1 error, 0 warnings, 1 note"
     assert err.startswith("kafka-log: segments that are not live were skipped: 1 deleted ")

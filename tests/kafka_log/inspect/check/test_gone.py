@@ -183,7 +183,7 @@ def test_the_id_of_a_topic_by_the_metadata(root: Path) -> None:
     rows = LogDirectory(root).check().to_pylist()
     found = [(r["severity"], r["code"], r["file"]) for r in rows]
     assert found == [("error", "topic_id", str(path))]
-    assert "by the metadata of the cluster" in rows[0]["meaning"]
+    assert "renames the directory to -stray" in rows[0]["meaning"]
     shutil.rmtree(root / METADATA)
     assert LogDirectory(root / "trimmed-0").check().num_rows == 0
 

@@ -1,0 +1,174 @@
+"""Meaning and remedy of findings, by what the damage is: what they say is true, and following them loses nothing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_log import LogDirectory
+from tests.paths import SAMPLES
+from tests.support.check_plants import (
+    ACTIVE,
+    FIRST,
+    PLAIN,
+    SECOND,
+    THIRD,
+    change,
+    copy_segment,
+    flip,
+    pieces,
+    rename_segment,
+    replaced,
+    restamp,
+)
+from tests.support.salvage_rows import problems
+
+BROKER = SAMPLES / "kafka-4.x"
+EPOCHS = "leader-epoch-checkpoint"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    shutil.copytree(BROKER / PLAIN, tmp_path / PLAIN)
+    return tmp_path / PLAIN
+
+
+def find(path: Path, code: str) -> dict[str, Any]:
+    """Return the only finding of a kind."""
+    (row,) = [row for row in LogDirectory(path).check().to_pylist() if row["code"] == code]
+    return row
+
+
+def test_a_segment_with_a_lower_name_is_renamed_back(directory: Path) -> None:
+    rename_segment(directory, 42, 30)
+    row = find(directory, "segments_overlap")
+    name = re.search(
+        r"next segment has the name (\d+), .* first batch has offset (\d+)", row["meaning"]
+    )
+    assert name is not None and "Its name is wrong." in row["meaning"]
+    assert "Rename the .log, .index, .timeindex and .txnindex of the next segment" in row["remedy"]
+    rename_segment(directory, int(name[1]), int(name[2]))
+    assert not problems(directory)
+
+
+def test_a_copy_of_a_segment_is_moved_away(directory: Path) -> None:
+    copy_segment(directory, 42, 30, ".log", ".index", ".timeindex")
+    row = find(directory, "segments_overlap")
+    assert row["file"].endswith(f"{30:020d}.log")
+    assert "All batches of this segment have offsets 42 to 83" in row["meaning"]
+    assert "move it and its indexes away and keep them" in row["remedy"]
+    for path in directory.glob(f"{30:020d}.*"):
+        path.unlink()
+    assert not problems(directory)
+
+
+def test_batches_of_the_next_segment_are_kept_with_both(directory: Path) -> None:
+    path = directory / f"{FIRST}.log"
+    path.write_bytes(path.read_bytes() + pieces(directory / f"{SECOND}.log")[0])
+    row = find(directory, "segments_overlap")
+    text = "The last batch has offsets 42 to 47, but the next segment begins at offset 42."
+    assert row["meaning"] == text
+    assert "keep both segments" in row["remedy"] and "loses" in row["remedy"]
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_broker_that_builds_an_index_truncates_a_damaged_segment(
+    directory: Path, is_damaged: bool
+) -> None:
+    (directory / f"{FIRST}.index").unlink()
+    if is_damaged:
+        flip(directory / f"{FIRST}.log", 700)
+    row = find(directory, "index_missing")
+    assert row["severity"] == ("error" if is_damaged else "note")
+    assert ("truncates the segment there" in row["meaning"]) == is_damaged
+    assert row["first_offset"] == (6 if is_damaged else None)
+    assert row["remedy"].startswith("Do not start the broker" if is_damaged else "Nothing to do if")
+
+
+def test_an_index_missing_beside_a_torn_tail_is_a_note(directory: Path) -> None:
+    (directory / f"{ACTIVE}.index").unlink()
+    path = directory / f"{ACTIVE}.log"
+    path.write_bytes(path.read_bytes()[:-5])
+    assert find(directory, "index_missing")["severity"] == "note"
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_topic_id_of_another_topic_and_one_that_no_topic_has(
+    tmp_path: Path, is_known: bool
+) -> None:
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    path = root / "trimmed-0" / "partition.metadata"
+    right = path.read_text().split("topic_id: ")[1].strip()
+    if is_known:
+        shutil.copyfile(root / "codecs-0" / "partition.metadata", path)
+    else:
+        replaced(path, right, "Qw" + right[2:])
+    row = find(root, "topic_id")
+    assert ("gives to topic codecs" in row["meaning"]) == is_known
+    assert ("-stray" in row["meaning"]) == (not is_known)
+    assert f"topic_id: {right}" in row["remedy"] and "Do not start the broker" in row["remedy"]
+
+
+def test_a_log_start_beyond_the_end_names_what_is_deleted(tmp_path: Path) -> None:
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    replaced(root / "log-start-offset-checkpoint", "trimmed 0 7", "trimmed 0 70")
+    row = find(root, "log_start_beyond_end")
+    (last,) = [int(n) for n in re.findall(r"the last offset of the log is (\d+)", row["meaning"])]
+    first = min(int(path.stem) for path in (root / "trimmed-0").glob("*.log"))
+    assert (row["first_offset"], row["last_offset"]) == (first, last)
+    assert row["records"] == last + 1 - first
+    assert "begins an empty log at offset 70" in row["meaning"]
+
+
+def test_leader_epochs_of_a_batch_and_of_the_file(directory: Path) -> None:
+    flip(directory / f"{FIRST}.log", 15, 2)
+    meaning = find(directory, "leader_epoch_unknown")["meaning"]
+    assert "has the leader epoch 4. leader-epoch-checkpoint has the epochs 0 and 2 only." in meaning
+    assert meaning.endswith("The file or the batch header is wrong: no checksum covers the epoch.")
+    flip(directory / f"{FIRST}.log", 15, 2)
+    replaced(directory / EPOCHS, "2 144", "2 140")
+    meaning = find(directory, "leader_epoch_start")["meaning"]
+    assert meaning == (
+        "The batch with offsets 138 to 143 has the leader epoch 0."
+        " In leader-epoch-checkpoint, epoch 0 has the offsets 0 to 139."
+    )
+    replaced(directory / EPOCHS, "2 140", "0 140")
+    row = find(directory, "leader_epoch_checkpoint")
+    text = (directory / EPOCHS).read_text().splitlines()
+    assert text[3] == "0 140"
+    assert row["meaning"].startswith("Line 4: epoch 0 at offset 140 follows epoch 0 at offset 0.")
+
+
+def test_headers_zeros_and_index_entries_say_their_values(directory: Path) -> None:
+    path = directory / f"{FIRST}.log"
+    restamp(path, 766, last_offset_delta=-3)
+    meaning = find(directory, "offsets_reversed")["meaning"]
+    assert meaning == (
+        "The batch header has the first offset 12 and the last offset 9."
+        " Its checksum is valid, and it has 6 records."
+    )
+    change(directory / f"{SECOND}.log", 383, 766, bytes(383))
+    meaning = find(directory, "zeroed_bytes")["meaning"]
+    assert meaning == (
+        "383 bytes are zeros, from byte 383 to byte 765. Batches should be there."
+        " The log continues at offset 54."
+    )
+    index = directory / f"{THIRD}.timeindex"
+    change(index, 0, 8, bytes(8))
+    meaning = find(directory, "timeindex_timestamp")["meaning"]
+    assert re.search(r"has the timestamp 0, but the largest one up to that offset is \d+", meaning)
+
+
+def test_an_index_entry_that_points_beyond_its_offset(directory: Path) -> None:
+    index = directory / f"{FIRST}.index"
+    change(index, 0, 4, (3).to_bytes(4, "big"))
+    meaning = find(directory, "index_offset")["meaning"]
+    assert re.search(
+        r"points to byte \d+, where the batch begins with offset \d+\. A broker", meaning
+    )
