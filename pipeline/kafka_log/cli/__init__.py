@@ -61,7 +61,7 @@ COMMANDS = {
 """Modules of the commands, in the order of the help. Each has HELP, EXAMPLES, ``add_arguments`` and ``run_command``."""
 
 TASKS = {
-    "look at logs": ("overview", "ls", "stat", "dump", "keys", "hexdump"),
+    "look at logs": ("overview", "ls", "stat", "dump", "keys", "schemas", "hexdump"),
     "find out what happened": (
         *("check", "explain", "diff", "txn", "producers", "groups", "coordinator", "metadata"),
     ),

@@ -20,7 +20,7 @@ class SuggestingParser(argparse.ArgumentParser):
         known = list(map(str, action.choices))
         raise argparse.ArgumentError(
             action,
-            f"{value!r} is not one of its values; known: {', '.join(known)}{suggest_similar(str(value), known)}",
+            f"invalid choice: {value!r}; known: {', '.join(known)}{suggest_similar(str(value), known)}",
         )
 
 

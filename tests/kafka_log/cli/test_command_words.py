@@ -67,7 +67,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["\0"], "'\\x00' is neither a command nor a file or directory; kafka-log help lists the commands"),
         ([""], "'' is neither a command nor a file or directory; kafka-log help lists the commands"),
         (["help", "dmup"], "did you mean dump?"),
-        (["ls", BROKER, "--format", "jsnl"], "argument --format: 'jsnl' is not one of its values; known: text, jsonl, csv, parquet, arrow; did you mean jsonl?"),
+        (["ls", BROKER, "--format", "jsnl"], "argument --format: invalid choice: 'jsnl'; known: text, jsonl, csv, parquet, arrow; did you mean jsonl?"),
         (["dump", BROKER, "--policy", "salvge"], "known: strict, kafka, salvage; did you mean salvage?"),
         (["dump", BROKER, "--policy", "x"], "known: strict, kafka, salvage"),
         (["ls", BROKER, "--toppic", "x"], "unrecognized arguments: --toppic x; did you mean --topic?"),

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.index_files import find_position_by_index
+from kafka_log.logs.index_files import OFFSET_ENTRY_DTYPE, read_index_entries
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.batch_headers import entries, headers
 from kafka_log.segment.framing import HeaderColumns
-from kafka_log.segment.ranges import MAX_OFFSET
 
 SECONDS = 3.0
 """Time after which no further log is opened."""
@@ -47,15 +47,15 @@ class _TooFarError(Exception):
 
 def check_ends(
     partitions: Sequence[Partition],
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> QuickCheck:
     """Read the first batch header of each partition, and those from the last index entry on, the
-    largest partitions first, until ``seconds`` are over. Verify no checksum. Errors of partitions
+    largest partitions first, until ``seconds`` (None: SECONDS) are over. Verify no checksum. Errors of partitions
     that cannot be listed are problems of any partition, also of those that are not read. Damage and
     unreadable files are problems, and do not raise.
     """
-    deadline = clock() + seconds
+    deadline = clock() + (SECONDS if seconds is None else seconds)
     problems: dict[int, list[str]] = {}
     times: list[int] = []
     checked = skipped = 0
@@ -80,10 +80,7 @@ def check_ends(
             skipped += 1
         except FileNotFoundError:
             skipped += 1  # the broker renamed or removed it
-        except (CodecError, OSError) as error:
-            checked += 1
-            problems.setdefault(i, []).append(str(error))
-        except _IncompleteError as error:
+        except (CodecError, OSError, _IncompleteError) as error:
             checked += 1
             problems.setdefault(i, []).append(str(error))
     return QuickCheck(
@@ -108,11 +105,21 @@ def _read_first_times(segment: Segment) -> list[int]:
 
 def _read_end(segment: Segment, is_over: Callable[[], bool]) -> list[int]:
     """Return the timestamps in the batch headers from the last index entry of a segment on, without
-    missing ones. Raise CodecError for bytes that are no batch, _IncompleteError for an incomplete
-    batch at the end of a rolled segment, OSError for an unreadable file, and _TooFarError if there
-    are more than MAX_HEADERS headers, or the time is over.
+    missing ones; of all headers if there is no index, or it leads to no batch. Raise CodecError for
+    bytes that are no batch, _IncompleteError for an incomplete batch at the end of a rolled segment,
+    OSError for an unreadable file, and _TooFarError if there are more than MAX_HEADERS headers, or
+    the time is over.
     """
-    start = find_position_by_index(segment, MAX_OFFSET, None)
+    index = read_index_entries(segment.path.with_suffix(".index"), OFFSET_ENTRY_DTYPE)
+    position = int(index["position"][-1]) if len(index) else 0
+    if 0 < position < segment.size:
+        with suppress(CodecError, _IncompleteError):  # the index may be wrong
+            return _read_times(segment, position, is_over)
+    return _read_times(segment, 0, is_over)
+
+
+def _read_times(segment: Segment, start: int, is_over: Callable[[], bool]) -> list[int]:
+    """Return the timestamps in the batch headers of a segment from byte ``start`` on. Raise as :func:`_read_end` does."""
     columns = HeaderColumns(("max_timestamp",), os.fspath(segment.path))
     times, end = [], start
     for count, entry in enumerate(entries(segment.path, start=start)):

@@ -20,6 +20,7 @@ from kafka_log.logs.names import (
 from kafka_log.logs.partition_filters import is_topic_pattern
 from kafka_log.logs.partitions import Partition
 from kafka_log.logs.replicas import find_duplicate
+from kafka_log.read.schemas.sources import SCHEMAS_TOPIC
 from kafka_log.segment.nouns import count_noun
 from kafka_log.text.text_table import format_table
 from kafka_log.text.values import escape_unprintable, format_time
@@ -81,7 +82,9 @@ def _format_topics(topics: pa.Table, width: int | None) -> str:
         names.append("state")
     text = format_table(shown.select(names), width)
     left = topics.num_rows - MAX_TOPICS
-    return text if left <= 0 else f"{text.rstrip()}\n{left:,} more topics with fewer bytes"
+    return (
+        text if left <= 0 else f"{text.rstrip()}\nand {count_noun(left, 'other topic', spec=',')}"
+    )
 
 
 def _format_check(partitions: Sequence[Partition], found: QuickCheck, width: int | None) -> str:
@@ -116,6 +119,7 @@ def suggest_commands(
     last records of the largest partition of an application; those that the internal topics allow.
     """
     given = " ".join(map(shlex.quote, paths))
+    replicas = " --replicas newest" if find_duplicate(partitions) is not None else ""
     topics = {partition.topic for partition in partitions}
     commands = (
         [f"kafka-log ls {given} --by topic"] if len(topics) > 1 else [f"kafka-log ls {given}"]
@@ -124,17 +128,20 @@ def suggest_commands(
     own = [
         p
         for p in partitions
-        if p.state == "live" and p.size and p.topic not in INTERNAL_TOPICS and _is_plain(p.topic)
+        if p.state == "live"
+        and p.size
+        and p.topic not in (*INTERNAL_TOPICS, SCHEMAS_TOPIC)
+        and _is_plain(p.topic)
     ]
     if own:
         largest = max(own, key=lambda p: p.size)
-        replicas = " --replicas newest" if find_duplicate(partitions) is not None else ""
         commands.append(
             f"kafka-log dump {given} --topic={largest.topic} --partition {largest.partition} --last 5{replicas}"
         )
     for topic, command in (
         (CONSUMER_OFFSETS, f"kafka-log groups {given}"),
         (TRANSACTION_STATE, f"kafka-log txn {given} --state open"),
+        (SCHEMAS_TOPIC, f"kafka-log schemas {given}{replicas}"),
         (CLUSTER_METADATA, f"kafka-log metadata {given} --what brokers"),
     ):
         if topic in topics:

@@ -21,6 +21,12 @@ from tests.support.batches import batch
 BROKER = SAMPLES / "kafka-4.x"
 
 
+@pytest.fixture(autouse=True)
+def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a machine that does other things."""
+    monkeypatch.setattr("kafka_log.inspect.overview.quick_check.SECONDS", 60.0)
+
+
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     code = main(list(argv))
     out, err = capsys.readouterr()
@@ -150,6 +156,19 @@ def test_a_long_segment_without_an_index_is_left_out(
     assert check_ends(discover(tmp_path)).skipped == 1
     monkeypatch.setattr("kafka_log.inspect.overview.quick_check.MAX_HEADERS", 60)
     assert check_ends(discover(tmp_path)).checked == 1
+
+
+def test_an_index_that_leads_to_no_batch(tmp_path: Path) -> None:
+    """All headers are read then, and nothing is wrong with the log."""
+    path = make_log(tmp_path, "t-0", *(batch(i) for i in range(9)))
+    (path.parent / f"{9:020}.log").write_bytes(b"")
+    every = check_ends(discover(tmp_path))
+    for position in (1, 50, path.stat().st_size - 5, 1 << 30):
+        entry = (5).to_bytes(4, "big") + position.to_bytes(4, "big")
+        path.with_suffix(".index").write_bytes(entry)
+        assert check_ends(discover(tmp_path)) == every
+    assert every.checked == 1
+    assert every.problems == ()
 
 
 def test_names_that_a_shell_would_change_are_not_suggested(tmp_path: Path) -> None:
