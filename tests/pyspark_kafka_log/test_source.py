@@ -336,6 +336,10 @@ def test_what_its_broker_moves_before_its_task_is_read_where_it_is(
     [
         ({"subscrbe": "t"}, "option subscrbe: there is no such option; did you mean subscribe"),
         ({"subscribe": "x"}, "option subscribe: no topic x in the path; there are: t"),
+        (
+            {"subscribe": "t*"},
+            "subscribe takes names: write a regular expression with subscribePattern",
+        ),
         ({"startingTimestamp": "x"}, "startingTimestamp: "),
         ({"mode": "LENIENT"}, "mode: one of FAILFAST, PERMISSIVE, DROPMALFORMED"),
     ],

@@ -90,8 +90,12 @@ def _format_topics(topics: pa.Table, width: int | None) -> str:
 def _format_check(partitions: Sequence[Partition], found: QuickCheck, width: int | None) -> str:
     """Return what the quick check found, and what it did not check."""
     lines = []
-    every = "all" if not found.skipped else f"{len(partitions) - found.skipped:,} of"
-    said = f"Quick check of the first and last batch headers of {every} {count_noun(len(partitions), 'partition directory', 'partition directories', spec=',')}: "
+    directories = count_noun(
+        len(partitions), "partition directory", "partition directories", spec=","
+    )
+    some = f"{len(partitions) - found.skipped:,} of " if found.skipped else ""
+    every = "all " if not found.skipped and len(partitions) > 1 else some
+    said = f"Quick check of the first and last batch headers of {every}{directories}: "
     if not found.problems:
         lines.append(said + "no problem.")
     else:
