@@ -128,6 +128,8 @@ class RewriteReport:
         """
         kept = _KeptBatches(self._kept)
         for one, alone in self._doubtful:
+            if one.batches is None:
+                kept.bound(one)
             if not kept.cover(one.first_offset, one.last_offset):
                 continue
             assert one.first_offset is not None
@@ -256,6 +258,18 @@ class _KeptBatches:
         new = new if len(self._first) else none
         self._begin = self._first[new]
         self._end = self._last[np.append(new[1:] - 1, len(self._last) - 1)] if len(new) else none
+
+    def bound(self, row: ReportRow) -> None:
+        """Lower the last offset of ``row``, a lost range, to the one before the next kept batch that
+        begins after its first offset; None, an unknown offset, counts as the highest. Do nothing
+        without a first offset or such a batch.
+        """
+        first, last = row.first_offset, row.last_offset
+        at = (
+            len(self._first) if first is None else int(np.searchsorted(self._first, first, "right"))
+        )
+        if at < len(self._first) and (last is None or last >= self._first[at]):
+            row.last_offset = int(self._first[at]) - 1
 
     def cover(self, first: int | None, last: int | None) -> bool:
         """Return whether the offsets ``first`` to ``last`` all lie in kept batches. Return False if
