@@ -211,7 +211,7 @@ def test_offsets_in_a_wrapper() -> None:
     found = wrapper(0, [7, 8, 9], 9)
     assert [message.messages_offset(found, m) for m in found.messages] == [7, 8, 9]
     for offset in (1, 5, -1):
-        with pytest.raises(BuildError, match="an array of 2 is refused"):
+        with pytest.raises(BuildError, match="an array of 2 is not allowed"):
             wrapper(1, [5, 6], offset)
     far = 1 << 40
     found = wrapper(1, [0, 1], far)

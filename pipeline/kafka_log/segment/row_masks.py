@@ -87,14 +87,15 @@ class RowMasks:
         return ~(out & numbers_of(bases.is_valid()))
 
     def is_after(self, headers: pa.RecordBatch) -> Any:
-        """Return the mask of batches whose base offset is at or after the end of the offset range.
-        It is all False without such an end; a batch without a base offset in its header is not in
-        it.
+        """Return the mask of batches whose headers say that all their offsets are at or after the
+        end of the offset range. It is all False without such an end; a batch whose header does not
+        state a base offset, or contradicts itself about the last one, is not in it.
         """
         high = self.selection.offsets[1]
         if high is None:
             return np.zeros(headers.num_rows, bool)
-        return ~is_below(headers.column("base_offset"), high, True)
+        is_bounded = numbers_of(headers.column("offset_bound").is_valid())
+        return ~is_below(headers.column("base_offset"), high, True) & is_bounded
 
     def _without_unselected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows that the selection keeps: without control records unless they are wanted,

@@ -128,9 +128,16 @@ class RowSelection:
         )
 
     def is_after(self, header: Batch) -> bool:
-        """Return whether the header of a batch says that its offsets lie at or after the end of the offset range."""
-        high = self.offsets[1]
-        return high is not None and header.base_offset is not None and header.base_offset >= high
+        """Return whether the header of a batch says that all its offsets lie at or after the end of
+        the offset range. Return False if it does not state a base offset, or contradicts itself
+        about the last one.
+        """
+        from kafka_log.segment.row_values import bounds_of  # not for other scans
+
+        high, base = self.offsets[1], header.base_offset
+        if high is None or base is None or base < high:
+            return False
+        return bounds_of(header)[0] is not None
 
     def _is_aborted(self, batch: Batch, offset: int) -> bool:
         """Return whether data of a batch at ``offset`` belongs to an aborted transaction."""

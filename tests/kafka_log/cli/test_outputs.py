@@ -30,6 +30,7 @@ MORE = {
 }
 WRITING = ("export", "salvage", "cut", "reindex", "convert")
 OUTPUTS = ["text", "jsonl"]
+WITHOUT_FORMAT = ("export", "overview")
 
 
 def words_of(command: str, out: Path) -> list[str]:
@@ -42,7 +43,7 @@ def words_of(command: str, out: Path) -> list[str]:
 def test_a_stream_of_text_gets_what_the_standard_output_gets(
     command: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    for output in OUTPUTS if command != "export" else [None]:
+    for output in OUTPUTS if command not in WITHOUT_FORMAT else [None]:
         more = [] if output is None else ["--format", output]
         code = main([*words_of(command, tmp_path / f"a-{output}"), *more])
         expected = capfdbinary.readouterr().out.decode("utf-8")

@@ -143,6 +143,16 @@ def test_a_header_that_contradicts_itself_hides_nothing(
             assert_halves(halves, path, column, cut)
 
 
+@pytest.mark.parametrize("engine", ["construct", "arrow", "numpy"])
+def test_a_header_that_contradicts_itself_does_not_end_a_range(engine: str, tmp_path: Path) -> None:
+    """Its records may lie before its first offset."""
+    records = [{"offset_delta": by, "key": None, "value": b""} for by in (2, 1, 1, 0, -5)]
+    odd = {"base_offset": 3, "last_offset_delta": 2, "records": records}
+    path = file_of(str(tmp_path), batch_of(0) + RECORD_BATCH.build(odd, strict=False))
+    found = [offset for offset, _ in scanned(path, engine, offsets=(None, 2))]
+    assert found == [0, 1, -2]
+
+
 @pytest.mark.parametrize("engine", ["construct", "arrow"])
 def test_batches_that_overlap(engine: Any, tmp_path: Path) -> None:
     """A first offset is under no checksum: one that is too large does not hide the batches after it."""

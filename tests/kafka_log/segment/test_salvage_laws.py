@@ -66,11 +66,14 @@ def hold(path: Path, data: bytes, changed: bytes) -> None:
     of_old = rows(before) | rows(by_salvage)
     old = [(b.position, b.position + b.size) for b in (*before, *by_salvage) if b.magic != 2]
     path.write_bytes(changed)
+    # After damage, an entry is looked for that has a higher offset than the valid ones before it.
+    ends = accumulate((b.last_offset for b in before), max, initial=-1)
     good = {
         b.position
-        for b in before
+        for b, end in zip(before, ends, strict=False)
         # One that only Kafka takes (a magic that no layout has) is not looked for after damage.
         if not (b.findings or b.problems)
+        and (b.base_offset is None or b.base_offset > end)
         and changed[b.position :][: b.size] == data[b.position :][: b.size]
     }
     starts = {b.position for b in before}
