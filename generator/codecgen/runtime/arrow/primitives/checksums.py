@@ -46,7 +46,7 @@ _AHEAD = 4096
 """How far before a checksum the bytes are asked for: what comes from memory page by page comes sooner."""
 
 if JIT:
-    from codecgen.runtime.arrow.primitives.memory import _fetch
+    from codecgen.runtime.arrow.primitives.memory import _fetch, pointer
 
     _CRC32 = make_tables(_CRCS["crc32"])
     _crc32_by_tables = compile_crc(_CRCS["crc32"])
@@ -192,7 +192,7 @@ if JIT:
             looped = [builder.phi(_PAIR) for _ in state]
             folded = []
             for i, lane in enumerate(looped):
-                place = builder.inttoptr(builder.add(address, i64(16 * i)), _PAIR.as_pointer())
+                place = pointer(builder, builder.add(address, i64(16 * i)), _PAIR)
                 folded.append(builder.xor(_fold(builder, lane, 64), builder.load(place, align=1)))
             left, further = builder.sub(count, i64(1)), builder.add(address, i64(64))
             phis = [count, address, *looped]

@@ -18,8 +18,16 @@ SLACK = 64
 
 if JIT:
 
-    def _pointer(builder: Any, address: Any, bits: int) -> Any:
-        return builder.inttoptr(address, ir.IntType(bits).as_pointer())
+    def pointer(builder: Any, address: Any, kind: Any) -> Any:
+        """Return the code that makes an address, a number, a pointer to a value of the type ``kind``.
+
+        It points into address space 1, which is the same memory as the default one. numba gives the code of
+        a function to its callers as it is after instructions were selected for it. The address of a load
+        that is a sum of two numbers is by then one of them as a pointer, and the other added to that. If a
+        caller knows that the first is 0, it reads relative to the null pointer, where only the default
+        address space has nothing: the optimizer would take what follows for unreachable.
+        """
+        return builder.inttoptr(address, kind.as_pointer(1))
 
     def _loader(bits: int, signed: bool, swap: bool) -> Any:
         """Return an intrinsic that loads a number of ``bits``; ``swap``: it is big-endian."""
@@ -27,7 +35,7 @@ if JIT:
         @intrinsic  # type: ignore[untyped-decorator]
         def load(typing: Any, address: Any) -> Any:
             def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-                value = builder.load(_pointer(builder, args[0], bits), align=1)
+                value = builder.load(pointer(builder, args[0], ir.IntType(bits)), align=1)
                 if swap and bits > 8:
                     value = builder.bswap(value)
                 if bits == 64:
@@ -46,7 +54,7 @@ if JIT:
                 number = args[1]
                 if bits < 64:
                     number = builder.trunc(number, ir.IntType(bits))
-                builder.store(number, _pointer(builder, args[0], bits), align=1)
+                builder.store(number, pointer(builder, args[0], ir.IntType(bits)), align=1)
                 return context.get_dummy_value()
 
             return types.void(types.int64, types.int64), code
@@ -60,7 +68,7 @@ if JIT:
         def fill(typing: Any, to: Any, first: Any, count: Any, value: Any) -> Any:
             def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
                 value = args[3] if bits == 64 else builder.trunc(args[3], ir.IntType(bits))
-                start = builder.gep(_pointer(builder, args[0], bits), [args[1]])
+                start = builder.gep(pointer(builder, args[0], ir.IntType(bits)), [args[1]])
                 before = builder.block
                 loop, done = builder.append_basic_block("fill"), builder.append_basic_block("full")
                 i64 = ir.IntType(64)
@@ -109,7 +117,7 @@ if JIT:
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             i64 = ir.IntType(64)
-            status = _pointer(builder, args[0], 64)
+            status = pointer(builder, args[0], ir.IntType(64))
             builder.store(args[1], status, align=1)
             builder.store(args[2], builder.gep(status, [i64(1)]), align=1)
             return i64(0)
@@ -121,9 +129,9 @@ if JIT:
         """Copy 32 bytes."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            vector = ir.VectorType(ir.IntType(8), 32).as_pointer()
-            value = builder.load(builder.inttoptr(args[1], vector), align=1)
-            builder.store(value, builder.inttoptr(args[0], vector), align=1)
+            vector = ir.VectorType(ir.IntType(8), 32)
+            value = builder.load(pointer(builder, args[1], vector), align=1)
+            builder.store(value, pointer(builder, args[0], vector), align=1)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64), code
@@ -158,14 +166,14 @@ if JIT:
         """Copy all but the first 32 bytes, 32 at a time, in a loop that the compiler leaves as short as it is."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            i64, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), 32).as_pointer()
+            i64, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), 32)
             before = builder.block
             loop, done = builder.append_basic_block("copy"), builder.append_basic_block("copied")
             builder.cbranch(builder.icmp_signed(">", args[2], i64(32)), loop, done)
             builder.position_at_end(loop)
             at = builder.phi(i64)
-            value = builder.load(builder.inttoptr(builder.add(args[1], at), vector), align=1)
-            builder.store(value, builder.inttoptr(builder.add(args[0], at), vector), align=1)
+            value = builder.load(pointer(builder, builder.add(args[1], at), vector), align=1)
+            builder.store(value, pointer(builder, builder.add(args[0], at), vector), align=1)
             further = builder.add(at, i64(32))
             at.add_incoming(i64(32), before)
             at.add_incoming(further, loop)

@@ -20,7 +20,7 @@ from codecgen.runtime.arrow.primitives.memory import (
 )
 
 if JIT:
-    from codecgen.runtime.arrow.primitives.memory import _move32, _move_rest
+    from codecgen.runtime.arrow.primitives.memory import _move32, _move_rest, pointer
 
     def _storer_be(bits: int) -> Any:
         """Return an intrinsic that stores a number of ``bits`` in big-endian order."""
@@ -31,7 +31,7 @@ if JIT:
                 number = args[1]
                 if bits < 64:
                     number = builder.trunc(number, ir.IntType(bits))
-                place = builder.inttoptr(args[0], ir.IntType(bits).as_pointer())
+                place = pointer(builder, args[0], ir.IntType(bits))
                 builder.store(builder.bswap(number), place, align=1)
                 return context.get_dummy_value()
 
