@@ -96,13 +96,13 @@ CATALOG: Mapping[str, CatalogEntry] = {
     ),
     "C013": CatalogEntry(
         "Unknown type",
-        "The word is not a type of the schema language.",
+        "The word is not a type of the schema language, or not one that the key takes: bits, lengths, counts and decimals are integers.",
         "Use one of i8 to i64, u8 to u64, varint, varlong, uvarint, uvarlong, vlq32, vlq64, f32, "
         "f64, bool, uuid.",
     ),
     "C014": CatalogEntry(
         "Unknown field",
-        "The layout has no field of this name. Derived values are not fields.",
+        "The layout has no field, or the text no value, of this name. Derived values are not fields.",
         "Correct the name. The help line shows a similar field.",
     ),
     "C015": CatalogEntry(

@@ -183,7 +183,7 @@ class _Loader:
             raise CannotUse(f"directories use each other: {way}", "put what both need into a third")
         if there == here or there in here.parents or here in there.parents:
             raise CannotUse(
-                f"{wanted} contains this directory, or lies in it",
+                f"{wanted} is this directory, contains it, or lies in it",
                 "use a directory beside this one",
             )
         if len(around) >= DEEPEST:

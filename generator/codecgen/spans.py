@@ -28,10 +28,10 @@ class Placed(Protocol):
         """Return the place in YAML of each key of the declaration, by the name of the key."""
 
 
-def hint(word: str, declared: Mapping[str, Span], what: str = "known") -> str:
+def hint(word: str, declared: Mapping[str, Span], what: str = "known here") -> str:
     """Return ``did you mean "x"? (file:line)`` for the closest declared name, else help for a
     foreign constant, ``none is declared``, or ``known here: ..`` for up to 8 names, with ``what``
-    in the place of ``known``. Return ``""`` if there are more.
+    in the place of ``known here``. Return ``""`` if there are more.
     """
     guess = did_you_mean(word, declared)
     if guess:
@@ -42,7 +42,7 @@ def hint(word: str, declared: Mapping[str, Span], what: str = "known") -> str:
     if not declared:
         return "none is declared"
     if len(declared) <= 8:
-        return f"{what} here: {', '.join(declared)}"
+        return f"{what}: {', '.join(declared)}"
     return ""
 
 

@@ -62,7 +62,7 @@ def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic
     if array is None or not isinstance(array.type, ArrayType):
         message = f'"{fill.array}" is not an array of "{layout.name}": only elements of an array can be given a value'
         arrays = {f.name: f.span for f in layout.fields if isinstance(f.type, ArrayType)}
-        yield Diagnostic("C066", message, fill.span, help=hint(fill.array, arrays, "arrays"))
+        yield Diagnostic("C066", message, fill.span, help=hint(fill.array, arrays, "arrays here"))
         return
     element = array.type.element
     inner = model.layouts.get(element.layout) if isinstance(element, Reference) else None

@@ -92,11 +92,14 @@ def _check_versions(layout: Layout, message: Message) -> Iterator[Diagnostic]:
     for index, (versions, ref) in enumerate(message.headers):
         there = [v for v in layout.all_versions() if v in versions]
         before = [part for part, _ in message.headers[:index]]
+        taken = [v for v in there if any(v in part for part in before)]
         if not there:
             text = f'"{layout.name}" has versions {layout.versions}, not {versions}'
             yield _finding(text, ref.span)
-        elif any(v in part for part in before for v in there):
-            yield _finding(f"versions {versions} have a header already", ref.span)
+        elif taken:
+            what = "versions {} have" if len(taken) > 1 else "version {} has"
+            listed = ", ".join(map(str, taken[:8])) + ", .." * (len(taken) > 8)
+            yield _finding(f"{what.format(listed)} a header already", ref.span)
 
 
 def _check_reference(ref: Reference, model: Model) -> Iterator[Diagnostic]:

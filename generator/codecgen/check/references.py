@@ -174,7 +174,9 @@ def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
         where = f.places.get(f"counts.{i}", place(f, "counts"))
         if target is None:
             message = f'"{layout.name}" has no array "{name}"'
-            yield Diagnostic("C014", message, where, "not an array", hint(name, arrays, "arrays"))
+            yield Diagnostic(
+                "C014", message, where, "not an array", hint(name, arrays, "arrays here")
+            )
         elif name not in arrays:
             message = f'"{f.name}" counts the elements of "{name}", which is not an array'
             yield Diagnostic("C016", message, where, help=f'"{name}" is at {target.span}')
@@ -253,7 +255,7 @@ def _check_derived_arrays(layout: Layout) -> Iterator[Diagnostic]:
         if field is None:
             message = f'"{d.name}" is derived for elements of "{d.array}", but "{layout.name}" has no such array'
             yield Diagnostic(
-                "C014", message, place(d, "array"), help=hint(d.array, arrays, "arrays")
+                "C014", message, place(d, "array"), help=hint(d.array, arrays, "arrays here")
             )
         elif d.array not in arrays:
             message = f'"{d.name}" is derived for elements of "{d.array}", which is not an array'
@@ -284,7 +286,7 @@ def _check_column(column: OverheadOf, layout: Layout, model: Model) -> Iterator[
         if array is None or not isinstance(array.type, ArrayType):
             spans = {f.name: f.span for f in layout.fields if isinstance(f.type, ArrayType)}
             text = f'"{layout.name}" has no array "{column.array}"'
-            help = hint(column.array, spans, "arrays")
+            help = hint(column.array, spans, "arrays here")
             yield Diagnostic("C014", text, where, "not an array", help)
             return
         ref = reference_of(array)

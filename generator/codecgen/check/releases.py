@@ -63,8 +63,12 @@ def _check_order(manifest: Manifest) -> Iterator[Diagnostic]:
     release that is not newer than the one before it.
     """
     if manifest.releases and manifest.release_line is None:
-        message = "releases need a `release_line`: the key under `since` that names one"
-        yield Diagnostic("C005", message, place(manifest, "releases"))
+        message = "releases need a `release_line`: the key under `since` that names a release"
+        newest = manifest.releases[-1]
+        help = (
+            f"write `release_line: NAME`; `since: {{NAME: {newest}}}` then names release {newest}"
+        )
+        yield Diagnostic("C005", message, place(manifest, "releases"), help=help)
     for i, (before, after) in enumerate(
         zip(manifest.releases, manifest.releases[1:], strict=False)
     ):

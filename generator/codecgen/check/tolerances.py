@@ -55,7 +55,7 @@ def _no_effect(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
     message = f'"{freedom}" has no effect on {what}'
     help = f"it allows {FREEDOMS[freedom]}"
     if freedom == "truncated_tail":
-        help += "; the array reaches to the end, and the first bytes of an element tell its length"
+        help += "; the array must reach to the end (no count, no condition in `until`), and its elements need a fixed size or, at a fixed place, a field that `measures` them to their end"
     return Diagnostic("C029", message, place(thing, "accepts"), help=help)
 
 

@@ -308,9 +308,7 @@ class Resolver:
         if given is not None:
             return self.resolve_field(given, path.names[1:], "own", (), {scope.version}, path)
         if index is None:
-            spans = field_spans(layout)
-            message = f'"{layout.name}" has no field "{name}"'
-            raise self.fail("C014", message, path, hint(name, spans))
+            raise self.fail_unknown(path)
         f = layout.fields[index]
         self.check_is_read(f, index, path)
         if not exists_in(f, scope.version):
@@ -321,6 +319,19 @@ class Resolver:
             self.note_use(f.name, f.since, path)
             return nodes.VersionValue(scope.version, f.name)
         return self.resolve_field(f, path.names[1:], "own", (), {scope.version}, path)
+
+    def fail_unknown(self, path: Path) -> Stop:
+        """Record the diagnostic that the layout has no field, or the text or its repeated lines no
+        value, of the first name of a path, and return the Stop to raise.
+        """
+        name, scope = path.names[0], self.scope
+        message = f'"{scope.layout.name}" has no field "{name}"'
+        what = "known here"
+        if scope.values_of:
+            message = f'"{name}" is not a value of "{scope.values_of}"'
+        if scope.values_of not in ("", scope.layout.name):
+            what = "expressions in repeated lines use values of the same line"
+        return self.fail("C014", message, path, hint(name, field_spans(scope.layout), what))
 
     def check_is_read(self, f: Field, index: int, path: Path) -> None:
         """Raise Stop after a diagnostic if a field lies at or after the limit of the scope, or is a

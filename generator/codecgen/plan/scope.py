@@ -25,7 +25,8 @@ class Scope:
     ``item`` what stands in the array ``array`` whose element is at hand: there is a first and a last one then.
     ``beside`` are other arrays whose elements are at hand. ``since`` is when the owner began to exist. With ``built`` the expression is worked out by the builder, which knows
     all arrays from the start; with ``whole`` the arrays are there as a whole, so that there is a largest element.
-    With ``ruled`` it is a rule, which is not applied to arrays without elements. ``holds`` are conditions that are known to hold where the expression is worked out.
+    With ``ruled`` it is a rule, which is not applied to arrays without elements. ``values_of`` is the name of the text or of its repeated lines if the fields are their values, else ``""``.
+    ``holds`` are conditions that are known to hold where the expression is worked out.
     """
 
     model: Model
@@ -40,6 +41,7 @@ class Scope:
     whole: bool = False
     ruled: bool = False
     since: Since | None = None
+    values_of: str = ""
     holds: tuple[Value, ...] = field(default=(), compare=False)
 
     def versions_of(self, ref: Reference) -> frozenset[int | None]:

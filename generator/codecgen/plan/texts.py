@@ -59,7 +59,8 @@ def value_scopes(text: Text, path: str, model: Model) -> tuple[Scope, Scope]:
     fields = _as_fields(text, name if inner else None)
     at = next(i for i, f in enumerate(fields) if f.name == (inner or name))
     layout = Layout(text.name, text.doc, text.span, fields, since=text.since)
-    scope = Scope(model, layout, None, owner=inner or name, since=text.since)
+    values_of = name if inner else text.name
+    scope = Scope(model, layout, None, owner=inner or name, since=text.since, values_of=values_of)
     everything = len(fields) if text.properties else at + 1
     return replace(scope, before=everything), replace(scope, before=at, built=True)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from codecgen.runtime.checksums import CHECKSUMS
 from codecgen.runtime.version import LANGUAGE
+from codecgen.schema import other_words
 from codecgen.schema.grammar_of_texts import TEXTS
 from codecgen.schema.grammar_of_views import VIEWS
 from codecgen.schema.key_types import (
@@ -56,7 +57,8 @@ _UNTIL = Key(Use("since"), "In which release it ended.")
 _ACCEPTS = Key(ListOf(OneOf(tuple(FREEDOMS))), "What lenient readers take, and strict ones refuse.")
 _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
-_FIELD_RANGE = Either((OneOf(("rest",)), Use("field_range")))
+_REST = OneOf(("rest",), "a range of fields", other_words.range_help)
+_FIELD_RANGE = Either((_REST, Use("field_range")))
 _WORDS = OneOf((*SCALARS, *FLEXIBLE))
 _FIELDS = Key(
     MapOf(Either((_WORDS, Use("field")))),
@@ -143,6 +145,7 @@ BIT_TYPES = (*INTEGERS, *(name for name in VARINTS if not SCALARS[name].signed))
 """The types whose bits can have names."""
 
 BYTE_LENGTHS = tuple(name for name in LENGTHS if name != "compact")
+_A_LENGTH = "the type of a length"
 _GIVEN = Key(
     MapOf(Code()),
     "The values that a layout, a choice, or each element of an array is given: each name that it declares, and an expression.",
@@ -166,7 +169,7 @@ ELEMENT_OF_CHOICE: Mapping[str, Key] = {
     "given": _GIVEN,
     "version": Key(Code(), "The version of each case, of a field before the array."),
     "length": Key(
-        Either((OneOf(BYTE_LENGTHS), ByVersion(OneOf(BYTE_LENGTHS)))),
+        _one_or_by_version(OneOf(BYTE_LENGTHS, _A_LENGTH)),
         "Type of the length in bytes before each.",
     ),
     "unknown": _UNKNOWN,
@@ -331,15 +334,19 @@ FORMS: Mapping[str, Form] = {
             ),
             "tag": Key(Integer(), "The number of a tagged field."),
             "bits": Key(
-                OneOf(BIT_TYPES),
+                OneOf(BIT_TYPES, "an integer type, or an unsigned one of variable length,"),
                 "An integer, or an unsigned one of variable length, whose bits have meanings of their own.",
             ),
             "bytes": Key(
-                _one_or_by_version(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
+                _one_or_by_version(
+                    OneOf((*LENGTHS, "rest", ZERO_TERMINATED), _A_LENGTH), Integer()
+                ),
                 "Bytes, by the type of their length, a number, the rest, or a zero byte that ends them.",
             ),
             "string": Key(
-                _one_or_by_version(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
+                _one_or_by_version(
+                    OneOf((*LENGTHS, "rest", ZERO_TERMINATED), _A_LENGTH), Integer()
+                ),
                 "Text in UTF-8, likewise.",
             ),
             "padded": _PADDED,
@@ -358,17 +365,17 @@ FORMS: Mapping[str, Form] = {
             "count": Key(
                 Either(
                     (
-                        OneOf(LENGTHS),
+                        OneOf(LENGTHS, "the type of a count"),
                         Integer(),
                         Amount(),
-                        ByVersion(Either((OneOf(LENGTHS), Integer()))),
+                        ByVersion(Either((OneOf(LENGTHS, "the type of a count"), Integer()))),
                     )
                 ),
                 "Type of the number of elements before an array; the number, if it is always the same; an earlier field plus or "
                 "minus a number; or a value from outside.",
             ),
             "length": Key(
-                _one_or_by_version(OneOf(BYTE_LENGTHS)),
+                _one_or_by_version(OneOf(BYTE_LENGTHS, _A_LENGTH)),
                 "Type of the length in bytes before an array or a choice.",
             ),
             "until": Key(
@@ -409,7 +416,7 @@ FORMS: Mapping[str, Form] = {
                 "The bits of the checksum that are kept, the others are 0; or how it is changed before it is stored.",
             ),
             "covers": Key(
-                Either((OneOf(("rest",)), Use("covered_range"), ListOf(Use("covered_range")))),
+                Either((_REST, Use("covered_range"), ListOf(Use("covered_range")))),
                 "The range of fields that the checksum is taken over, or several, one after the other.",
             ),
             "valid": Key(
@@ -453,7 +460,9 @@ FORMS: Mapping[str, Form] = {
     "presence": Form(
         "A number in front of a layout that says whether the layout exists: 1 if it does.",
         {
-            "type": Key(OneOf(BYTE_LENGTHS), "Type of the number.", True, "type: i8"),
+            "type": Key(
+                OneOf(BYTE_LENGTHS, "an integer type"), "Type of the number.", True, "type: i8"
+            ),
             "value": Key(Integer(), "The number if there is no layout.", True, "value: -1"),
         },
     ),
@@ -461,11 +470,11 @@ FORMS: Mapping[str, Form] = {
         "What an array holds, where that is no number and no layout with a name.",
         {
             "bytes": Key(
-                _one_or_by_version(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
+                _one_or_by_version(OneOf((*LENGTHS, ZERO_TERMINATED), _A_LENGTH), Integer()),
                 "Bytes, by the type of their length, a number, or a zero byte that ends them.",
             ),
             "string": Key(
-                _one_or_by_version(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
+                _one_or_by_version(OneOf((*LENGTHS, ZERO_TERMINATED), _A_LENGTH), Integer()),
                 "Text in UTF-8, likewise.",
             ),
             "padded": _PADDED,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from codecgen.schema import other_words
 from codecgen.schema.key_types import (
     DOC,
     SINCE,
@@ -22,18 +23,38 @@ from codecgen.schema.key_types import (
     Word,
 )
 from codecgen.schema.scalars import INTEGERS
-from codecgen.schema.texts import LINE_FREEDOMS, PROPERTY_FREEDOMS, TEXT_FREEDOMS
+from codecgen.schema.texts import (
+    LINE_FREEDOMS,
+    LINES_ONLY,
+    PROPERTIES_ONLY,
+    PROPERTY_FREEDOMS,
+    TEXT_FREEDOMS,
+)
 
 
-def _tolerances_key(freedoms: Iterable[str]) -> Key:
-    """Return the key ``accepts`` with the words for some tolerances."""
-    return Key(ListOf(OneOf(tuple(freedoms))), "What lenient readers take, and strict ones refuse.")
+def _tolerances_key(freedoms: Iterable[str], of_text: Iterable[str] = ()) -> Key:
+    """Return the key ``accepts`` with the words for some tolerances. Its help for one of ``of_text``
+    is to write the word in the text instead.
+    """
+
+    def help(text: str) -> str:
+        return f"write `{text}` in `accepts` of the text" if text in of_text else ""
+
+    words = OneOf(tuple(freedoms), help=help)
+    return Key(ListOf(words), "What lenient readers take, and strict ones refuse.")
 
 
+def _decimal_key(string: str) -> Key:
+    """Return the key ``decimal`` of values that may be strings of the kind ``string`` instead."""
+    return Key(
+        OneOf(INTEGERS, "an integer type", lambda text: other_words.decimal_help(text, string)),
+        "A whole number in decimal digits, one that the type can hold.",
+    )
+
+
+_REST = "write `string: rest`: the value of a key is all that is left of its line"
 _KINDS = {
-    "decimal": Key(
-        OneOf(INTEGERS), "A whole number in decimal digits, one that the type can hold."
-    ),
+    "decimal": _decimal_key("word"),
     "string": Key(
         OneOf(("word", "rest")), "Text without blanks, or all that is left of the line, in UTF-8."
     ),
@@ -94,7 +115,7 @@ TEXTS: Mapping[str, Form] = {
             "const": Key(Integer(), "The only value."),
             "counts": Key(Name(), "The value is the number of these lines."),
             **_RULES,
-            "accepts": _tolerances_key(LINE_FREEDOMS),
+            "accepts": _tolerances_key(LINE_FREEDOMS, {*TEXT_FREEDOMS} - PROPERTIES_ONLY),
         },
         one_of=((*_ONE, "each"),),
         together={
@@ -114,10 +135,13 @@ TEXTS: Mapping[str, Form] = {
         "A key that is known, and its value. It may be missing; its value is null then.",
         {
             **_KINDS,
-            "string": Key(OneOf(("rest",)), "All that is left of the line, in UTF-8."),
+            "decimal": _decimal_key("rest"),
+            "string": Key(
+                OneOf(("rest",), help=lambda _: _REST), "All that is left of the line, in UTF-8."
+            ),
             "spelled": Key(Word(), "The key as the text has it, where that is not the name."),
             **_RULES,
-            "accepts": _tolerances_key(PROPERTY_FREEDOMS),
+            "accepts": _tolerances_key(PROPERTY_FREEDOMS, {*TEXT_FREEDOMS} - LINES_ONLY),
             "since": SINCE,
         },
         one_of=(_ONE,),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from codecgen.schema.other_words import NAME
@@ -44,12 +44,25 @@ class Boolean:
     """``true`` or ``false``."""
 
 
+def _no_help(text: str) -> str:
+    """Return ``""``."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of a few words. ``title`` says what they are: ``a checksum``."""
+    """One of a few words. ``title`` says what they are: ``a checksum``. ``help`` returns the help for
+    a text that is none of them, or ``""`` if it has none.
+    """
 
     words: tuple[str, ...]
     title: str = ""
+    help: Callable[[str], str] = field(default=_no_help, compare=False)
+
+    @property
+    def is_short(self) -> bool:
+        """Return whether messages list the words: six at most, and no title."""
+        return not self.title and len(self.words) <= 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,16 +201,14 @@ class Form:
 
 def kind_words(kind: Kind) -> str:
     """Return words for a kind of value, for diagnostics: ``a number``, ``one of a, b``. Words with
-    a title give the title (``a checksum``), else more than six give ``a type``; the word ``rest``
-    alone gives ``a range of fields``. Return ``text`` for kinds that are not listed.
+    a title give the title (``a checksum``), else more than six give ``a type``, and one alone gives
+    itself in backticks. Return ``text`` for kinds that are not listed.
     """
     match kind:
-        case OneOf(("rest",)):
-            return "a range of fields"
         case OneOf(words, title):
-            if title:
-                return title
-            return "one of " + ", ".join(words) if len(words) <= 6 else "a type"
+            if not kind.is_short:
+                return title or "a type"
+            return f"one of {', '.join(words)}" if len(words) > 1 else f"`{words[0]}`"
         case Integer():
             return "a number"
         case Boolean():

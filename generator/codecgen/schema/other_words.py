@@ -94,7 +94,7 @@ _KEYS: Mapping[str, str] = {
     "seq": "fields",
     "terminator": "bytes and text that a zero byte ends are `zero_terminated`",
     "align": "`{padding: 8}` is a field of zero bytes up to a multiple of 8",
-    "pad": "`{padding: 8}` is a field of zero bytes, and `padded: true` text that zeros fill up",
+    "pad": "`{padding: 8}` is a field of zero bytes up to a multiple of 8; `padded: true` is text that zeros fill up",
     "repeat_until": "until",
     "message": "layout",
     "type": "layout",
@@ -164,13 +164,16 @@ _TERNARY = re.compile(r"\b(?:when|default|valid|refuse|is)\s*:\s[^#]*?\s(\?)\s")
 def type_help(text: str, known: Collection[str]) -> str:
     """Return help that names our type for a type name of another language: integers such as
     ``uint32`` if ``known``, the allowed types, has ours, and names of text and bytes types such as
-    ``varchar``. Return ``""`` for all other words.
+    ``varchar`` if it has the types of binary data, such as varint. Return ``""`` for all other
+    words.
     """
     word = text.lower()
     found = _INTEGER.match(word)
     ours = _C_TYPES.get(word) or ((f"{found[1] or 'i'}{found[2]}",) if found else ())
     if text not in known and ours and all(one in known for one in ours):
         return f"write {ours[0]}" + "".join(f", or {one} without a sign" for one in ours[1:])
+    if "varint" not in known:
+        return ""
     if word in _ENDED:
         return "write `{string: zero_terminated}` for text that a zero byte ends"
     if word in TEXTS:
@@ -205,19 +208,34 @@ def key_help(text: str, known: Collection[str]) -> str:
 
 
 def word_help(text: str, known: Collection[str]) -> str:
-    """Return help for a word that is not in ``known``: a type of another language, another spelling
-    or letter case of a known word, or a range where only ``rest`` is known. Return ``""`` if
-    nothing fits.
+    """Return help for a word that is not in ``known``: a type of another language, or another
+    spelling or letter case of a known word. Return ``""`` if nothing fits.
     """
-    if tuple(known) == ("rest",):
-        whole = f"or {{from: {text}}} to the end of the layout"
-        return f"write {{from: {text}, to: {text}}}, {whole}" if NAME.match(text) else ""
     bare = {word.replace("_", ""): word for word in known}
     longer = [word for word in known if word.startswith(f"{text.lower()}_")]
     if len(longer) > 1:
         return f"write one of {', '.join(longer)}"
     ours = _CHOICES.get(text.lower()) or bare.get(re.sub(r"[-_/ ]", "", text.lower()), "")
     return type_help(text, known) or (f"write {ours}" if ours in known else "")
+
+
+def range_help(text: str) -> str:
+    """Return help that writes the range of the one field ``text``, or ``""`` if that is no name."""
+    whole = f"or {{from: {text}}} to the end of the layout"
+    return f"write {{from: {text}, to: {text}}}, {whole}" if NAME.match(text) else ""
+
+
+def decimal_help(text: str, string: str) -> str:
+    """Return help for the type of a decimal in a text file that names floats, strings or uuids, or
+    ``""`` for other words. ``string`` is the kind of string to write instead: ``word`` or ``rest``.
+    """
+    word = text.lower()
+    ours = _C_TYPES.get(word, (word,))[0]
+    if ours in ("f16", "f32", "f64"):
+        return f"a decimal is a whole number; write `string: {string}` for others"
+    if ours == "uuid":
+        return "write `uuid: base64url`"
+    return f"write `string: {string}`" if word in TEXTS else ""
 
 
 def name_help(text: str) -> str:

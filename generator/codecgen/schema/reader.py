@@ -289,7 +289,8 @@ class Reader:
                 code = "C013" if "i8" in words else "C006"
                 if code == "C013" and text in key_types.FLEXIBLE and not self.flexible:
                     value = None
-                help = other_words.word_help(text, words) or _suggest(text, words)
+                help = kind.help(text) or other_words.word_help(text, words)
+                help = help or _suggest(text, words, is_listed=kind.is_short)
             case key_types.Amount():
                 amount = _AMOUNT.match(text)
                 value = (text, 0)
@@ -386,11 +387,12 @@ _PRODUCT = re.compile(
 _NAME_HELP = "names are lower-case letters, digits and _, and begin with a letter"
 
 
-def _suggest(text: str, words: Iterable[str]) -> str:
+def _suggest(text: str, words: Iterable[str], *, is_listed: bool = False) -> str:
     """Return the help for an unknown word: the closest of ``words`` if one is close, else the list
-    of all.
+    of all, or ``""`` if the message lists them already (``is_listed``).
     """
-    return did_you_mean(text, words) or f"known here: {', '.join(words)}"
+    listed = "" if is_listed else f"known here: {', '.join(words)}"
+    return did_you_mean(text, words) or listed
 
 
 def _iterate_items(value: Value) -> Iterator[int]:

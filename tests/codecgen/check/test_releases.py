@@ -120,5 +120,5 @@ def test_releases_need_a_line() -> None:
         model, _ = loader.load(files)
         assert model is not None
         found = [d.message for d in releases.check(model)]
-        wanted = "releases need a `release_line`: the key under `since` that names one"
+        wanted = "releases need a `release_line`: the key under `since` that names a release"
         assert found == ([wanted] if said else [])

@@ -85,7 +85,7 @@ def _findings(freedom: str, fields: str, where: str) -> list[str]:
     assert {d.code for d in findings} <= {"C029"}
     what = '"top"' if where == "layout" else '"x"'
     assert all(d.message == f'"{freedom}" has no effect on {what}' for d in findings)
-    tail = "the array reaches to the end, and the first bytes of an element tell its length"
+    tail = "at a fixed place, a field that `measures` them to their end"
     assert all(d.help.endswith(tail) == (freedom == "truncated_tail") for d in findings)
     return [d.message for d in findings]
 
