@@ -27,6 +27,7 @@ def stored(name: str) -> str:
     return data.ljust(32, b"\0").hex()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not compiling.JIT, reason="there is no compiler")
 def test_known_numbers() -> None:
     """In a process of its own, for code that goes astray takes the process with it."""
