@@ -207,8 +207,11 @@ CATALOG: Mapping[str, CatalogEntry] = {
         "View does not match its layouts",
         "The rows of a view lie in layouts of one choice by a field. Each column needs a value of its type in every layout "
         "and version, unless it is nullable or a list. To write rows, each field needs a value: from the layout, from its "
-        "default or from columns.",
-        "Correct the expression of the column or the field, or make the column nullable.",
+        "default or from columns. A note names a case of the choice without rows in the view: its entries are missing from "
+        "the table.",
+        "Correct the expression of the column or the field, or make the column nullable. After a note, add rows of the case. "
+        "If its entries hold no rows, a note needs no action.",
+        ("error", "note"),
     ),
     "C033": CatalogEntry(
         "Template error",

@@ -92,16 +92,18 @@ def shipped(package: str) -> Path | None:
 
 def explain_missing(package: str) -> tuple[str, str]:
     """Return (message, help) for a name for which :func:`shipped` finds nothing: it is no name of
-    a package, the package is not installed, or it has no schemas.
+    a package, the package is not installed, or it has no schemas where it was found.
     """
     if not NAME.match(package):
         return f"{package} is not the name of a package", "name an installed package"
     try:
-        is_installed = find_spec(package) is not None
+        spec = find_spec(package)
     except (ImportError, ValueError):
-        is_installed = False
-    if is_installed:
-        return f"the package {package} has no codecgen schemas", "name another package"
+        spec = None
+    if spec is not None:
+        location = next(iter(spec.submodule_search_locations or ()), spec.origin)
+        message = f"the package {package} ({location}) has no codecgen schemas"
+        return message, "name another package (PYTHONPATH may hide the installed one)"
     return f"the package {package} is not installed", "install it with pip"
 
 

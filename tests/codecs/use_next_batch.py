@@ -104,6 +104,7 @@ def columnar(directory: Path) -> None:
         kept = read_table(directory / name / path.parent.name, ["timestamp", "value"])
         assert kept.column("timestamp").to_pylist() == times
         assert kept.column("value").to_pylist() == values
+    assert "[--magic {2}]" in said("convert", "--help")
     said("convert", logs, "--magic", str(MAGIC), "--out", str(directory / "new"), code=2)
     for batch in SegmentReader(path, policy="strict"):
         if batch.magic == MAGIC:

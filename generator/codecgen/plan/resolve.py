@@ -264,13 +264,16 @@ class Resolver:
     def require_enum_word(self, path: Path, enum: str) -> nodes.Word | None:
         """Return a word that is compared with a field of ``enum`` as its value, or None if it names
         a field, ``item`` or ``version`` instead, or the enum is unknown. Raise Stop after a
-        diagnostic if it is neither or ambiguous.
+        diagnostic if it is neither or ambiguous. Raise Stop alone if a diagnostic already covers
+        the enum: the word may be a value of it.
         """
         word = self.find_enum_word(path, enum)
         if word is not None:
             return word
         declared = self.scope.model.enums.get(enum)
         names = {*field_spans(self.scope.layout), "item", "version"}
+        if declared is None and path.names[0] not in names and self.scope.model.is_broken(enum):
+            raise Stop
         if declared is None or path.names[0] in names:
             return None
         spans = {value.name: value.span for value in declared.values}

@@ -10,7 +10,7 @@ from kafka_codecs import Compression
 from kafka_log.cli.common import COULD_NOT_RUN
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.writing import add_writing_arguments, run_writing
-from kafka_log.segment.versions import BATCH_VERSIONS
+from kafka_log.segment.versions import WRITTEN_BATCH_VERSIONS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,8 +32,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--magic",
         type=int,
-        choices=BATCH_VERSIONS,
-        help="batch version for older batches and messages (default: batches keep theirs, legacy messages get the newest)",
+        choices=WRITTEN_BATCH_VERSIONS,
+        help="batch version for older batches and messages (default: batches keep theirs, legacy messages get the newest that can be written)",
     )
     command.add_argument(
         "--codec",

@@ -81,5 +81,7 @@ class HeaderColumns:
         self.session.findings.clear()  # a file may have more findings than a session takes
         if row is None:
             name = entry.frame.layout.layout_name
-            raise ValueRefused(f"{name} is not a batch", source.where())
+            raise ValueRefused(
+                f"{name} is not a batch: the view batches has no rows for it", source.where()
+            )
         return row

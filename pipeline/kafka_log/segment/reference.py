@@ -78,7 +78,10 @@ def construct_engine(
         raise opened.error
     head = BATCHES.case(layout, opened.fields) if opened.error is None else _head(layout, opened)
     if head is None:
-        raise ValueRefused(f"{layout.layout_name} is not a batch", source.where(0))
+        name = layout.layout_name
+        raise ValueRefused(
+            f"{name} is not a batch: the view batches has no rows for it", source.where(0)
+        )
     batch = _batch(head, opened.fields, place)
     problems = _unknown_codec(batch, head, session)
     if opened.error is not None:

@@ -395,6 +395,9 @@ def test_a_package_is_found_and_not_imported(
     # schemas of another package are not those of this one
     (inside / "codecgen.yaml").write_text(manifest("other_codecs"), "utf-8")
     assert directories.shipped("sea_codecs") is None
+    (unusable,) = directories.load(tmp_path / "own")[1]
+    assert unusable.message == f"the package sea_codecs ({package}) has no codecgen schemas"
+    assert "PYTHONPATH" in unusable.help
 
 
 def test_names_cannot_meet_in_generated_code(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def emit(plan: Plan) -> Emitted:
     """Return the Python modules and stubs that parse and build every layout, by path, such as
     ``kafka/records/header.py``. Return C023 findings and no files if the runtime has no codec for a
     type or a compression, if two layouts of a file derive a value of the same name, or if modules
-    would import each other.
+    would import each other. A C032 note names each case of a choice that has no rows in a view.
     """
     refused = refuse_scalars(plan, "construct", _can_express)
     if refused:
@@ -83,7 +83,7 @@ def emit(plan: Plan) -> Emitted:
     files[f"{package}/py.typed"] = ""
     if diagnostics:
         return Emitted({}, tuple(diagnostics))
-    return Emitted(files)
+    return Emitted(files, notes=tuple(rows.find_cases_without_rows(plan.model)))
 
 
 def _declares_drafts(things: tuple[Declared, ...]) -> bool:

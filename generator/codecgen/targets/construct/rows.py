@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, nodes
 from codecgen.plan.columns import CasePlan, ViewPlan, has_layouts, plan_view
 from codecgen.plan.nodes import Value
-from codecgen.schema.model import Column
+from codecgen.schema.model import Column, Model
+from codecgen.spans import place
 from codecgen.targets.construct.homes import Home, symbol
 from codecgen.targets.construct.view_code import ROW_HELPERS, ViewExpressions, ViewModule
 from codecgen.targets.made_for import package_text
@@ -41,6 +43,23 @@ def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
             text = RowModule(plan, plan_view(plan, view), homes).text(mark)
             files[f"{package}/rows/{view.name}.py"] = text
     return files
+
+
+def find_cases_without_rows(model: Model) -> Iterator[Diagnostic]:
+    """Yield a note for each view of entries and each layout of its choice that has no rows in the
+    view. Its entries are missing from the table, which the author of a new case may not expect.
+    """
+    for view in model.views.values():
+        choice = model.choices.get(view.of)
+        seen = {rows.layout for rows in view.rows}
+        for _, case in () if choice is None else choice.cases:
+            if case.layout not in seen:
+                seen.add(case.layout)
+                message = (
+                    f'the view "{view.name}" has no rows of "{case.layout}", a case of "{view.of}"'
+                )
+                help = f"the case is at {case.span}; add rows of it unless its entries hold none"
+                yield Diagnostic("C032", message, place(view, "of"), help=help)
 
 
 def package_module(plan: Plan, mark: str) -> dict[str, str]:

@@ -79,7 +79,7 @@ class Target:
     Attributes:
         codec: The compression codec. None: each batch keeps its own.
         level: The compression level; with a level all batches are compressed again.
-        magic: The version of the format. None: record batches keep theirs, and legacy messages become batches of the newest version.
+        magic: The version of the format. None: record batches keep theirs, and legacy messages become batches of the newest version that can be written.
     """
 
     codec: Compression | None = None
