@@ -376,6 +376,28 @@ OF_FILES = [
         "index_without_segment",
         f"{PLAIN}/{144:020d}.index",
         None,
+        "warning",
+    ),
+    Plant(
+        "index of a segment inside the log",
+        lambda r: (r / f"{PLAIN}/{60:020d}.index").touch(),
+        "index_without_segment",
+        f"{PLAIN}/{60:020d}.index",
+        None,
+    ),
+    Plant(
+        "index with entries of a later segment",
+        lambda r: copied(r / INDEX, r / f"{PLAIN}/{144:020d}.index"),
+        "index_without_segment",
+        f"{PLAIN}/{144:020d}.index",
+        None,
+    ),
+    Plant(
+        "index of an empty later segment that the log had passed",
+        lambda r: (r / f"{PLAIN}/{140:020d}.index").touch(),
+        "index_without_segment",
+        f"{PLAIN}/{140:020d}.index",
+        None,
     ),
     Plant(
         "segment that the cleaner writes",
@@ -431,7 +453,6 @@ OF_FILES = [
         "partition_metadata",
         f"{PLAIN}/partition.metadata",
         11,
-        "warning",
     ),
     Plant(
         "meta.properties",

@@ -273,7 +273,11 @@ class _Reading:
         found = list(_split(line, loose, most))
         while len(found) > count and not found[-1].text:
             found.pop()
-        reason = f"{len(exact)} values stand where {count} are written, by {f.separator!r}"
+        reason = (
+            f"{f.label + f.separator!r} and a value are expected"
+            if isinstance(f, TextLine) and f.label is not None
+            else f"{count} values with {f.separator!r} between them are expected, not {len(exact)}"
+        )
         if len(exact) == count:
             reason = f"a blank stands in a value, where {f.separator!r} lies between values"
         error = self.source.locate(ValueRefused(reason), line, path, f.line)

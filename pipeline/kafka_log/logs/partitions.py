@@ -80,10 +80,15 @@ def filter_segments_by_topics(
 
 
 def describe_skipped(passed_over: Sequence[SkippedPath]) -> str:
-    """Return one line that lists skipped paths with their reasons, the first five by name, and says how to read them."""
+    """Return one line that lists skipped paths with their reasons, the first five by name, and says
+    how to read them, if one of them is a file or a directory with segments.
+    """
     places = ", ".join(f"{one.path} ({one.reason})" for one in passed_over[:_SAID])
     more = f" and {len(passed_over) - _SAID} more" if len(passed_over) > _SAID else ""
-    return f"skipped: {places}{more}; to read a directory or file with another name, pass its path"
+    # The reason is a noun, such as "a dangling link", if there is nothing to read.
+    is_readable = any(not one.reason.startswith("a ") for one in passed_over)
+    how = "; to read a directory or file with another name, pass its path" if is_readable else ""
+    return f"skipped: {places}{more}{how}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def test_what_is_no_file_is_named(broker: Path, kind: str) -> None:
     assert LogDirectory(broker).skipped_paths == found.skipped_paths
     assert LogDirectory(broker, topics="odd").skipped_paths == found.skipped_paths
     assert LogDirectory(broker, topics="good").skipped_paths == []
-    with pytest.warns(UserWarning, match=f"skipped: .*{ODD} \\({kind}\\)"):
+    with pytest.warns(UserWarning, match=f"skipped: .*{ODD} \\({kind}\\)$"):
         assert read_table(broker / "odd-0", ["offset"])["offset"].to_pylist() == [0, 1, 2]
     with pytest.raises(
         DirectoryError, match="this is " if kind != "a directory" else "no segments"
@@ -129,6 +129,7 @@ def test_every_verb_says_it_in_one_line(
     ]
     assert f"{broker / 'odd-0' / ODD} (a FIFO)" in said
     assert f"{broker / 'lost+found'} (it has segments, but its name is not topic-partition)" in said
+    assert said.endswith("to read a directory or file with another name, pass its path")
 
 
 def test_diff_says_it_of_both_sides(broker: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip

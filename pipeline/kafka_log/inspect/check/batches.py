@@ -76,9 +76,12 @@ class BatchCheck(Check):
             if zeros
             else f"{count_noun(size, 'byte')} cannot be read as batches."
         )
-        if zeros and run.before_offset is not None:
-            what += f" The log continues at offset {run.before_offset}."
         first = None if after is None else after + 1
+        if run.before_offset is not None and run.before_offset == first:
+            missing = "No offset" if position == run.start else "No other offset"
+            what += f" {missing} is missing: the log continues at offset {first}."
+        elif run.before_offset is not None:
+            what += f" The log continues at offset {run.before_offset}."
         last = None if run.before_offset is None else run.before_offset - 1
         known = first is not None and last is not None and first <= last
         return self.context.finding(

@@ -58,8 +58,10 @@ _COPY_OR_BACKUP = (
     " is stopped."
 )
 _COPY_BEFORE_LEADER = (
-    "Start this broker only while another replica leads the partition: it then copies the missing"
-    " records. If this broker leads first, the other replicas truncate theirs."
+    "Start this broker only while another replica leads the partition: it then copies the records after"
+    " its last offset. If this broker leads first, the other replicas truncate theirs. If the partition"
+    " has other errors or warnings, follow these first. Without another replica, the broker starts"
+    " without these records."
 )
 _REBUILD = (
     "If the segment has a damaged batch, repair it first: the broker truncates the segment there. Then"
@@ -68,11 +70,6 @@ _REBUILD = (
     " the broker is stopped."
 )
 _OPEN_INDEX = " A note in the active segment, if the broker rebuilds its index when it starts."
-_COMPARE_PRODUCER = (
-    "Compare the partition with its other replicas (kafka-log diff). If the other replicas lack this"
-    " batch, copy the partition from one of them while this broker is stopped. kafka-log producers"
-    " lists the sequence numbers of the producer."
-)
 _COMPARE_EPOCHS = (
     "Compare the file and the batch with another replica (kafka-log diff). If the file differs, stop"
     " the broker and copy the file from there. If the batch differs, copy the partition. A follower"
@@ -103,8 +100,8 @@ _KINDS = (
         "unreadable_bytes",
         (E,),
         "Bytes that are not a batch",
-        "A range of the segment does not have the structure of batches, so its records are lost. Consumers"
-        " cannot read past it.",
+        "A range of the segment does not have the structure of batches. Consumers cannot read past it. If offsets"
+        " are missing there, their records are lost.",
         _SALVAGE,
     ),
     FindingKind(
@@ -161,7 +158,8 @@ _KINDS = (
         (E, N),
         "Incomplete batch at the end of a segment",
         "The last batch was not written completely. In the active segment this is normal after a crash (a note):"
-        " the broker truncates it when it starts. In another segment, or after a clean shutdown, records are lost.",
+        " the broker truncates it when it starts. After a clean shutdown records are lost; in another segment, the"
+        " records up to the next segment, if there were any.",
         f"{_COPY_PARTITION} The missing records are lost on this disk.",
     ),
     FindingKind(
@@ -170,8 +168,8 @@ _KINDS = (
         "Zeros at the end of a segment",
         "Zeros follow the last batch. In the active segment this is normal after a crash (a note): the broker"
         " truncates them when it starts. After a clean shutdown it does not truncate: it fails, or appends"
-        " after them. In another segment records are lost.",
-        "Rolled segment: stop the broker and copy the partition from another replica. Active segment after a"
+        " after them. In another segment, the records up to the next segment are lost, if there were any.",
+        f"Rolled segment: {_SALVAGE[0].lower()}{_SALVAGE[1:]} Active segment after a"
         " clean shutdown: write the log again with kafka-log salvage. Or move .kafka_cleanshutdown away before"
         " the broker starts, if no log of the directory has other damage: the broker then truncates each log"
         " at its first damaged batch after the recovery point.",
@@ -190,7 +188,8 @@ _KINDS = (
         "Log directory without a clean shutdown",
         "The file that a broker writes when it stops cleanly is missing, and no broker on this machine locks"
         " the directory. When the broker starts, it rereads the segments from their recovery points, rebuilds"
-        " their indexes, and truncates the log before the first incomplete batch.",
+        " their indexes, and truncates the log at the first incomplete or damaged batch: this batch and all after"
+        " it are lost.",
         "Nothing to do if no other finding is an error: the broker may be started. Other findings name the logs"
         " that it truncates. If a partition must not lose anything, copy it first.",
     ),
@@ -269,8 +268,8 @@ _KINDS = (
         "Segment name of something that is not a file",
         "A link to nothing, a FIFO, a device or a directory has the name of a segment. Neither a broker nor"
         " kafka-log reads it.",
-        "Find out who created it: a link may point to a disk that is not mounted. Move it away if it has no"
-        " records.",
+        "Find out who created it. If it is a link to a disk that is not mounted, mount the disk before you start"
+        " the broker: it starts without these records otherwise. If nothing is missing, move it away.",
     ),
     # ---------------------------------------------------------------- missing offsets
     FindingKind(
@@ -306,7 +305,9 @@ _KINDS = (
         "The sequence numbers of an idempotent producer skip some values, although no offset is missing."
         " Records of this producer are not in the log. It is a note if the producer wrote nothing for a day"
         " before: brokers then forget it.",
-        _COMPARE_PRODUCER,
+        "Compare the partition with its other replicas (kafka-log diff). If one of them has the missing records,"
+        " stop this broker and copy the whole partition from it: the offsets after the gap may be wrong here."
+        " kafka-log producers lists the sequence numbers of the producer.",
     ),
     FindingKind(
         "sequences_twice",
@@ -314,7 +315,9 @@ _KINDS = (
         "Repeated sequence numbers of a producer",
         "The sequence numbers of an idempotent producer repeat. If both batches have the same records, consumers"
         " read them twice. It is a note if the producer wrote nothing for a day before: brokers then forget it.",
-        _COMPARE_PRODUCER,
+        "Compare the partition with its other replicas (kafka-log diff). If the other replicas lack this batch,"
+        " copy the partition from one of them while this broker is stopped. kafka-log producers lists the sequence"
+        " numbers of the producer.",
     ),
     # ---------------------------------------------------------------- .index
     FindingKind(
@@ -477,8 +480,7 @@ _KINDS = (
         (W,),
         "Producer snapshot with an offset after its own",
         "The name of a .snapshot is an offset, but the snapshot contains a producer with a later offset.",
-        "Stop the broker, move the snapshot away and keep it: the broker goes back to an older one and reads the"
-        " log from there.",
+        "Stop the broker, move the snapshot away and keep it: the broker uses another one, or reads the log.",
     ),
     FindingKind(
         "snapshot_beyond_end",
@@ -583,8 +585,10 @@ _KINDS = (
         (W,),
         "Batch outside the offsets of its leader epoch",
         "leader-epoch-checkpoint gives each epoch a range of offsets. A batch of the epoch has offsets outside"
-        " of it. The file or the batch header is wrong: no checksum covers the epoch.",
-        _COMPARE_EPOCHS,
+        " of it. The file or the batch header is wrong (no checksum covers the epoch), or the log start offset is"
+        " missing.",
+        "If the batch is before the first epoch of the file, see first whether log-start-offset-checkpoint has the"
+        f" partition. Without its line, deleted records appear again. {_COMPARE_EPOCHS}",
     ),
     FindingKind(
         "leader_epoch_negative",
@@ -615,10 +619,12 @@ _KINDS = (
     ),
     FindingKind(
         "partition_metadata",
-        (W,),
+        (E,),
         "Unreadable partition.metadata",
-        "The file that holds the topic id of the partition cannot be parsed.",
-        "Stop the broker and copy the file from another replica: it holds the topic id.",
+        "The file that holds the topic id of the partition cannot be parsed. A broker takes the whole log"
+        " directory offline, or does not start.",
+        "Stop the broker and copy the file from another replica, or from another partition of the topic: all have"
+        " the same topic id. Do not start the broker without the file: it may rename the directory to -stray.",
     ),
     FindingKind(
         "topic_id",
@@ -664,16 +670,18 @@ _KINDS = (
         "temporary_files",
         (N,),
         "Temporary files",
-        "Files ending in .tmp or .part were not written completely. Brokers do not read them.",
+        "Files ending in .tmp or .part were not renamed to their final names, and may be incomplete. Brokers do"
+        " not read them.",
         "Nothing to do: brokers do not read the file. You can delete it while the broker is stopped.",
     ),
     FindingKind(
         "delete_directory",
         (N,),
         "Partition that a broker was about to delete",
-        "The name of the directory ends in -delete: its topic was deleted, and the broker removes the files"
-        " later.",
-        _IF_EXPECTED,
+        "The name of the directory ends in -delete: the topic was deleted, or this replica was moved away. A"
+        " broker that starts deletes the directory after a while.",
+        "Nothing to do if you do not need its records. Otherwise move the directory out of the log directory"
+        " before you start the broker: the broker deletes it.",
     ),
     FindingKind(
         "stray_directory",
@@ -693,11 +701,14 @@ _KINDS = (
     ),
     FindingKind(
         "index_without_segment",
-        (E, N),
+        (E, W, N),
         "Index file without its segment",
         "An index exists, but the segment of the same base offset does not. A broker that is killed while it"
-        " deletes a segment leaves such files (a note); after a clean shutdown it is an error.",
-        "Look for the segment. Without it, the broker deletes the index when it starts.",
+        " deletes a segment leaves such files (a note); after a clean shutdown it is an error, or a warning if the"
+        " index is empty and the log ended before it.",
+        "If other findings of the partition say that offsets are missing, look for the segment in other"
+        " directories and in backups before you start the broker. Otherwise nothing to do: the broker deletes the"
+        " index when it starts.",
     ),
     FindingKind(
         "unknown_file",

@@ -214,7 +214,7 @@ def check_recovery(
         "not_stopped",
         directory,
         f"The file {CLEAN_SHUTDOWN} is missing: the broker was killed, or runs elsewhere. When it starts, it recovers {what}: it rereads"
-        " them from the recovery point, rebuilds their indexes, and truncates the log before the first incomplete batch.",
+        " them from the recovery point, rebuilds their indexes, and truncates the log at the first incomplete or damaged batch: this batch and all after it are lost.",
     )
 
 

@@ -45,6 +45,8 @@ class IndexCheck(Check):
     may_repeat = False
     """Whether several entries may have the same offset."""
     is_open = False
+    is_long = False
+    """Whether the index has more entries than were read."""
     reached = -1
     """Last offset of the segment before."""
 
@@ -82,11 +84,12 @@ class IndexCheck(Check):
                 f"{count_noun(found.zeros, 'byte')} of zeros are at the end of the index of a rolled segment.",
                 len(found.entries) * size,
             )
+        self.is_long = found.is_long
         if found.is_long:
             yield self._entry_finding(
                 path,
                 f"{name}_too_long",
-                "The index has more entries than its segment has batches.",
+                "The index has more entries than its segment has batches. Entries from this byte on were not checked.",
                 len(found.entries) * size,
             )
         yield from self.check_entries(scanned, path, found)
@@ -204,16 +207,15 @@ class IndexCheck(Check):
     ) -> Iterator[Finding]:
         """Yield one finding ``code`` for all entries of the mask ``wrong``, at the first of them;
         yield nothing if none is wrong. Its sentence is "The entry for offset N", then ``what`` (or
-        what it returns for the index of the entry), how many more entries are like it, and the
-        sentence ``consequence``. Offsets in ``found`` are relative to ``base``.
+        what it returns for the index of the entry), how many more entries are like it ("at least"
+        if the index has more entries than were read), and the sentence ``consequence``. Offsets in ``found`` are relative to ``base``.
         """
         count = int(np.count_nonzero(wrong))
         if not count:
             return
         i = int(np.argmax(wrong))
-        more = (
-            f" ({count_noun(count - 1, 'more entry', 'more entries')} like it)" if count > 1 else ""
-        )
+        more = f"{count_noun(count - 1, 'more entry', 'more entries')} like it"
+        more = f" ({'at least ' if self.is_long else ''}{more})" if count > 1 else ""
         offset = base + int(found["relative_offset"][i])
         said = what if isinstance(what, str) else what(i)
         yield self._entry_finding(
@@ -373,9 +375,8 @@ class TimeIndexCheck(IndexCheck):
         starts = [offsets.start for offsets in self.context.missing]
         cut |= int(headers.last[-1]) + 1 in starts
         if not cut:
-            yield from self.report_first(
-                beyond, "timeindex_offset", *args, "is after the last offset of the segment"
-            )
+            what = f"is after {headers.last[-1]}, the last offset of the segment"
+            yield from self.report_first(beyond, "timeindex_offset", *args, what)
         at = np.minimum(at, len(headers) - 1)
         inside = headers.first[at] <= offsets
         largest = np.append(-1, np.maximum.accumulate(headers.max_timestamp))[at + inside]

@@ -218,7 +218,7 @@ class LeaderEpochCheck(EndCheck):
         yield from self._check_log_start()
         if self.epochs and self.is_sorted:
             epoch, start = self.epochs[-1]
-            what = f"Leader epoch {epoch} began at offset"
+            what = f"By this file, leader epoch {epoch} began at offset"
             yield from self.report_beyond_end("leader_epoch_beyond_end", self.path, what, start)
         if self.error is not None:
             reason = self.error.reason if isinstance(self.error, CodecError) else str(self.error)

@@ -12,6 +12,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.properties_file import PropertiesFile
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
 from kafka_log.inspect.check.base import Check
+from kafka_log.inspect.check.catalog import Severity
 from kafka_log.inspect.check.finding import Finding, make_finding
 from kafka_log.inspect.check.metadata_snapshots import NAME as METADATA_SNAPSHOT
 from kafka_log.logs.broker_files import (
@@ -24,6 +25,7 @@ from kafka_log.logs.listing import is_directory
 from kafka_log.logs.names import (
     BROKER_FILE_NAMES,
     META,
+    RECOVERY_POINT,
     State,
     parse_live_partition_name,
     parse_partition_name,
@@ -46,8 +48,8 @@ _FILES = {
     "deleted": ("deleted_files", "A broker was about to delete {}"),
     "cleaned": ("cleaned_files", "The log cleaner had not finished {}"),
     "swap": ("swap_files", "A broker was about to replace segments by {}"),
-    "part": ("temporary_files", "Not written completely: {}"),
-    "tmp": ("temporary_files", "Not written completely: {}"),
+    "part": ("temporary_files", "Not renamed to their final names: {}"),
+    "tmp": ("temporary_files", "Not renamed to their final names: {}"),
 }
 _DIRECTORIES = {
     "delete": ("delete_directory", "A broker was about to delete this partition"),
@@ -101,8 +103,9 @@ class NameCheck(Check):
     ) -> Iterator[Finding]:
         """Yield ``segment_name`` for a .log whose base offset is larger than offsets can be. Yield
         ``index_without_segment`` for an index whose segment does not exist, unless its offsets are
-        already reported as missing: an error after a clean shutdown, else a note. Producer
-        snapshots are not reported.
+        already reported as missing: a note without a clean shutdown; a warning if it is empty and
+        the log had not reached more than its base offset; else an error. Producer snapshots are not
+        reported. Raise OSError if the index is gone.
 
         A broker that is killed while it deletes a segment leaves indexes. A clean shutdown leaves none. Producer
         snapshots exist without a segment too: at the end of the log.
@@ -120,9 +123,18 @@ class NameCheck(Check):
                 "index_without_segment",
                 path,
                 f"There is no segment with the base offset {base}: nothing reads this index.",
-                severity="error" if self.context.broker.was_clean_shutdown else "note",
+                severity=self._judge_index(path, base),
                 first_offset=base,
             )
+
+    def _judge_index(self, path: Path, base: int) -> Severity:
+        """Return the severity of an index without its segment."""
+        broker = self.context.broker
+        if not broker.was_clean_shutdown:
+            return "note"
+        reached = broker.offset(RECOVERY_POINT, self.context.key)  # by a clean shutdown: the end
+        is_at_end = reached is not None and reached <= base
+        return "warning" if is_at_end and not path.lstat().st_size else "error"
 
     def _check_metadata(self, path: Path) -> Iterator[Finding]:
         """Yield ``partition_metadata`` if partition.metadata cannot be parsed or read, and
@@ -134,7 +146,7 @@ class NameCheck(Check):
             yield self.context.finding(
                 "partition_metadata",
                 path,
-                f"The file cannot be read: {found[0]}.",
+                f"The file cannot be read: {found[0]}. A broker takes the log directory offline, or does not start.",
                 byte=found[1],
             )
         said = read_topic_id(path.parent)
@@ -183,7 +195,7 @@ def check_broker_directory(directory: Path, included: frozenset[State]) -> Itera
             yield make_finding(
                 "temporary_files",
                 path,
-                f"This file of {count_noun(total_size(path), 'byte')} was not written completely: the broker stopped before it renamed the file.",
+                f"The broker stopped before it renamed this file of {count_noun(total_size(path), 'byte')}. It may be incomplete.",
             )
         elif _SAYS.match(path.name):
             continue

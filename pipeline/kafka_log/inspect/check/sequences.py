@@ -122,15 +122,20 @@ class SequenceCheck(Check):
         nothing after MAX_FINDINGS in the partition.
         """
         first, count = numbers
+        missed = (before.sequence + 1) % SEQUENCES
+        which = (
+            f"number {missed} is"
+            if count == 1
+            else f"numbers {missed} to {(first - 1) % SEQUENCES} are"
+        )
         what = f"begins with sequence number {first} of {_describe_producer(key)}, but the batch before it ended with {before.sequence}"
         yield from self._report(
             "sequences_missing",
             scanned,
             row,
             key,
-            f"{what}. {count_noun(count, 'record')} of this producer {'is' if count == 1 else 'are'} not in the log, although no offset is missing.",
+            f"{what}. {count_noun(count, 'record')} with the sequence {which} not in the log before this batch, although no offset is missing.",
             before,
-            count,
         )
 
     def _report_repeated(
@@ -147,8 +152,6 @@ class SequenceCheck(Check):
         """
         first, last = numbers
         what = f"has the sequence numbers {first} to {last} of {_describe_producer(key)}, after a batch that ended with {before.sequence}"
-        headers = scanned.headers
-        count = int(headers.last[row] - headers.first[row]) + 1
         yield from self._report(
             "sequences_twice",
             scanned,
@@ -156,7 +159,6 @@ class SequenceCheck(Check):
             key,
             f"{what}. If both batches have the same records, consumers read them twice.",
             before,
-            count,
         )
 
     def _report(
@@ -167,10 +169,10 @@ class SequenceCheck(Check):
         key: tuple[int, int],
         what: str,
         before: LastBatch,
-        records: int,
     ) -> Iterator[Finding]:
         """Yield the finding ``code`` about the batch ``row``: a note if its timestamp and that of
         ``before`` are a day or more apart, after which brokers forget a producer, else a warning.
+        ``records`` is None, because the records at the offsets of the batch are there.
         Yield nothing if the partition has MAX_FINDINGS already.
         """
         self.reported += 1
@@ -189,7 +191,6 @@ class SequenceCheck(Check):
             byte=int(headers.position[row]),
             first_offset=first,
             last_offset=last,
-            records=records,
             producer_id=key[0],
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafka_log.inspect.check.base import Check
+from kafka_log.inspect.check.catalog import CATALOG
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_broker_files
@@ -17,7 +18,7 @@ from kafka_log.segment.positioned_reads import DELETED
 class TailCheck(Check):
     """Finds an incomplete batch or zeros at the end of a segment.
 
-    They are normal in the active segment after a crash. In other segments records are lost. After a clean
+    They are normal in the active segment after a crash. In other segments records may be lost. After a clean
     shutdown a broker does not look for them when it starts, except in the metadata log.
     """
 
@@ -31,7 +32,7 @@ class TailCheck(Check):
         """Return the finding ``kind`` (``torn_tail`` or ``zero_tail``) about the bytes after the
         last batch. Active segment: a note, but an error after a clean shutdown, except in the
         metadata log. Rolled segment: an error, with the offsets up to the next segment if they are
-        known.
+        known; without offsets if none is missing before the next segment.
         """
         size = count_noun(run.end - run.start, "byte")
         first = scanned.segment.base_offset if run.after_offset is None else run.after_offset + 1
@@ -62,16 +63,24 @@ class TailCheck(Check):
                 byte=run.start,
                 first_offset=first,
             )
+        what = f"{what}. The segment is rolled: no broker writes to it any more."
         last = None if scanned.next_base is None else scanned.next_base - 1
-        known = last is not None and first <= last
+        is_complete = last is not None and last < first
+        if is_complete:
+            what += f" No offset is missing: the next segment begins at offset {scanned.next_base}."
+        elif last is not None:
+            which = f"Offset {first} is" if first == last else f"Offsets {first} to {last} are"
+            what += f" {which} missing."
+        is_cut = kind == "torn_tail" and not is_complete
         return self.context.finding(
             kind,
             scanned.segment.path,
-            f"{what}. The segment is rolled: no broker writes to it any more.",
+            what,
+            remedy=None if is_cut else CATALOG["zeroed_bytes"].remedy,
             byte=run.start,
-            first_offset=first,
-            last_offset=last if known else None,
-            records=last - first + 1 if known and last is not None else None,
+            first_offset=None if is_complete else first,
+            last_offset=None if is_complete else last,
+            records=None if is_complete or last is None else last - first + 1,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,12 +46,30 @@ def write(path: Path, batches: Sequence[Sent], times: Sequence[int] = (), start:
 
 
 def told(path: Path, **options: Any) -> list[tuple[str, str, int, int, int]]:
-    """Severity, code, the first offset, the last one, records."""
-    return [
-        (r["severity"], r["code"], r["first_offset"], r["last_offset"], r["records"])
-        for r in LogDirectory(path).check(**options).to_pylist()
-        if r["code"].startswith("sequences_")
+    """Severity, code, the first offset, the last one, how many sequence numbers are missing.
+
+    None of the records at the offsets is lost.
+    """
+    rows = [
+        row
+        for row in LogDirectory(path).check(**options).to_pylist()
+        if row["code"].startswith("sequences_")
     ]
+    assert {row["records"] for row in rows} <= {None}
+    return [
+        (r["severity"], r["code"], r["first_offset"], r["last_offset"], _missing(r["meaning"]))
+        for r in rows
+    ]
+
+
+def _missing(meaning: str) -> int:
+    """The number of missing records, which the missing numbers fit."""
+    said = re.search(r"(\d+) records? with the sequence numbers? (\d+)(?: to (\d+))?", meaning)
+    if said is None:
+        return 0
+    first, last = int(said[2]), int(said[3] or said[2])
+    assert int(said[1]) == (last - first) % SEQUENCES + 1
+    return int(said[1])
 
 
 LOG = f"orders-0/{0:020d}.log"
@@ -79,6 +98,8 @@ def test_numbers_that_are_missing(tmp_path: Path, between: list[Sent]) -> None:
     found = pieces(tmp_path / LOG)
     assert row["byte"] == sum(map(len, found[: len(between) + 1]))
     assert "begins with sequence number 10 of producer 1, epoch 0" in row["meaning"]
+    assert "7 records with the sequence numbers 3 to 9 are not in the log before" in row["meaning"]
+    assert "copy the whole partition" in row["remedy"]
     assert "kafka-log producers" in row["remedy"]
 
 
@@ -100,8 +121,8 @@ def test_where_offsets_are_missing_too_these_are_told(tmp_path: Path, base: int)
 def test_numbers_that_come_again(tmp_path: Path) -> None:
     write(tmp_path / LOG, [(1, 0, 0, 3), (1, 0, 3, 2), (1, 0, 3, 2), (1, 0, 4, 2), (1, 0, 6, 1)])
     assert told(tmp_path) == [
-        ("warning", "sequences_twice", 5, 6, 2),
-        ("warning", "sequences_twice", 7, 8, 2),
+        ("warning", "sequences_twice", 5, 6, 0),
+        ("warning", "sequences_twice", 7, 8, 0),
     ]
 
 
@@ -137,7 +158,7 @@ def test_at_most_a_hundred_are_named(tmp_path: Path) -> None:
     ("order", "expected"),
     [
         ([0, 1, 3, 4, 5, 6, 7], [("warning", "sequences_missing", 7, 9, 3)]),
-        ([0, 1, 2, 3, 3, 4, 5, 6, 7], [("warning", "sequences_twice", 10, 11, 2)]),
+        ([0, 1, 2, 3, 3, 4, 5, 6, 7], [("warning", "sequences_twice", 10, 11, 0)]),
     ],
 )
 def test_a_real_log_with_other_offsets(
@@ -201,7 +222,7 @@ def expected_of(sent: Sequence[Sent]) -> Any:
             if ahead > 1:
                 yield "warning", "sequences_missing", *where, ahead - 1
             elif ahead < 1:
-                yield "warning", "sequences_twice", *where, count
+                yield "warning", "sequences_twice", *where, 0
             if sequence_distance(last[key], end) < 0:
                 continue
         last[key] = end

@@ -172,3 +172,80 @@ def test_an_index_entry_that_points_beyond_its_offset(directory: Path) -> None:
     assert re.search(
         r"points to byte \d+, where the batch begins with offset \d+\. A broker", meaning
     )
+
+
+@pytest.mark.parametrize("kind", ["zero_tail", "torn_tail"])
+@pytest.mark.parametrize("removed", [0, 1])
+def test_bytes_after_the_last_batch_of_a_rolled_segment(
+    directory: Path, kind: str, removed: int
+) -> None:
+    """They are an error, also if no offset is missing before the next segment."""
+    path = directory / f"{FIRST}.log"
+    found = pieces(path)
+    after = bytes(4096) if kind == "zero_tail" else found[0][:100]
+    path.write_bytes(b"".join(found[: len(found) - removed]) + after)
+    row = find(directory, kind)
+    assert row["severity"] == "error"
+    offsets = row["first_offset"], row["last_offset"], row["records"]
+    assert offsets == ((36, 41, 6) if removed else (None, None, None))
+    assert row["meaning"].endswith(
+        "Offsets 36 to 41 are missing."
+        if removed
+        else "No offset is missing: the next segment begins at offset 42."
+    )
+    assert ("are lost on this disk" in row["remedy"]) == (kind == "torn_tail" and removed == 1)
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_bytes_between_batches_with_no_offset_missing(directory: Path, is_damaged: bool) -> None:
+    path = directory / f"{FIRST}.log"
+    change(path, 383, 383, b"\xa5" * 64)
+    if is_damaged:
+        flip(path, 200)
+    row = find(directory, "unreadable_bytes")
+    assert row["records"] is None
+    if not is_damaged:
+        assert row["meaning"] == (
+            "64 bytes cannot be read as batches."
+            " No offset is missing: the log continues at offset 6."
+        )
+
+
+def test_unreadable_bytes_in_the_place_of_a_batch(directory: Path) -> None:
+    change(directory / f"{FIRST}.log", 383, 766, b"\xa5" * 383)
+    row = find(directory, "unreadable_bytes")
+    assert row["meaning"].endswith("as batches. The log continues at offset 12.")
+    assert (row["first_offset"], row["last_offset"], row["records"]) == (6, 11, 6)
+
+
+def test_an_index_that_was_not_read_to_its_end(directory: Path) -> None:
+    index = directory / f"{FIRST}.index"
+    index.write_bytes(index.read_bytes() + b"\1" * 16384)
+    meaning = find(directory, "index_too_long")["meaning"]
+    assert meaning.endswith("Entries from this byte on were not checked.")
+    assert "(at least " in find(directory, "index_position")["meaning"]
+
+
+def test_a_time_index_entry_beyond_the_end(directory: Path) -> None:
+    change(directory / f"{FIRST}.timeindex", 68, 72, (99).to_bytes(4, "big"))
+    meaning = find(directory, "timeindex_offset")["meaning"]
+    assert meaning == "The entry for offset 99 is after 41, the last offset of the segment."
+
+
+def test_a_partition_metadata_with_other_text(directory: Path) -> None:
+    path = directory / "partition.metadata"
+    change(path, 20, 43, b"")
+    row = find(directory, "partition_metadata")
+    assert row["severity"] == "error" and "log directory offline" in row["meaning"]
+    path.write_text("version: 0\n")
+    assert "offline" in find(directory, "partition_metadata")["meaning"]
+    path.write_text("version: 0\ntopic_id")
+    assert (
+        "'topic_id: ' and a value are expected" in find(directory, "partition_metadata")["meaning"]
+    )
+
+
+def test_a_leader_epoch_beyond_the_end_names_its_file(directory: Path) -> None:
+    replaced(directory / EPOCHS, "2 144", "2 150")
+    meaning = find(directory, "leader_epoch_beyond_end")["meaning"]
+    assert meaning.startswith("By this file, leader epoch 2 began at offset 150, but")
