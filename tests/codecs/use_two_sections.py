@@ -208,7 +208,9 @@ def damaged(path: Path, directory: Path) -> None:
             if is_mended:
                 assert any(section in json.dumps(finding) for finding in errors), errors
             else:
-                assert {finding["code"] for finding in errors} == {"batch_checksum"}
+                # A broker that builds a missing index truncates the segment at its damage.
+                codes = {finding["code"] for finding in errors} - {"index_missing"}
+                assert codes == {"batch_checksum"}
             out = directory / f"{logs.name}-salvaged"
             said("salvage", str(logs), "--keep-damaged", "--out", str(out), code=1)
             kept = read_table(out / "t-0", ["offset", "value"])

@@ -183,6 +183,26 @@ def test_the_compiler_takes_them_all(language: str) -> None:
     assert len(compiled(language, ours())) >= len(ours().files)
 
 
+def test_counts_that_differ_and_counts_from_outside() -> None:
+    text = """\
+layout: fence
+fields:
+  posts: u16
+  rails: {array: u8, count: posts - 1}
+  gates: {array: u8, count: posts + 2}
+  corners: {array: corner, count: u8, given: {posts: posts}}
+---
+layout: corner
+given: {posts: u16}
+fields: {angle: u8, heights: {array: u8, count: posts}}
+"""
+    files = emit_kaitai(make_plan(model_of_block(text)), {}).files
+    counts = re.findall("repeat-expr: (.*)", files["kaitai/fence.ksy"])
+    assert counts == ["posts - 1", "posts + 2", "num_corners"]
+    assert "repeat" not in files["kaitai/corner.ksy"]
+    assert "# - heights: the layout is given posts" in files["kaitai/corner.ksy"]
+
+
 @pytest.mark.slow
 def test_the_compiler_takes_other_schemas() -> None:
     """Those of the language page, with every key that there is, and those of an invented format."""
