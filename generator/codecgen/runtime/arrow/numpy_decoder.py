@@ -60,9 +60,9 @@ class _Each:
         return value
 
 
-def _spread(fields: Fields, some: Vector) -> Fields:
-    """Return the numbers of ``fields``, which has those of the entries in the mask ``some``, as
-    vectors of all entries: 0 for each of the others.
+def _expand_to_entries(fields: Fields, some: Vector) -> Fields:
+    """Return a copy of ``fields`` whose vectors have one number for each entry, instead of one for
+    each entry in the mask ``some``: 0 for entries that are not in the mask.
     """
     out = {}
     for name, value in vars(fields).items():
@@ -470,7 +470,7 @@ class NumpyDecoder:
         bad = np.zeros(len(counts), np.bool_)
         if entries.case.refuse is not None:
             some = counts > 0
-            spread = {name: _spread(fields, some) for name, fields in vars(ends).items()}
+            spread = {name: _expand_to_entries(fields, some) for name, fields in vars(ends).items()}
             own = Fields(entry=entries.section.fields, empty=~some, **spread)
             bad |= entries.case.refuse(own)
         return bad

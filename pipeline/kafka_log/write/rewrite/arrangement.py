@@ -102,7 +102,9 @@ class Arrangement:
             self._add_damaged(k, contents, keep_damaged)
 
     def runs(self) -> Iterator[Run]:
-        """Yield the batches that are written in runs, by offset."""
+        """Yield the batches to write, ascending by offset, as runs of batches that follow each other
+        in one segment.
+        """
         step = (np.diff(self._segment) != 0) | (np.diff(self._index) < 0)
         cuts = [0, *(np.flatnonzero(step) + 1).tolist(), len(self._segment)]
         leading = dict(self._leading)

@@ -300,6 +300,7 @@ class _KeptBatches:
         return f"{utf8(path.name)}, byte {position}"
 
     def _place(self, at: int) -> _Place:
+        """Return path, position and size of the kept batch with the index ``at``."""
         path = self._paths[int(self._file[at])]
         return path, int(self._position[at]), int(self._size[at])
 
