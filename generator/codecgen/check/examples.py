@@ -77,7 +77,8 @@ class _Example:
         if plan is None:
             return self.found
         if not isinstance(self.example.value, Mapping):
-            self.report("C006", "the values of an example are a mapping of fields")
+            message = "the values of an example are a mapping of fields"
+            self.report("C006", message, help="write them as {field: value}")
             return self.found
         self.fields(self.example.value, [plan], "")
         if self.example.data is not None and not self.found:

@@ -211,14 +211,15 @@ def _check_files(model: Model) -> Iterator[Diagnostic]:
             module = "/".join(parts).replace("-", "_")
             if module in modules:
                 message = f"two files would become one module: {modules[module]} and {file}"
-                yield Diagnostic("C008", message, where)
+                yield Diagnostic("C008", message, where, help="rename one of them")
             modules.setdefault(module, file)
             for i in range(1, len(parts)):
                 directories.setdefault("/".join(parts[:i]).replace("-", "_"), file)
     for module, file in modules.items():
         if module in directories:
             message = f"{file} would become a module where {directories[module]} needs a package"
-            yield Diagnostic("C008", message, Span(file, 1, 1, 1))
+            help = f"rename {file} or the directory"
+            yield Diagnostic("C008", message, Span(file, 1, 1, 1), help=help)
 
 
 def _check_declarations(model: Model) -> Iterator[Diagnostic]:

@@ -87,9 +87,10 @@ def _check_parts(view: View, model: Model) -> Iterator[Diagnostic]:
             else:
                 yield from _check_same_enum(deciders[0], kind, model, view)
         nested = inner_choices(kind.choice)
-        if nested:
+        if kind.choice is not None and nested:
             message = f'"{nested[0]}" is a choice in "{kind.of}": one number tells the layouts of a part apart'
-            yield Diagnostic("C059", message, where)
+            help = f'write `{kind.name}: {nested[0]}` in `of` for a view of these layouts only, or replace "{nested[0]}" by one layout in "{kind.of}" ({kind.choice.span})'
+            yield Diagnostic("C059", message, where, help=help)
             continue
         for name in sorted(_layouts_of(kind)):
             layout = model.layouts.get(name)

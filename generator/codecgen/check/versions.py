@@ -218,11 +218,19 @@ def _check_held(ref: Reference, holder: Layout, f: Field, model: Model) -> Itera
         return
     if held.versions.high is None:
         return
-    help = f'name one: "{ref.layout}@{held.versions.low}" ({held.span})'
-    if choice_of(f) is not None:
-        help = f"write `version:` and a field before that says it; see {held.span}"
+    one = f'"{ref.layout}@{held.versions.low}"'
+    what, help = f'"{held.name}"', f"name one: {one} ({held.span})"
+    chosen = choice_of(f)
+    choice = model.choices.get(chosen.choice) if chosen is not None else None
+    if choice is not None:
+        what += f', a case of "{choice.name}",'
+        help = f'name one in the choice "{choice.name}": {one} ({choice.span})'
+        if not any(_is_named_by(case, model) for case in references_of(f)):
+            help = f"write `version:` with the name of an earlier field that has the version, or {help}"
     if holder.versions is None:
-        message = f'"{held.name}" has versions {held.versions}, and nothing says which one "{holder.name}" holds'
+        message = (
+            f'{what} has versions {held.versions}, and nothing says which one "{holder.name}" holds'
+        )
         yield Diagnostic("C020", message, ref.span, help=help)
         return
     mine = holder.versions if f.versions is None else f.versions
@@ -231,8 +239,16 @@ def _check_held(ref: Reference, holder: Layout, f: Field, model: Model) -> Itera
         high = holder.versions.high
     if low not in held.versions or high is None or high not in held.versions:
         there = Versions(low, high)
-        message = f'"{held.name}" has versions {held.versions}, but is held in versions {there}'
+        message = (
+            f'{what} has versions {held.versions}, but "{holder.name}" holds it in versions {there}'
+        )
         yield Diagnostic("C020", message, ref.span, help=help)
+
+
+def _is_named_by(case: Reference, model: Model) -> bool:
+    """Return whether a case names the version of its layout, which has no version field."""
+    layout = model.layouts.get(case.layout)
+    return case.version is not None and layout is not None and layout.version_is is None
 
 
 def _check_example(layout: Layout, version: int | None, where: Span) -> Iterator[Diagnostic]:
@@ -269,7 +285,7 @@ def _check_case(
         return
     if choice.by is None or open_:
         if open_ and (choice.by is not None or not _names_version(choice, model)):
-            message = f'"{layout.name}" has versions {v}, and nothing says which one is meant'
+            message = f'"{layout.name}" has versions {v}, and the choice "{choice.name}" does not say which one is meant'
             help = f'name one: "{layout.name}@{v.low if v else 0}" ({layout.span})'
             yield Diagnostic("C020", message, ref.span, help=help)
         return

@@ -76,7 +76,8 @@ def _find_layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]
     nested = inner_choices(choice)
     if choice is not None and choice.by is not None and nested:
         message = f'"{nested[0]}" is a choice in "{view.of}": rows are of layouts that one field tells apart'
-        found.append(Diagnostic("C032", message, where, help=f"the choice is at {choice.span}"))
+        help = f'write `of: {nested[0]}` for a view of these layouts only, or replace "{nested[0]}" by one layout in "{view.of}" ({choice.span})'
+        found.append(Diagnostic("C032", message, where, help=help))
     elif choice is not None and choice.by is not None:
         return {ref.layout for _, ref in choice.cases}
     elif choice is not None:

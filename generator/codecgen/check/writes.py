@@ -174,14 +174,15 @@ class _Rows:
                 continue  # it is left out
             if f.name not in names and self.lacks_value(f):
                 message = f'"{f.name}" has no value when it is written, and no default'
-                help = f"it is declared at {f.span}"
+                wanted = "a column" if isinstance(f.type, BytesType) else "a column or a number"
+                help = f'add "{f.name}:" with {wanted}, or declare a default at {f.span}'
                 yield Diagnostic("C032", message, self.write.span, help=help)
             for m in members(f):
                 if f"{f.name}.{m.name}" not in given and self.cannot_be_0(m):
                     message = (
                         f'"{f.name}.{m.name}" has no value when it is written, and cannot be 0'
                     )
-                    help = f"it is declared at {m.span}"
+                    help = f'add "{f.name}.{m.name}:" with a column or a number, or declare a default at {m.span}'
                     yield Diagnostic("C032", message, self.write.span, help=help)
 
     def cannot_be_0(self, m: BitMember) -> bool:

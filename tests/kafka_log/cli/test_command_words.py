@@ -87,6 +87,9 @@ def test_typing_errors(argv: list[str], said: str, capsys: pytest.CaptureFixture
 def test_values_that_commands_check(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stat", BROKER, "--by", "hours"]) == 2
     assert capsys.readouterr().err.endswith("day, hour, minute; did you mean hour?\n")
+    assert main(["dump", BROKER, "--decode", "value=__consumer_offsets"]) == 2
+    said = capsys.readouterr().err
+    assert "'__consumer_offsets' is a format of keys and values together: write it alone" in said
 
 
 def test_a_path_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

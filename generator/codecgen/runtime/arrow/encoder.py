@@ -73,7 +73,7 @@ class Encoder:
 
         Args:
             writer: Description of how the view is written.
-            kind: Number that tells entries apart.
+            kind: Number of the layout of the entries, such as the magic of a batch; a key of ``writer.kinds``.
             constants: Values of columns, for all rows. They replace what the rows have.
             batch_bytes: Max bytes of the rows of an entry before compression. A larger row is alone in its entry.
             level: Level of compression, None for the default of the codec.
@@ -85,8 +85,10 @@ class Encoder:
             ValueError: if ``kind`` cannot be written, ``batch_bytes`` is out of range, or a constant does not fit its column.
         """
         if kind not in writer.kinds:
-            known = ", ".join(map(str, writer.kinds))
-            raise ValueError(f"nothing of the kind {kind} can be written; known: {known}")
+            known = ", ".join(f"{number} ({k.name})" for number, k in writer.kinds.items())
+            raise ValueError(
+                f"kind {kind} cannot be written to the view {writer.view.name!r}; known: {known}"
+            )
         if not 1 <= batch_bytes <= MAX_BYTES:
             raise ValueError(f"batch_bytes is {batch_bytes}: it must be in 1..{MAX_BYTES}")
         self.writer = writer

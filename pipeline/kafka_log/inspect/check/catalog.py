@@ -57,11 +57,19 @@ _COPY_OR_BACKUP = (
     f"{_COPY_PARTITION} If there is no other replica, restore the file from a backup while the broker"
     " is stopped."
 )
-_COPY_BEFORE_LEADER = (
+FOLLOW_FIRST = (
     "Start this broker only while another replica leads the partition: it then copies the records after"
-    " its last offset. If this broker leads first, the other replicas truncate theirs. If the partition"
-    " has other errors or warnings, follow these first. Without another replica, the broker starts"
-    " without these records."
+    " its last offset. If this broker leads first, the other replicas truncate theirs."
+)
+_COPY_BEFORE_LEADER = (
+    f"{FOLLOW_FIRST} If the partition has other errors or warnings, follow these first. Without another"
+    " replica, the broker starts without these records."
+)
+COPY_LOST = f"{_COPY_PARTITION} The missing records are lost on this disk."
+TRUNCATE_AT_START = (
+    "If no other log of the directory has other damage, move .kafka_cleanshutdown away before you start"
+    " the broker: it then truncates each log at its first damaged batch after the recovery point."
+    f" {FOLLOW_FIRST} Without another replica, what is truncated is lost."
 )
 _REBUILD = (
     "If the segment has a damaged batch, repair it first: the broker truncates the segment there. Then"
@@ -160,7 +168,8 @@ _KINDS = (
         "The last batch was not written completely. In the active segment this is normal after a crash (a note):"
         " the broker truncates it when it starts. After a clean shutdown records are lost; in another segment, the"
         " records up to the next segment, if there were any.",
-        f"{_COPY_PARTITION} The missing records are lost on this disk.",
+        f"Rolled segment: {COPY_LOST[0].lower()}{COPY_LOST[1:]} Active segment after a clean shutdown:"
+        f" {TRUNCATE_AT_START[0].lower()}{TRUNCATE_AT_START[1:]}",
     ),
     FindingKind(
         "zero_tail",
@@ -170,9 +179,7 @@ _KINDS = (
         " truncates them when it starts. After a clean shutdown it does not truncate: it fails, or appends"
         " after them. In another segment, the records up to the next segment are lost, if there were any.",
         f"Rolled segment: {_SALVAGE[0].lower()}{_SALVAGE[1:]} Active segment after a"
-        " clean shutdown: write the log again with kafka-log salvage. Or move .kafka_cleanshutdown away before"
-        " the broker starts, if no log of the directory has other damage: the broker then truncates each log"
-        " at its first damaged batch after the recovery point.",
+        f" clean shutdown: write the log again with kafka-log salvage. Or, {TRUNCATE_AT_START[0].lower()}{TRUNCATE_AT_START[1:]}",
     ),
     FindingKind(
         "segment_shrunk",
@@ -503,7 +510,8 @@ _KINDS = (
         (E, W),
         "Incomplete metadata snapshot",
         "A .checkpoint of the metadata log has no header record, no footer record, or gaps between its"
-        " records. A broker starts from the newest snapshot, where it is an error. In an older one it is a warning.",
+        " records. A node that starts from it does not have the missing records, and may fail for that. It starts"
+        " from the newest snapshot, where this is an error. In an older one it is a warning.",
         _NEWEST_SNAPSHOT,
     ),
     # ---------------------------------------------------------------- checkpoints
@@ -529,7 +537,7 @@ _KINDS = (
         "Checkpoint of a partition without a directory",
         "A checkpoint file has an offset for a partition that has no directory in this log directory.",
         "Nothing to do if the partition was moved or deleted. Otherwise look for its directory before you start"
-        " the broker.",
+        " the broker, or correct the line if it names the wrong partition.",
     ),
     FindingKind(
         "log_start_beyond_end",
@@ -537,8 +545,10 @@ _KINDS = (
         "Log start offset beyond the end of the log",
         "The checkpoint of log start offsets names an offset after the end of the log. When the broker starts, it"
         " deletes all segments and begins an empty log at that offset.",
-        "Stop the broker and keep a copy of the partition directory. If the offset is wrong, correct the line of"
-        " the partition in this file. If it is right, copy the partition from another replica.",
+        "Stop the broker and keep a copy of the partition directory. If the offset is right, copy the partition"
+        " from another replica. If it is wrong, write the log start offset of another replica into the line of the"
+        " partition. Without another replica, write the first offset of the log: deleted records then appear"
+        " again.",
     ),
     FindingKind(
         "recovery_point_beyond_end",
@@ -587,8 +597,10 @@ _KINDS = (
         "leader-epoch-checkpoint gives each epoch a range of offsets. A batch of the epoch has offsets outside"
         " of it. The file or the batch header is wrong (no checksum covers the epoch), or the log start offset is"
         " missing.",
-        "If the batch is before the first epoch of the file, see first whether log-start-offset-checkpoint has the"
-        f" partition. Without its line, deleted records appear again. {_COMPARE_EPOCHS}",
+        "If the batch is before the first epoch of the file, see first whether log-start-offset-checkpoint has a"
+        " line for the partition. Without it, deleted records appear again: stop the broker, add the line with the"
+        " log start offset of another replica, and correct the number of entries in the second line. Otherwise:"
+        f" {_COMPARE_EPOCHS[0].lower()}{_COMPARE_EPOCHS[1:]}",
     ),
     FindingKind(
         "leader_epoch_negative",
@@ -642,8 +654,8 @@ _KINDS = (
         (E,),
         "Unreadable quorum-state",
         "The file in which a voter of the metadata quorum keeps its vote cannot be read. The node does not start.",
-        "Make a copy, and start the node without the file while the other voters run: the node forgets for whom"
-        " it has voted.",
+        "Stop the node, and move the file away and keep it. If the node is the only voter, start it. If there are"
+        " other voters, start it while they have a leader: the node forgets for whom it has voted.",
     ),
     FindingKind(
         "deleted_files",

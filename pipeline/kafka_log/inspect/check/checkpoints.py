@@ -45,11 +45,14 @@ _AT_RISK = {
 
 _WITHOUT = {
     LOG_START: "without it, deleted records may reappear",
-    RECOVERY_POINT: "without it, the broker recovers all segments, which takes long",
+    RECOVERY_POINT: "without it, the broker recovers all segments, which takes long, and truncates each log at its first damaged batch",
     HIGH_WATERMARK: "without it, the high watermarks begin at the log start offsets",
     CLEANER: "without it, the log cleaner begins at the log start offsets",
 }
 """Checkpoint files: what happens if the broker starts without the file."""
+
+_BEFORE = {RECOVERY_POINT: "Repair damaged segments first, if other findings name any. Move"}
+"""Checkpoint files: what comes before the file is moved away."""
 
 
 class CheckpointCheck(EndCheck):
@@ -135,7 +138,7 @@ def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding
             "checkpoint_damaged",
             broker.directory / name,
             f"The checkpoint file cannot be read: {reason}. The broker may take the log directory offline.",
-            remedy=f"Move the file away before you start the broker: {_WITHOUT[name]}.",
+            remedy=f"{_BEFORE.get(name, 'Move')} the file away before you start the broker: {_WITHOUT[name]}.",
             byte=error.where.position if isinstance(error, CodecError) else None,
         )
     there = list_partition_names(broker.directory)

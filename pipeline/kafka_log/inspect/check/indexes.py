@@ -147,7 +147,7 @@ class IndexCheck(Check):
         code, meaning = f"{self.suffix[1:]}_missing", f"The segment has no {self.suffix} file"
         damage = [run for run in scanned.lost if scanned.tail_kind_of(run) is None]
         if not damage or "error" not in CATALOG[code].severities:
-            return self.context.finding(code, path, f"{meaning}.")
+            return self.context.finding(code, path, f"{meaning}{self.explain_missing(path)}.")
         start = damage[0].start
         return self.context.finding(
             code,
@@ -157,6 +157,10 @@ class IndexCheck(Check):
             remedy=f"Do not start the broker before you have repaired the segment. {CATALOG['batch_checksum'].remedy}",
             first_offset=None if damage[0].after_offset is None else damage[0].after_offset + 1,
         )
+
+    def explain_missing(self, path: Path) -> str:
+        """Return the end of a sentence that says that the index ``path`` is missing: empty."""
+        return ""
 
     def _entry_finding(
         self, path: Path, code: str, meaning: str, byte: int, offset: int | None = None
@@ -343,6 +347,14 @@ class TimeIndexCheck(IndexCheck):
     kind = TIMES
     value = "timestamp"
     may_repeat = True
+
+    def explain_missing(self, path: Path) -> str:
+        """Return the end of a sentence that says that the index ``path`` is missing: whether the
+        offset index exists, without which a broker builds both.
+        """
+        if path.with_suffix(".index").exists():
+            return ", but an .index. A broker that was shut down cleanly begins an empty .timeindex: lookups by time begin earlier than they must"
+        return " and no .index: a broker builds both when it starts"
 
     def count_zero_entries(self, scanned: ScannedSegment, found: IndexFile) -> IndexFile:
         """Return ``found`` with its first zeros counted as an entry, if it has no entry and these

@@ -125,7 +125,9 @@ class MetadataSnapshotCheck(Check):
         problem; another one before it says which snapshot it is.
         """
         severity: Severity = "error" if is_newest else "warning"
-        of = "the newest snapshot of the metadata" if is_newest else "an older snapshot"
+        of = "an older snapshot"
+        if is_newest:
+            of = "the newest snapshot of the metadata, from which the node starts"
         return self.context.finding(
             code,
             path,

@@ -115,16 +115,19 @@ def find_problem(data: bytes) -> tuple[str, int | None] | None:
     if not data:
         return "it is empty", None
     line = data.splitlines()[0].decode("utf-8", "replace")
+    if not line.lstrip().startswith("{"):
+        return "its first line does not begin with {", len(line) - len(line.lstrip())
     try:
         state, _ = json.JSONDecoder().raw_decode(line.lstrip())
     except json.JSONDecodeError as error:
         at = error.pos + len(line) - len(line.lstrip())
         byte = None if "\ufffd" in line[:at] else len(line[:at].encode())
-        return f"its first line is not JSON ({error.msg})", byte
+        return (
+            f"its first line is not valid JSON: at this byte a JSON reader reports {error.msg!r}; the error may be before it",
+            byte,
+        )
     except (ValueError, RecursionError):
         return "its first line is not the JSON of a quorum state", None
-    if not isinstance(state, dict):
-        return "its first line is not a JSON object", None
     return _find_wrong_field(state)
 
 

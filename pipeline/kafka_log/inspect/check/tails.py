@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafka_log.inspect.check.base import Check
-from kafka_log.inspect.check.catalog import CATALOG
+from kafka_log.inspect.check.catalog import CATALOG, COPY_LOST, FOLLOW_FIRST, TRUNCATE_AT_START
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_broker_files
-from kafka_log.logs.names import CLEAN_SHUTDOWN, CLEANER, CLUSTER_METADATA
+from kafka_log.logs.names import CLEAN_SHUTDOWN, CLEANER, CLUSTER_METADATA, HIGH_WATERMARK
 from kafka_log.segment.model import Lost
 from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.positioned_reads import DELETED
@@ -49,7 +49,7 @@ class TailCheck(Check):
                 kind,
                 scanned.segment.path,
                 f"{what}. The file {CLEAN_SHUTDOWN} exists, so the broker does not truncate the segment when it starts: it fails, or appends after them.",
-                remedy=f"Move {CLEAN_SHUTDOWN} away before you start the broker: then it truncates the segment. Other replicas may have the records.",
+                remedy=TRUNCATE_AT_START,
                 byte=run.start,
                 first_offset=first,
             )
@@ -59,7 +59,7 @@ class TailCheck(Check):
                 scanned.segment.path,
                 f"{what}. This is the active segment: the broker truncates it when it starts.",
                 severity="note",
-                remedy="Nothing to do if another replica has the records. Otherwise compare with the high watermark of the partition.",
+                remedy=f"Nothing to do if the high watermark of the partition (file {HIGH_WATERMARK}, written every five seconds) shows that no committed record is missing. Otherwise: {FOLLOW_FIRST[0].lower()}{FOLLOW_FIRST[1:]}",
                 byte=run.start,
                 first_offset=first,
             )
@@ -76,7 +76,7 @@ class TailCheck(Check):
             kind,
             scanned.segment.path,
             what,
-            remedy=None if is_cut else CATALOG["zeroed_bytes"].remedy,
+            remedy=COPY_LOST if is_cut else CATALOG["zeroed_bytes"].remedy,
             byte=run.start,
             first_offset=None if is_complete else first,
             last_offset=None if is_complete else last,

@@ -124,8 +124,11 @@ class KeyValueFormats:
                 )
             parts[name] = what
         for what in parts.values():
-            own = what in INTERNAL_TOPICS and "=" not in text
-            if not (own or what in FORMATS or what in (*SCHEMA_FORMATS, AUTO, NONE)):
+            if what in INTERNAL_TOPICS and "=" in text:
+                raise ValueError(
+                    f"{what!r} is a format of keys and values together: write it alone, without key= or value="
+                )
+            if what not in (*INTERNAL_TOPICS, *FORMATS, *SCHEMA_FORMATS, AUTO, NONE):
                 known = ", ".join([*FORMATS, *SCHEMA_FORMATS, AUTO, NONE, *INTERNAL_TOPICS])
                 raise ValueError(f"{what!r} is not a format of keys and values; known: {known}")
         return KeyValueFormats(**parts)

@@ -92,8 +92,9 @@ PLANTS = [
     ),
     state("torn", b"{\n", 1),
     state("empty", b""),
-    state("list", b"[1]"),
-    state("deep", b"[" * 100_000),
+    state("list", b"[1]", 0),
+    state("list in list", b"[" * 100_000, 0),
+    state("deep", b'{"a":' * 100_000),
     state("version", b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"data_version":2}'),
     of_id("codecs-1", "compacted-0"),
     of_id("empty-0", "codecs-0"),
@@ -212,5 +213,8 @@ def test_states_of_quorums() -> None:
             for wrong in ({k: v for k, v in whole.items() if k != name}, whole | {name: True}):
                 found = find_problem(json.dumps(wrong).encode())
                 assert found is not None and name in found[0]
-    assert find_problem(b"\xff{") == ("its first line is not JSON (Expecting value)", 0)
+    assert find_problem(b"\xff{") == ("its first line does not begin with {", 0)
+    assert find_problem(b"  [1]") == ("its first line does not begin with {", 2)
+    invalid = find_problem(b'{"a" 1}')
+    assert invalid is not None and "not valid JSON" in invalid[0] and invalid[1] == 5
     assert find_problem(b'{"a": 1' + b"0" * 5000 + b"}") is not None
