@@ -225,9 +225,10 @@ def parse_bytes(text: str) -> bytes:
 
 
 def parse_header(text: str) -> Header:
-    """Return the text itself for ``NAME``, which selects any value; the pair of name and value for
-    ``NAME=VALUE``, split at the first ``=``. The value is bytes, or None for ``null:``, as
-    :func:`parse_key` returns it. Raise ValueError if text after ``hex:`` or ``base64:`` is invalid.
+    """Return the text itself for ``NAME``, which selects any value; for ``NAME=VALUE``, split at
+    the first ``=``, the pair of name and value. The value is None for ``null:``, the bytes written
+    after ``hex:``, ``base64:`` or ``text:``, else the text's own bytes. Raise ValueError if text
+    after ``hex:`` or ``base64:`` is invalid.
     """
     name, equals, value = text.partition("=")
     return (name, parse_key(value)) if equals else name

@@ -542,10 +542,10 @@ class _Search:
     def _skip_inner_logs(
         self, out: Layout, empty: Sequence[Partition], others: Sequence[Path], level: int
     ) -> None:
-        """Add the partitions without segments of a log directory to ``out``. Add to its skipped
-        paths the directories of ``others`` that have segments or partitions or cannot be listed,
-        and logs below a partition: a broker would not read them. Raise DirectoryError if there are
-        too many directories.
+        """Add the ``empty`` partitions of a log directory to ``out``, except those with a log
+        below. Add to its skipped paths: directories of ``others`` with segments or partitions, or
+        that cannot be listed; logs below a partition; logs deeper below ``others``, only if ``out``
+        has no partitions yet. Raise DirectoryError if there are too many directories.
 
         Args:
             out: Layout of the log directory, which is extended.

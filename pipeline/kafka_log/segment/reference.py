@@ -216,8 +216,9 @@ def _batch(case: Case, entry: Any, place: Place) -> Batch:
 
 
 def _unknown_codec(batch: Batch, case: Case, session: Session) -> list[Problem]:
-    """Return a list with a Problem at ``compression`` if the codec number of the batch is unknown.
-    Return ``[]`` if it is known.
+    """Return the problems of an unknown codec number; ``[]`` if it is known. They come from
+    ``session``, with which the batch was parsed: each of its findings at a field from which
+    ``case`` takes the codec becomes a Problem at ``compression``.
     """
     if batch.compression is not None:
         return []
