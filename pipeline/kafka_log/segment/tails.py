@@ -52,8 +52,8 @@ def data_end(read: Read, start: int, size: int) -> int:
 
 def is_unwritten(read: Read, position: int, size: int) -> bool:
     """Return whether the invalid entry at ``position`` was never written to its end: the last 8
-    bytes of its stated size, and all bytes after it up to ``size``, are zeros. An impossible size
-    counts as that of the header's start.
+    bytes of its stated size, and all bytes after it up to ``size``, are zeros, or ``size`` is before
+    them. An impossible size counts as that of the header's start.
     """
     from kafka_log.segment import framing  # the codecs: files that end well do not need them
 

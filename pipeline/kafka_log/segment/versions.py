@@ -136,7 +136,8 @@ WRITTEN_BATCH_VERSIONS = tuple(version for version in BATCH_VERSIONS if version 
 
 def refuse_unwritten(version: int) -> None:
     """Raise ValueError, which names the versions that can be written, if records cannot be written
-    in a version; return if they can.
+    in a version; return if they can. By the present schemas all known versions can be written (0, 1
+    and 2), so that only unknown ones are refused.
     """
     if version in WRITTEN_VERSIONS:
         return

@@ -277,8 +277,10 @@ def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
 
 
 def _describe_identity_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return in words how one log differs from another one, by the ids of :func:`identify_log` that
-    are not equal; that it may be the same one moved, if only paths identify them.
+    """Return in words how the log ``now`` differs from ``before``: the names of the ids of
+    :func:`identify_log` that are not equal. If a path is among them, and the topic ids are equal or
+    both unknown, return instead that it is another log, or the same one in another place without
+    its meta.properties.
     """
     names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if "path" in names and "topic_id" not in names:

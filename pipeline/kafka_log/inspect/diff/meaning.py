@@ -90,9 +90,10 @@ def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -
 
 
 def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
-    """Return meaning and remedy for damaged bytes on the side ``here``: the first damaged range
-    with its reason, how many more there are, and how many records ``other`` has there (left out if
-    0).
+    """Return meaning and remedy for damaged bytes on the side ``here``, ``"A"`` or ``"B"``;
+    ``other`` is the other letter. The meaning has the first damaged range with its reason, how many
+    more there are, and how many records ``other`` has there (left out if 0). The side must have
+    damage.
     """
     side: Side = comparison.side_a if here == "A" else comparison.side_b
     first = side.damage[0]

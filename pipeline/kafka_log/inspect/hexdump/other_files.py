@@ -55,9 +55,11 @@ def file_kind(path: Path) -> str:
 
 
 def hexdump_file(path: Path, kind: str, at: int | None, max_entries: int, limits: Limits) -> Part:
-    """Return the bytes of a file that is no segment, with their fields. Raise NoSuchPlace if the
-    byte is not in the file, the file is too large, or ``at`` is given for another kind; OSError if
-    the file cannot be read.
+    """Return the bytes of an index, producer snapshot, checkpoint or properties file, with their
+    fields; what cannot be parsed is damage, not raised. ``at``, for indexes only, is a byte of the
+    first entry shown. ``max_entries`` limits entries of indexes and snapshots. Raise NoSuchPlace if
+    an index has no byte ``at``, or another file is given ``at`` or too large; OSError if
+    unreadable.
 
     Args:
         path: The file.

@@ -92,10 +92,11 @@ def answer_metadata(
     *,
     salvage: bool,
 ) -> Answer:
-    """Return the state as of an offset, from the replica that can be read furthest. At unreadable
-    records it ends before them, with the error as ``reason``, or with ``salvage`` skips them. Raise
-    NotFoundError if ``as_of`` is below -1 or beyond the end of the log; CodecError or
-    DirectoryError if no replica has an answer and ``salvage`` is False.
+    """Return the state as of an offset, from the replica readable furthest; ``rows`` makes rows
+    from events. It ends before unreadable records, with the error as ``reason``; ``salvage`` then
+    takes the first replica instead and skips them. Raise NotFoundError if ``as_of`` is below -1 or
+    beyond the first replica's end; without ``salvage`` CodecError or DirectoryError if no replica
+    has an answer.
 
     Args:
         replicas: Replicas of the metadata log, not empty.
