@@ -173,7 +173,9 @@ def add_engine(reading: Group) -> None:
 
 
 def add_salvage_policy(command: argparse.ArgumentParser, damaged: str) -> None:
-    """Add the option ``--policy`` with the choices kafka and salvage, in the group "reading" of the help.
+    """Add the option ``--policy`` with the choices kafka (default) and salvage, in the group
+    "reading" of the help. ``damaged`` ends the help text of salvage: the log whose damage it skips,
+    and what the answer lacks then.
 
     Args:
         command: Parser of the command.

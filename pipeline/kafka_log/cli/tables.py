@@ -34,7 +34,9 @@ def add_table_arguments(
     *,
     paths: bool = True,
 ) -> Group:
-    """Add paths, selection options and ``--format``. Return the group of ``--format``, for further options of the output.
+    """Add the argument PATH (unless ``paths`` is False), the selection options ``choose``, with the
+    help texts of ``but`` for some, and ``--format``. Return the group of ``--format``, for further
+    options of the output.
 
     Args:
         command: Parser of the command.
@@ -62,10 +64,10 @@ separately."""
 
 
 def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
-    """Print lines to stderr about the segments that the command does not read, by their states;
-    nothing if there are none. For commands that write or compare logs, metadata snapshots are left
-    out of this; those that neither ``check`` nor ``salvage`` handles have a line for each
-    directory.
+    """Print lines to stderr about the segments that the command skips, by their states; nothing if
+    there are none. For ``check`` and for commands that write or compare logs, metadata snapshots
+    are not counted; instead each directory with snapshots has a line, except for ``check`` and
+    ``salvage``, which do not skip them.
     """
     if options.command not in _IGNORING_SNAPSHOTS:
         say_left_out(log.excluded_segments)

@@ -27,7 +27,10 @@ def add_writing_arguments(
     choose: Sequence[str] = PLACES,
     but: Mapping[str, str] | None = None,
 ) -> Group:
-    """Add ``--out`` and the arguments of :func:`~kafka_log.cli.tables.add_table_arguments`. Return the group of ``--out``."""
+    """Add the arguments of :func:`~kafka_log.cli.tables.add_table_arguments` (the selection options
+    ``choose``, with the help texts of ``but`` for some) and the required ``--out``. Return the
+    group of ``--out``, for further options.
+    """
     output = add_table_arguments(command, choose, but)
     output.add_argument(
         "--out",

@@ -297,7 +297,10 @@ def _write_rows(
 
 
 def _count_reasons(part: str, problems: Any, undecoded: Counter[str]) -> None:
-    """Add the number of rows with each problem of ``key`` or ``value`` to ``undecoded``."""
+    """Add the number of rows with each of ``problems`` (an array of texts; null is no problem) to
+    ``undecoded``, under ``PART: PROBLEM``; ``part`` is ``key`` or ``value``. If ``undecoded`` has
+    MAX_REASONS entries, new problems are counted under one common name.
+    """
     if problems.null_count == len(problems):
         return
     for found in problems.drop_null().value_counts().to_pylist():
@@ -389,8 +392,9 @@ def record_begin(out: Path, asked: Mapping[str, Any], time: int) -> None:
 
 
 def remove_begin(out: Path, asked: Mapping[str, Any]) -> None:
-    """Remove the record of a request whose export is finished; do nothing if there is none. Raise
-    OSError if the file cannot be changed.
+    """Remove the begin time of the export ``asked``, which is finished, from the notes file in
+    ``out``, and the file if no other is left. Do nothing if there is none for these arguments.
+    Raise OSError if the file cannot be read or changed.
     """
     before = _read_notes(out)
     rest = _other_notes(out, asked)

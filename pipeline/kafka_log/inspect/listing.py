@@ -162,8 +162,8 @@ def partition_table(partitions: Sequence[Partition]) -> pa.Table:
 
 
 def segment_table(partitions: Sequence[Partition]) -> pa.Table:
-    """Return one row per segment, in the columns of :data:`SEGMENTS`, also for segments that are gone
-    since they were listed.
+    """Return one row per segment, in the columns of :data:`SEGMENTS`. A segment that is gone since
+    it was listed has a row too, with ``modified`` null.
     """
     rows = [
         {

@@ -43,8 +43,9 @@ def encode(
     **constants: object,
 ) -> Iterator[memoryview]:
     """Yield the bytes of a log segment with the rows of ``data``, in pieces of about 1 MiB of whole
-    batches. Raise ValueError for an invalid column or argument and TypeError for data that is not
-    Arrow; RowRefused, while yielding, for a row that no batch can hold or an invalid control
+    batches. Raise at once: TypeError for data that is not Arrow, ValueError for an unknown codec or
+    magic, or one of these two or ``position`` as a constant. Raise while yielding: ValueError for
+    an invalid column or constant; RowRefused for a row that no batch can hold or an invalid control
     record.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, or anything else that gives an Arrow stream. Its

@@ -322,10 +322,11 @@ def write_batches(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> list[RewrittenBatch]:
-    """Write the batches of a segment that the mask ``taken`` selects, verify what was written, and
-    return a RewrittenBatch for each batch with problems. Raise OSError if writing fails, or more
-    than a segment's maximum size is written; CodecError if what was written does not read as its
-    source.
+    """Write the batches of a segment in the mask ``taken``: as they are, with ``constants`` in the
+    headers of those in ``rewritten``, without records those in ``emptied``, encoded again those
+    with problems. Verify what was written, and return a RewrittenBatch for each with problems.
+    Raise OSError if writing fails, or more than a segment's maximum size is written; CodecError if
+    what was written does not read as its source.
 
     Args:
         log: Where the batches go.

@@ -230,10 +230,10 @@ def _entry_at(file: Any, position: int, end: int, name: str) -> Entry | None:
 def _damaged_offsets(
     first: int | None, last: int, after: int | None, before: int | None
 ) -> tuple[int, int] | None:
-    """Return the first and last offset of a damaged batch: those of its header if they do not
-    descend and lie between ``after`` and ``before`` (both exclusive; None is no limit), else all
-    offsets between the two. Return None if these are needed and one is unknown or none lies
-    between. If ``first`` is None, ``last`` replaces it.
+    """Return the first and last offset of a damaged batch: those of its header if they are not
+    negative, do not descend, and lie between ``after`` and ``before`` (both exclusive; None is no
+    limit). Else return all offsets between ``after`` and ``before``, or None if one of the two is
+    None or none lies between. If ``first`` is None, ``last`` replaces it.
     """
     start = last if first is None else first
     fits = 0 <= start <= last

@@ -186,8 +186,9 @@ class GapCheck(Check):
         self._sum_up(Gap(first, last, places[0], places[1], False), len(apart), offsets)
 
     def _sum_up(self, gaps: Gap, count: int, offsets: int) -> None:
-        """Add ``count`` gaps with ``offsets`` missing offsets to the sums of gaps beyond MAX_GAPS,
-        and extend ``more``, the Gap that spans all of them, to the end of ``gaps``.
+        """Add ``count`` gaps with ``offsets`` missing offsets to the sums of gaps beyond MAX_GAPS.
+        ``gaps`` is one Gap from the first to the last of them: the Gap ``more``, which spans all
+        summed gaps, is extended to its end, or begins as it.
         """
         first = self.more or gaps
         self.more = Gap(first.first, gaps.last, first.before, first.after, False)
@@ -296,8 +297,9 @@ class GapCheck(Check):
         return self.count > FEW and not self._is_never_compacted()
 
     def _is_compacted_by_default(self) -> bool:
-        """Return whether server.properties compacts all topics: the checkpoint of the log cleaner
-        has a topic that the cluster metadata has without a cleanup policy for it or for all topics.
+        """Return whether server.properties must make all topics compacted. The file itself is not
+        read: return True if the checkpoint of the log cleaner has any topic for which the cluster
+        metadata, which knows the topic, never had a cleanup policy.
         """
         names = {topic for topic, _ in self.context.broker.checkpoints.get(CLEANER, {})}
         return any(map(self.context.cluster.is_never_compacted, names))
@@ -314,9 +316,10 @@ class GapCheck(Check):
 
     def _impossible_reason(self, gap: Gap) -> str | None:
         """Return why compaction cannot have removed the offsets of a gap: it is the metadata log,
-        an index of the missing segment remains, records without keys are around it, the metadata
-        has no cleanup policy, or the log cleaner has no checkpoint here. Return None if compaction
-        or DeleteRecords may have. Raise FileNotFoundError if a segment around it is gone.
+        an index of the missing segment remains, records without keys are on both sides (one, if
+        nothing shows compaction), the metadata never had a cleanup policy, or the log cleaner has
+        no checkpoint of it and all gaps are whole segments. Else return None, also below the log
+        start offset. Raise FileNotFoundError if a neighbor segment is gone.
         """
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:

@@ -32,8 +32,9 @@ _COPY_FILE = (
 
 
 def _describe_disorder(epochs: list[tuple[int, int]], lines: int) -> str:
-    """Return the sentences about the first of ``epochs`` (with start offsets) that is out of order.
-    They are the last lines of a file that has ``lines`` of them.
+    """Return the sentences about the first of ``epochs`` (epoch, start offset) that is out of
+    order, with its line number: ``epochs`` are the last lines of a file of ``lines`` lines. Raise
+    StopIteration if all are in order.
     """
     i = next(
         i
@@ -114,8 +115,10 @@ class LeaderEpochCheck(EndCheck):
             )
 
     def _describe_epochs(self, at: int | None) -> str:
-        """Return the sentences about the epoch with the index ``at`` in the file; about all of
-        them if it is None.
+        """Return sentences for a finding. With ``at``: the offsets of the epoch with this index in
+        leader-epoch-checkpoint (only the first one for the last epoch). With None: which epochs the
+        file has (at most 8, else that the sought one is not among them), and that the file or the
+        batch header is wrong.
         """
         epochs = self.epochs or []
         if at is not None:

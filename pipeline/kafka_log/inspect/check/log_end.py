@@ -84,7 +84,9 @@ class EndCheck(Check):
         return all(kind == read.tail_kind for kind in kinds)
 
     def describe_end(self) -> str:
-        """Return the words of a sentence about the last offset of the log."""
+        """Return ``the last offset of the log is N``, or ``the log is empty`` if it has no segment
+        or ends where its first segment begins.
+        """
         bases = self.context.bases
         if not bases or self.log_end <= bases[0]:
             return "the log is empty"

@@ -106,7 +106,8 @@ class _Entries:
     def fit(self, rows: slice | Any, shift: Any) -> Any:
         """Return a mask of the entries ``rows`` that are right if their batches moved forward in
         the file by ``shift`` bytes: a batch begins at their position less ``shift``, and their
-        offset is its first one or the last one of it or of a later batch. All are False if there is
+        offset is its first one or the last one of it or of a later batch. ``rows`` may be one index
+        and ``shift`` an array: the mask then has one element per shift. All are False if there is
         no batch.
         """
         first, position = self._headers.first, self._headers.position

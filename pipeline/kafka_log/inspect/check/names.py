@@ -128,7 +128,10 @@ class NameCheck(Check):
             )
 
     def _judge_index(self, path: Path, base: int) -> Severity:
-        """Return the severity of an index without its segment."""
+        """Return the severity of an index whose segment ``base`` does not exist: a note without a
+        clean shutdown; a warning if the file is empty and the recovery point is known and not above
+        ``base``; else an error. Raise OSError if the index is gone.
+        """
         broker = self.context.broker
         if not broker.was_clean_shutdown:
             return "note"

@@ -188,8 +188,9 @@ class OrderCheck(Check):
             )
 
     def _describe_reversed(self, scanned: ScannedSegment, i: int) -> str:
-        """Return the sentences about the batch with the index ``i``, whose last offset is below its
-        first.
+        """Return two sentences about the batch with the index ``i``, whose last offset is below its
+        first: both offsets; then that its checksum is valid, and its number of records (left out if
+        unknown).
         """
         headers = scanned.headers
         count = int(headers.count[i])

@@ -254,9 +254,9 @@ def _check_segment(
     wanted: Selection,
 ) -> Iterator[Finding]:
     """Yield the findings of ``checks`` about one segment that ``wanted`` selects, and report the
-    number of selected batches to ``reading.judged``. If the reading ends with OSError because the
-    file is gone, yield only a ``file_gone`` (or ``io_error``) finding. OSError of a check becomes
-    such a finding too.
+    number of selected batches to ``reading.judged``. If the file cannot be read (OSError), yield
+    only an ``io_error`` finding, or ``file_gone`` if it is missing, and let the checks skip the
+    segment. An OSError inside a check becomes such a finding too, after its others.
     """
     key = segment.topic, segment.partition
     try:

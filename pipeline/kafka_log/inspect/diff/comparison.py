@@ -203,10 +203,11 @@ class _Comparer:
         return batches[~(before | after)]
 
     def _count_lacking(self, rows: Any, other: Side, counts: Counts, name: str) -> None:
-        """Count the records ``rows``, which ``other`` lacks, by the first reason that applies:
-        parted (after the first different record), damaged, trimmed (before the start of ``other``)
-        or behind (after its end, once it was read to the end). Keep the rest to judge as cleaned or
-        missing at the end.
+        """Add the records ``rows``, which the side ``other`` lacks, to its ``counts`` by the first
+        reason that applies: parted (after the first different record), damaged, trimmed (before the
+        start of ``other``) or behind (after its end, once it was read to the end). Keep the rest to
+        judge as cleaned or missing at the end. ``name`` is the letter of ``other``, ``"a"`` or
+        ``"b"``.
         """
         if not rows.num_rows:
             return

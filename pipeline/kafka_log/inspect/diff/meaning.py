@@ -40,9 +40,9 @@ def _describe(finding: str, row: Row, comparison: Comparison) -> Iterator[Explan
 
 def _describe_parted(row: Row, comparison: Comparison, _: str, __: str) -> Explanation:
     """Return meaning and remedy for logs with different records: from which offset, in which
-    columns, how many, and which side follows a newer leader epoch. Remedy: keep a copy of the side
-    with the older epoch, which its broker truncates; if the epochs are equal or unknown, ask the
-    other replicas.
+    columns, how many, and which side has the newer leader epoch there. Remedy: keep a copy of the
+    side with the older epoch, which its broker truncates; if the epochs are equal or unknown (both
+    count as equal), ask the other replicas. The last two arguments are ignored.
     """
     first, a, b = row["first_offset"], row["epoch_a"], row["epoch_b"]
     if row["columns"] == ["leader_epoch"]:
@@ -78,8 +78,9 @@ def _describe_parted(row: Row, comparison: Comparison, _: str, __: str) -> Expla
 
 
 def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
-    """Return meaning and remedy for records inside its log that the side ``here`` lacks and no
-    compaction removes: their number and first offset. Remedy: copy the partition from ``other``.
+    """Return meaning and remedy for records that the side ``here`` (``"A"`` or ``"B"``) lacks
+    inside its log, although no compaction removes them: their number and first offset. Remedy: copy
+    the partition from ``other`` (the other letter), or delete it on the broker of ``here``.
     """
     lacks = comparison.a if here == "A" else comparison.b
     return (
@@ -109,8 +110,9 @@ def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -
 
 
 def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
-    """Return meaning and remedy for the side ``here``, whose log ends before that of ``other``: the
-    number of records it lacks and both end offsets.
+    """Return meaning and remedy for the side ``here`` (``"A"`` or ``"B"``), whose log ends before
+    that of ``other`` (the other letter): the number of records it lacks and both end offsets.
+    Remedy: nothing if it is a follower, which fetches them.
     """
     ends = row[f"end_{here.lower()}"], row[f"end_{other.lower()}"]
     count = row[f"behind_{here.lower()}"]
@@ -121,8 +123,9 @@ def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) ->
 
 
 def _describe_trimmed(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
-    """Return the sentence about the side ``here``, whose log begins later, with its start offset
-    and the number of records before it; the remedy is ``""``.
+    """Return the sentence about the side ``here`` (``"A"`` or ``"B"``), whose log begins later: its
+    start offset, and the number of records of ``other`` (the other letter) before it. The remedy is
+    ``""``.
     """
     start, count = row[f"start_{here.lower()}"], row[f"trimmed_{here.lower()}"]
     return (
@@ -132,9 +135,10 @@ def _describe_trimmed(row: Row, comparison: Comparison, here: str, other: str) -
 
 
 def _describe_cleaned(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
-    """Return the sentence about the side ``here``, from which compaction removed records of
-    ``other``, with their number; the remedy is ``""``. If both sides lost records to it, the
-    sentence for B continues the one for A.
+    """Return the sentence about the side ``here`` (``"A"`` or ``"B"``), from which compaction
+    removed records of ``other`` (the other letter), with their number. The remedy is ``""``. If
+    compaction removed records from both sides, the sentence for B is short and continues the one
+    for A.
     """
     both = row["cleaned_a"] and row["cleaned_b"]
     if both and here == "B":

@@ -117,7 +117,8 @@ class Side:
 
     def load(self) -> None:
         """Append the headers of the next valid batches of the log to ``headers``; set ``done`` if
-        there are no more. A segment that cannot be read is damage and does not raise.
+        there are no more. A segment that cannot be read is added to ``damage`` and does not raise.
+        Raise OSError if a segment disappears while it is read.
         """
         rows = next(self._parts, None)
         if rows is None:
@@ -278,9 +279,10 @@ def _array(values: list[Any]) -> Any:
 
 
 def _ascending_mask(rows: Any, start: int | None, bound: int | None) -> Any:
-    """Return a mask of the batches to keep so that offsets ascend, begin at ``start`` or above
-    (None: 0) and end before ``bound`` (None: no limit). Of two that overlap, drop the later one if
-    it also overlaps the kept one before both, else the earlier one.
+    """Return a mask of the batches to keep: their own offsets do not descend, begin at ``start`` or
+    above (None: 0), end before ``bound`` (None: no limit) and below MAX_OFFSET, and do not overlap.
+    Of two that overlap, drop the later one if it also overlaps the kept one before both, else the
+    earlier one.
     """
     first, last = rows["first"], rows["last"]
     good = (last >= first) & (first >= (start or 0)) & (last < MAX_OFFSET)
@@ -314,8 +316,9 @@ def adjacent_batches(rows: Any) -> Iterator[Any]:
 
 
 def join_logs(partitions: Iterable[Partition]) -> list[Partition]:
-    """Return one Partition for each topic and number, with the segments of its log from all states
-    and directories, lowest first, without metadata snapshots.
+    """Return one Partition for each topic and number. Its segments are those of its log in the
+    first directory in the first state (live before others), lowest first; before them come the
+    segments of other directories and states that begin below. Metadata snapshots are left out.
 
     Live segments count first. Segments of other states, in the order of STATES, only add offsets
     before these, so that no offset comes twice.

@@ -161,7 +161,9 @@ def batch_lines(rows: pa.RecordBatch) -> Iterator[bytes | memoryview]:
 def _encode_lines(
     rows: pa.RecordBatch, cells: Sequence[tuple[str, str, Callable[[pa.RecordBatch], Any]]]
 ) -> Iterator[bytes | memoryview]:
-    """Yield rows of one message format as encoded lines of the given cells (prefix, text for null, column)."""
+    """Yield rows of one message format as encoded lines, many at a time. Each cell is the text
+    before a value, the text for null, and a function that returns the values from the rows.
+    """
     arrays = [make(rows) for _, _, make in cells]
     batch = pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in range(len(arrays))])
     layout = Layout(tuple(Cell(prefix, null) for prefix, null, _ in cells), 0)

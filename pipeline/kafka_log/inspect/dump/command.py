@@ -124,8 +124,8 @@ def run_command(options: argparse.Namespace) -> int:
 
 def _reject_filters(options: argparse.Namespace) -> None:
     """Raise ValueError if the options have filters other than ``--topic``, ``--partition``,
-    ``--include`` and ``--replicas``, or ``--columns``, ``--batches`` or ``--show-secrets``: vectors
-    contain whole files.
+    ``--include`` and ``--replicas``, or one of ``-n``, ``--last``, ``--columns``, ``--batches`` and
+    ``--show-secrets``: vectors contain whole files.
     """
     filters = selection_of(options).to_keywords().keys() - {
         "policy",

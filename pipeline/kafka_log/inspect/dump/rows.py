@@ -78,9 +78,9 @@ class DumpRows:
             yield self.build_rows(batch.slice(start, end - start))
 
     def build_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the output rows of a batch of a scan. Keys and values are decoded into text if
-        their format says so, and (unless ``text_columns`` is given) if a row is a control record.
-        If ``sparse`` and no row is damaged, the damage columns are left out.
+        """Return the output rows of a batch of a scan. Keys and values of all its rows are decoded
+        into text if their format says so or, unless ``text_columns`` is given, if any of its rows
+        is a control record. If ``sparse`` and no row is damaged, the damage columns are left out.
         """
         read = self.read
         controls = [False] * batch.num_rows
@@ -116,7 +116,9 @@ def has_damage(batch: pa.RecordBatch) -> bool:
 
 
 def _damage_mask(batch: pa.RecordBatch) -> Any:
-    """Return a NumPy mask of the rows with an unverified or wrong checksum, or damage."""
+    """Return a NumPy mask of the rows whose checksum is wrong or unverified (``crc_ok`` False or
+    null), or that have a text in ``damage``. The batch must have both columns.
+    """
     if not has_damage(batch):
         return np.zeros(batch.num_rows, np.bool_)
     damaged = pc.or_(

@@ -84,7 +84,8 @@ def read_elements(
 ) -> tuple[Stream, CodecError | None]:
     """Return consecutive elements as one stream, and the first CodecError or tolerated problem (not
     raised; None if there is none). An error ends the reading; the bytes after it are a piece
-    without a field.
+    without a field. Paths are ``path`` with the number of the element, from ``first`` on, such as
+    ``entries[7].position``.
 
     ``first`` is the number of the first element, for paths such as ``entries[7].position``.
     """

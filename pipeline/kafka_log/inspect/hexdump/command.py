@@ -73,7 +73,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Print the bytes of a file with their fields. Return 1 if a printed part is damaged, else 0.
     Raise NoSuchPlace (a NotFoundError) if the file does not exist, is of an unknown kind, or has no
-    such byte or offset; OSError if it cannot be read.
+    such byte or offset; DirectoryError for a directory without logs; OSError if the file cannot be
+    read.
     """
     if options.format != "text":
         return _print_table(options)
@@ -133,8 +134,9 @@ def _find_segment(directory: Path, offset: int | None) -> Path:
 
 def _read_parts(options: argparse.Namespace) -> Iterator[Part]:
     """Yield the batches of a segment, or one part for another file, as the options select. Raise
-    NoSuchPlace if the file does not exist, is of an unknown kind, or has no such byte or offset;
-    OSError if it cannot be read.
+    NoSuchPlace if the file does not exist, is of an unknown kind, has no such byte or offset, or is
+    no segment although ``--offset`` is given; DirectoryError for a directory without logs; OSError
+    if the file cannot be read.
     """
     from kafka_log.inspect.hexdump.other_files import SEGMENTS, file_kind, hexdump_file
     from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, hexdump_batches

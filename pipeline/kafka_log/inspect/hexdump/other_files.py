@@ -42,8 +42,9 @@ _STATE_SUFFIXES = re.compile(r"(\.deleted|\.swap|\.cleaned|\.tmp|\.part)+\Z")
 
 
 def file_kind(path: Path) -> str:
-    """Return what the name of a file says about its content: a suffix, or the name of a text file,
-    without suffixes of states. Raise NoSuchPlace for an unknown name.
+    """Return the kind of a file by its name alone, without state suffixes such as ``.deleted``: the
+    suffix of a segment, index or snapshot (``.log``, ``.index``), or the whole name of a checkpoint
+    or properties file. Raise NoSuchPlace for an unknown name.
     """
     name = _STATE_SUFFIXES.sub("", path.name)
     suffix = Path("0" + name).suffix
@@ -85,9 +86,9 @@ def hexdump_file(path: Path, kind: str, at: int | None, max_entries: int, limits
 
 def _dump_index(path: Path, name: str, entry: Any, at: int, max_entries: int) -> Part:
     """Return the entries of an index, at most ``max_entries``, from the one that contains byte
-    ``at`` on; the number of later ones is a piece. An entry that cannot be read and an incomplete
-    one at the end are damage. Raise NoSuchPlace if the file has no such byte, OSError if it cannot
-    be read.
+    ``at`` on; the number of later ones is a piece. ``entry`` is the codec of one entry; ``name``
+    begins the heading. An entry that cannot be read and an incomplete one at the end are damage.
+    Raise NoSuchPlace if the file has no such byte, OSError if it cannot be read.
     """
     codec = next(iter(entry.cases.values())) if hasattr(entry, "cases") else entry
     step = codec.size
@@ -144,8 +145,9 @@ def _dump_snapshot(path: Path, data: bytes, max_entries: int, limits: Limits) ->
 
 
 def _dump_text(path: Path, text: Any, data: bytes, limits: Limits) -> Part:
-    """Return the fields of a checkpoint or properties file. What its lenient parser tolerates are
-    notes; errors and wrong checksums are damage, and are not raised.
+    """Return the fields of a checkpoint or properties file, which the codec ``text`` parses from
+    ``data``; ``path`` is only named in errors. What the codec tolerates are notes; errors and wrong
+    checksums are damage, and are not raised.
     """
     trace: list[tuple[str, int, int, bool]] = []
     notes, damage = _find_problems(text, path, data, limits, trace)

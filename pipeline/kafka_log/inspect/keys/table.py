@@ -99,8 +99,8 @@ Note = Callable[[str], None]
 
 
 def hashes_of(keys: Any) -> tuple[Any, Any]:
-    """Return two arrays for an Arrow array of keys: for each key the index of its hash, and the
-    128-bit hashes of the distinct keys.
+    """Return two arrays for an Arrow array of keys without nulls: for each key the index of its
+    hash in the second array, and the 128-bit hashes of the distinct keys.
 
     Returns:
         For each key the index of its hash, and the 128-bit hash of each distinct key (NumPy ``V16``).

@@ -121,7 +121,10 @@ def build_brokers(events: Iterable[Event]) -> Things:
 
 
 def build_configs(events: Iterable[Event]) -> Things:
-    """Return the configs by resource type, resource name and config name. A deleted topic loses its configs."""
+    """Return the configs by resource type, resource name and config name, after all events of the
+    views ``configs`` and ``topics``, which are applied in order. A deleted config is gone; a
+    deleted topic loses its configs.
+    """
     resources: dict[tuple[int, str], dict[str, Row]] = {}
     names: dict[bytes, str] = {}
     for view, row in events:

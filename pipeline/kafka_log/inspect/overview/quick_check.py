@@ -119,7 +119,11 @@ def _read_end(segment: Segment, is_over: Callable[[], bool]) -> list[int]:
 
 
 def _read_times(segment: Segment, start: int, is_over: Callable[[], bool]) -> list[int]:
-    """Return the timestamps in the batch headers of a segment from byte ``start`` on. Raise as :func:`_read_end` does."""
+    """Return the timestamps in the batch headers of a segment from byte ``start`` on, without
+    missing ones. Raise CodecError for bytes that are no batch, _IncompleteError if a rolled segment
+    ends with an incomplete batch, OSError if the file cannot be read, and _TooFarError after
+    MAX_HEADERS headers, or if ``is_over()``, called every 256 headers, returns True.
+    """
     columns = HeaderColumns(("max_timestamp",), os.fspath(segment.path))
     times, end = [], start
     for count, entry in enumerate(entries(segment.path, start=start)):

@@ -88,7 +88,10 @@ def _format_topics(topics: pa.Table, width: int | None) -> str:
 
 
 def _format_check(partitions: Sequence[Partition], found: QuickCheck, width: int | None) -> str:
-    """Return what the quick check found, and what it did not check."""
+    """Return lines about the quick check: how many partitions were checked, at most MAX_PROBLEMS
+    problems and how many more, how many partitions were left out for lack of time, and what a quick
+    check never checks. ``width`` is that of the lines; None does not wrap.
+    """
     lines = []
     directories = count_noun(
         len(partitions), "partition directory", "partition directories", spec=","
@@ -119,8 +122,9 @@ def _format_check(partitions: Sequence[Partition], found: QuickCheck, width: int
 def suggest_commands(
     partitions: Sequence[Partition], found: QuickCheck, paths: Sequence[str]
 ) -> list[str]:
-    """Return commands for the same paths, most useful first: ``check`` if there are problems; the
-    last records of the largest partition of an application; those that the internal topics allow.
+    """Return commands for the same paths: ``ls`` and ``check`` (``check`` first if there are
+    problems), ``dump`` of the last records of the largest live partition that is not internal, one
+    command for each of four internal topics that exists, and ``kafka-log help`` last.
     """
     given = " ".join(map(shlex.quote, paths))
     replicas = " --replicas newest" if find_duplicate(partitions) is not None else ""

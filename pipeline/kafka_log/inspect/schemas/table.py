@@ -90,7 +90,10 @@ def schema_table(
 def _look_up(
     registry: SchemaRegistry, usage: Usage, subject: str
 ) -> tuple[dict[SchemaVersion, int], dict[SchemaId, int]]:
-    """Return the number of records by registered version, and by id that is not registered."""
+    """Return two mappings from ``usage``, which counts records by schema id or GUID: number of
+    records by registered version, and number by id that is not registered or whose schemas differ.
+    If several versions have an id, that of ``subject`` counts.
+    """
     found: Counter[SchemaVersion] = Counter()
     missing: dict[SchemaId, int] = {}
     for schema_id, count in usage.counts.items():
@@ -112,7 +115,9 @@ def _is_framed(usage: Usage) -> bool:
 
 
 def _registered_row(version: SchemaVersion, counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return the row of a version and of the topics that use it."""
+    """Return the row of a registered version. ``counts`` has the number of records by topic and
+    part (``orders value``) that use it; if it is empty, ``used_by`` is ``[]`` and ``records`` 0.
+    """
     return {
         "subject": version.subject,
         "version": version.version,
@@ -128,7 +133,10 @@ def _registered_row(version: SchemaVersion, counts: Mapping[str, int]) -> dict[s
 
 
 def _unregistered_row(schema_id: SchemaId, counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return the row of an id that is used and not registered."""
+    """Return the row of an id that is used and not registered, with state ``unregistered``; columns
+    about its schema are left out. ``counts`` has the number of records by topic and part (``orders
+    value``).
+    """
     return {
         "id": schema_id.number,
         "guid": schema_id.guid,

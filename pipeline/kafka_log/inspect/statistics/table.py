@@ -262,7 +262,9 @@ def stat_table(
 
 
 def _check_key(_: str, name: Any) -> Any:
-    """Return the key. Raise ValueError if it is not one of :data:`BY`."""
+    """Return the key ``name``. Raise ValueError if it is not one of :data:`BY`. The first argument
+    is ignored.
+    """
     if not (isinstance(name, str) and name in BY):
         hint = suggest_similar(name, BY) if isinstance(name, str) else ""
         raise ValueError(f"there is no sum by {name!r}; known: {', '.join(BY)}{hint}")
@@ -270,7 +272,9 @@ def _check_key(_: str, name: Any) -> Any:
 
 
 def parse_by(by: By | Iterable[By]) -> tuple[By, ...]:
-    """Return the keys, each once. Raise ValueError if one is unknown or there are none."""
+    """Return the keys, each once, in the order given; ``by`` is one key or several. Raise
+    ValueError if one is unknown or there are none.
+    """
     wanted: tuple[By, ...] = tuple_of(str, _check_key)("by", by) or ()
     if not wanted:
         raise ValueError(f"by is empty; known: {', '.join(BY)}")

@@ -102,7 +102,8 @@ def _append_total(table: pa.Table, total: pa.Table) -> pa.Table:
 def _is_shown(table: pa.Table, name: str) -> bool:
     """Return whether text output shows a column: keys, and columns with a value. Never
     ``first_problem``; ``batch_bytes`` only without ``bytes``; ``state`` if one is not live;
-    ``directory`` if a partition occurs twice; rare columns (``_SELDOM``) if their sum is not 0.
+    ``directory`` if a partition occurs twice in one state; rare columns (``_SELDOM``) if their sum
+    is not 0.
     """
     column = table.column(name)
     if name == "first_problem":

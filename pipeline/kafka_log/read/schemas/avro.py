@@ -85,7 +85,8 @@ class AvroSchema:
 
     def decoder(self, reader: AvroSchema | None = None) -> Decode:
         """Return a function that decodes the bytes of one value, resolved to the schema ``reader``
-        if it is given. It raises ValueError for bytes that are no value of the schema.
+        if it is given. It raises ValueError for bytes that are no value of the schema, are followed
+        by others, encode the value in another way than the encoder does, or cannot be resolved.
         """
         from fastavro import schemaless_reader, schemaless_writer
 
@@ -112,7 +113,10 @@ class AvroSchema:
         return decode
 
     def _parse(self, text: str) -> Any:
-        """Return fastavro's form of a schema, and add its named types to the known ones."""
+        """Return fastavro's form of the schema in ``text``, and add its named types to the known
+        ones. Raise SchemaError if it is not JSON, or its defaults and those before are too long;
+        exceptions of fastavro pass through.
+        """
         from fastavro import parse_schema
 
         schema = _keep_logical_types(parse_json(text), self._is_reader)
@@ -122,7 +126,9 @@ class AvroSchema:
         return parse_schema(schema, self._named)
 
     def _complete(self) -> Any:
-        """Return the schema with the named types that it refers to, as fastavro looks for them."""
+        """Return the schema in a form that fastavro takes without parsing it again, with all named
+        types that it refers to attached; a name of one is replaced by the type.
+        """
         hints = {"__fastavro_parsed": True, "__named_schemas": self._named}
 
         def complete(schema: Any) -> Any:
@@ -136,8 +142,10 @@ class AvroSchema:
         return complete(self._parsed)
 
     def _shape_of(self, schema: Any, names: tuple[str, ...], budget: Budget) -> Shape:
-        """Return the shape of a type. ``names`` are the records around it. Raise SchemaError for
-        types without a shape.
+        """Return the shape of a type. A union of null and one type has the shape of that type;
+        other unions and records without fields are JSON text; enums are strings. ``names`` are the
+        records around it. Raise SchemaError for a type that contains itself, invalid or repeated
+        field names, array elements without bytes, and a schema that exceeds ``budget``.
         """
         budget.take(len(names))
         if isinstance(schema, list):
@@ -183,8 +191,9 @@ class AvroSchema:
         return self._measure(self._parsed, shape)
 
     def _measure(self, schema: Any, shape: Shape) -> Size:
-        """Return the size of values of a type in columns of a shape. Every element of an array takes
-        a byte or more.
+        """Return bounds, by their bytes, for the number of cells that values of a type fill in
+        columns of ``shape`` (fields, elements, the value itself). Every element of an array takes a
+        byte or more.
         """
         if isinstance(schema, list):
             others = [s for s in schema if s != "null"]
@@ -208,7 +217,10 @@ class AvroSchema:
         return Size(shape.width, 0, int(schema.get("size", 1)) if kind == "fixed" else 1)
 
     def _is_empty(self, schema: Any, names: tuple[str, ...]) -> bool:
-        """Return whether values of a type take no bytes."""
+        """Return whether values of a type take no bytes: null, a fixed type of size 0, and a record
+        of only such fields. False for a type that contains itself (``names`` are the types around
+        it).
+        """
         if isinstance(schema, str):
             if schema in _PRIMITIVES or schema in names:
                 return schema == "null"
@@ -226,8 +238,9 @@ class AvroSchema:
 
 
 def _scalar_shape(kind: str, schema: Mapping[str, Any]) -> Shape:
-    """Return the shape of a primitive or fixed type with its logical type. Unknown logical types
-    and impossible decimals count as none, as Avro demands.
+    """Return the shape of a primitive or fixed type: that of its logical type, or of the type alone
+    if it has none, or an unknown one or an impossible decimal, as Avro demands. Raise SchemaError
+    if the size of a fixed type is missing or negative.
     """
     logical = schema.get(_KEPT)
     if logical == "decimal" and kind in ("bytes", "fixed"):
@@ -245,8 +258,9 @@ def _scalar_shape(kind: str, schema: Mapping[str, Any]) -> Shape:
 
 
 def _keep_logical_types(schema: Any, with_defaults: bool) -> Any:
-    """Return a schema whose logical types have the name :data:`_KEPT`, and without defaults unless
-    ``with_defaults``.
+    """Return a copy of a parsed schema in which the key ``logicalType`` is renamed to :data:`_KEPT`
+    at all levels, so that fastavro does not apply it. Defaults are removed unless
+    ``with_defaults``. What is no list or object is returned unchanged.
     """
     if isinstance(schema, list):
         return [_keep_logical_types(s, with_defaults) for s in schema]
@@ -264,7 +278,9 @@ def _keep_logical_types(schema: Any, with_defaults: bool) -> Any:
 
 
 def _measure_defaults(schema: Any) -> int:
-    """Return the number of characters of all defaults in a schema, as JSON."""
+    """Return the number of characters of all defaults in a parsed schema, written as JSON; 0
+    without defaults.
+    """
     if isinstance(schema, list):
         return sum(map(_measure_defaults, schema))
     if not isinstance(schema, dict):
@@ -275,7 +291,10 @@ def _measure_defaults(schema: Any) -> int:
 
 
 def _describe(error: BaseException) -> str:
-    """Return the message of an error, or its class if it has none."""
+    """Return a message for an exception of fastavro: sentences of our own for RecursionError,
+    EOFError and IndexError; the text of a ValueError or SchemaError; for others the name of the
+    class and the text.
+    """
     if isinstance(error, RecursionError):
         return "it is nested too deep"
     if isinstance(error, EOFError):

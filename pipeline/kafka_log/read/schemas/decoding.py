@@ -128,7 +128,9 @@ class PartDecoder:
         self._sizes: dict[SchemaId | None, Size] = {}
 
     def _has_messages(self, seen: Sequence[SchemaId]) -> bool:
-        """Return whether a Protobuf schema of the subject or of the ids has several messages."""
+        """Return whether a Protobuf schema of the subject or of the ids has several messages.
+        Invalid and unknown schemas are ignored; False if Protobuf is not decoded.
+        """
         versions = list(self._registry.subject_versions(self._subject))
         for schema_id in seen:
             with suppress(SchemaError):
@@ -153,8 +155,9 @@ class PartDecoder:
         return found
 
     def _merge_shapes(self, seen: Sequence[SchemaId]) -> Shape | None:
-        """Return the shape of all schemas of the subject and of the ids; None if there is none that
-        is valid and of a type that is decoded.
+        """Return one shape that holds values of all schemas of the subject and of the ids ``seen``;
+        None if none is valid and of a type that is decoded. Raise SchemaError if they have too many
+        fields together.
         """
         shapes = []
         for version in self._registry.subject_versions(self._subject):
@@ -169,7 +172,9 @@ class PartDecoder:
         return merge(shapes) if shapes else None
 
     def _load(self, schema_id: SchemaId) -> _Schema | str:
-        """Return the schema of an id, or why its values cannot be decoded."""
+        """Return the schema of an id, or a text that says why its values cannot be decoded: it is
+        not registered, ambiguous, invalid, or of a type that is not decoded. The answer is cached.
+        """
         found = self._known.get(schema_id)
         if found is None:
             try:
@@ -187,9 +192,10 @@ class PartDecoder:
         return self._registry.find_by_id(schema_id.number, self._subject)
 
     def _parse(self, version: SchemaVersion, indexes: bytes = b"") -> _Schema:
-        """Return the decoder of a version, for values whose path of a message is ``indexes``, in
-        front of them if it is empty. Raise SchemaError if its type is not decoded, or it is
-        invalid.
+        """Return the decoder of a version. ``indexes`` is the path of the message in a Protobuf
+        schema; if it is empty, each value begins with one. Raise SchemaError if the type is not
+        decoded, the schema is invalid, values are to be resolved to a version and it is not Avro,
+        or ``indexes`` is given and it is not Protobuf.
         """
         if version.type not in self._types:
             raise SchemaError(
@@ -212,7 +218,9 @@ class PartDecoder:
         return _Schema(schema.shape, schema.decoder(self._reader), schema.measure)
 
     def _measure(self, schema_id: SchemaId | None) -> Size:
-        """Return the size of values with an id; that of null if they are not decoded."""
+        """Return bounds for the number of cells that values with a schema id fill in the columns;
+        those of null if the id is None or its values cannot be decoded. The answer is cached.
+        """
         size = self._sizes.get(schema_id)
         if size is None:
             found = NOT_FRAMED if schema_id is None else self._load(schema_id)
@@ -225,7 +233,9 @@ class PartDecoder:
         return size
 
     def estimate_parts(self, values: Any, headers: Any) -> Any:
-        """Return how many parts each key or value could have in the columns (NumPy float64)."""
+        """Return how many cells each key or value could fill in the columns at most, by its length
+        and schema, as a NumPy array of float64. Values that cannot be decoded count as null.
+        """
         frames = split_frames(values, headers, self.part)
         lengths = pc.fill_null(pc.binary_length(frames.data), 0).to_numpy(zero_copy_only=False)
         found = np.full(len(lengths), self._measure(None).estimate(0), np.float64)
@@ -241,7 +251,9 @@ class PartDecoder:
         )
 
     def _is_registered(self, schema_id: SchemaId) -> bool:
-        """Return whether one schema has an id."""
+        """Return whether the registry has one schema for an id; False if it has none, or several
+        that differ.
+        """
         try:
             self._find(schema_id)
         except SchemaError:
@@ -309,8 +321,8 @@ class PartDecoder:
         return self.shape is None or merge([self.shape, schema.shape]) != self.shape
 
     def _build(self, found: list[Any], problems: list[str | None]) -> Any:
-        """Return the Arrow array of decoded values. Values that its type cannot hold become null and
-        get a problem.
+        """Return the Arrow array of the decoded values ``found``. A value that the column type
+        cannot hold becomes null, also in ``found``, and the reason is set in ``problems``.
         """
         kind = self.fields[0].type
         try:
@@ -384,7 +396,11 @@ class TopicDecoder:
         return list(dict.fromkeys((*self._names, *(("headers",) if self.decoders else ()))))
 
     def decode_rows(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-        """Return a stream of rows with the columns :attr:`needed`, decoded."""
+        """Return a stream of ``rows``, which have the columns :attr:`needed`, in which each decoded
+        key or value is replaced by the columns :attr:`PartDecoder.fields`. Reading it raises what
+        reading ``rows`` raises; a value that cannot be decoded has its reason in the column
+        ``problem``. ``rows`` is closed at the end.
+        """
         fields: list[Any] = []
         for name in self._names:
             own = self.decoders.get(name)
@@ -408,7 +424,9 @@ class TopicDecoder:
         return pa.RecordBatchReader.from_batches(schema, batches())
 
     def _split_rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in pieces that are decoded at once."""
+        """Yield the rows of a batch in order, in slices that are decoded at once: each fills a
+        limited number of cells, or has one row.
+        """
         parts = np.zeros(batch.num_rows)
         for name, own in self.decoders.items():
             parts += own.estimate_parts(batch.column(name), batch.column("headers"))
@@ -417,7 +435,9 @@ class TopicDecoder:
 
 
 def split_by_parts(parts: Any) -> Iterator[tuple[int, int]]:
-    """Yield ranges of rows, half-open, whose values have few parts, or one value has many.
+    """Yield half-open ranges of rows, in order, that cover all rows. Each has as many rows as fill
+    at most _MAX_PARTS cells together, by the estimate for each row in ``parts``, or one row that
+    fills more.
 
     Args:
         parts: Number of parts of each row, as of :meth:`PartDecoder.estimate_parts`.
@@ -438,8 +458,9 @@ def shorten(problem: str) -> str:
 
 
 def _find_ids(partitions: Sequence[Partition], part: str) -> list[SchemaId]:
-    """Return the ids of the first keys or values of each partition, the most frequent one first.
-    Damaged records and files are passed over: reading them reports them.
+    """Return the schema ids of the first DEFAULT_RECORDS keys or values (``part`` is ``key`` or
+    ``value``) of each partition, the most frequent one first. Damaged records and unreadable files
+    are passed over and not reported here.
     """
     usage: dict[tuple[str, str], Usage] = defaultdict(Usage)
     for partition in partitions:

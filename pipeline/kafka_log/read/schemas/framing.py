@@ -54,7 +54,9 @@ class Frames:
     data: Any
 
     def rows_by_id(self) -> Iterator[tuple[SchemaId | None, Any]]:
-        """Yield each id with its rows, ascending (NumPy int64)."""
+        """Yield each id, None included, with the indexes of its rows, ascending (NumPy int64). Rows
+        with null come with no id.
+        """
         order = np.argsort(self.codes, kind="stable")
         ends = np.searchsorted(self.codes[order], np.arange(len(self.ids) + 1))
         for i, schema_id in enumerate(self.ids):
@@ -63,7 +65,9 @@ class Frames:
 
 @cache
 def _prefix_lengths() -> dict[int, int]:
-    """Return the number of bytes before the data, by the number that begins a frame."""
+    """Return the number of bytes before the data of a frame, magic byte included, by the magic
+    byte: 0 for a schema id, 1 for a GUID.
+    """
     empty: dict[str, Any] = {"schema_id": 0, "schema_guid": uuid.UUID(int=0), "data": b""}
     found = {}
     for number, layout in CONFLUENT_VALUE.cases.items():
@@ -73,8 +77,9 @@ def _prefix_lengths() -> dict[int, int]:
 
 
 def _parse_frame(data: bytes) -> SchemaId | None:
-    """Return the id of a frame; None if the bytes are no frame. Bytes after a GUID are the path of a
-    message, at most :data:`MAX_PATH`.
+    """Return the schema id at the start of ``data``; None if the bytes are no frame, or more than
+    :data:`MAX_PATH`. For a GUID, the bytes after it are the path of a Protobuf message,
+    ``indexes``; bytes after a number are ignored.
     """
     if len(data) > MAX_PATH:
         return None
@@ -91,8 +96,9 @@ def _parse_frame(data: bytes) -> SchemaId | None:
 
 
 def split_frames(values: Any, headers: Any = None, part: Part = "value") -> Frames:
-    """Return the frames of keys or values. The header of ``part`` counts before the bytes: then all
-    bytes are data.
+    """Return the schema id of each key or value, and its bytes without the frame in front. If the
+    record has the header of ``part``, the id comes from the header, and all bytes are data. Without
+    a valid id, the id is None and all bytes are data; null has no id.
 
     Args:
         values: Arrow array of the keys or values (binary).
@@ -148,7 +154,9 @@ def split_frames(values: Any, headers: Any = None, part: Part = "value") -> Fram
 
 
 def _header_values(headers: Any, name: str) -> tuple[Any, Any]:
-    """Return the rows that have a header, ascending, and its last value in each of them."""
+    """Return two arrays: the indexes of the rows that have a header ``name``, ascending, and the
+    value of the last such header in each of them.
+    """
     flat = headers.flatten()
     rows = pc.list_parent_indices(headers).to_numpy(zero_copy_only=False)
     is_named = pc.fill_null(pc.equal(flat.field("key").cast(pa.string()), name), False)

@@ -79,8 +79,10 @@ class JsonSchema:
     def _shape_of(
         self, schema: Any, document: str, above: frozenset[str], depth: int, budget: Budget
     ) -> Shape:
-        """Return the shape of a schema of a document. ``above`` are the references that lead to it.
-        Raise SchemaError if a reference leads nowhere, or the schema is too large.
+        """Return the shape of a schema of a document. It is JSON text for true and false, an inner
+        ``$id``, several types, combining keywords other than a choice of null and one type, and
+        arrays without one schema of all items. ``above`` are the references that lead to it. Raise
+        SchemaError if a reference leads nowhere, the schema is no object, or it is too large.
         """
         budget.take(depth)
         if not isinstance(schema, dict):
@@ -117,7 +119,10 @@ class JsonSchema:
         depth: int,
         budget: Budget,
     ) -> Shape:
-        """Return the shape of a type ``object``: a struct, a map, or JSON text."""
+        """Return the shape of a type ``object``: a struct if it has properties and allows no
+        others; a map if it has none and ``additionalProperties`` is a schema; else JSON text. Raise
+        SchemaError if ``properties`` is not an object, or a name cannot be that of a column.
+        """
         properties, further = schema.get("properties"), schema.get("additionalProperties", False)
         if schema.keys() & {"patternProperties", "unevaluatedProperties"}:
             return JSON
@@ -140,7 +145,10 @@ class JsonSchema:
     def _shape_of_reference(
         self, reference: Any, document: str, above: frozenset[str], depth: int, budget: Budget
     ) -> Shape:
-        """Return the shape of the schema to which a ``$ref`` refers: JSON text if it contains itself."""
+        """Return the shape of the schema to which a ``$ref`` refers; JSON text if the reference is
+        in ``above``, so that the schema contains itself. Raise SchemaError if it is not a text or
+        leads nowhere.
+        """
         if not isinstance(reference, str):
             raise SchemaError("'$ref' is not a text")
         url, fragment = urldefrag(reference)
@@ -160,7 +168,10 @@ class JsonSchema:
 
 
 def _type_of(schema: Mapping[str, Any]) -> str | None:
-    """Return the type that a schema states, besides null; None if it states none, or several."""
+    """Return the type that a schema states in ``type``, ``null`` beside it ignored; None if it
+    states several. Without ``type``: ``string`` if ``enum`` or ``const`` has only texts, else
+    ``object`` if it has ``properties``, else None.
+    """
     kind = schema.get("type")
     if isinstance(kind, list):
         others = [k for k in kind if k != "null"]
@@ -174,8 +185,8 @@ def _type_of(schema: Mapping[str, Any]) -> str | None:
 
 
 def _follow_pointer(document: Any, pointer: str, reference: str) -> Any:
-    """Return the part of a document to which a JSON pointer leads. Raise SchemaError if it leads
-    nowhere.
+    """Return the part of a document to which a JSON pointer leads; the document itself for ``""``.
+    Raise SchemaError, which names ``reference``, if it leads nowhere or is the name of an anchor.
     """
     found = document
     try:
@@ -190,7 +201,9 @@ def _follow_pointer(document: Any, pointer: str, reference: str) -> Any:
 
 
 def _measure(shape: Shape) -> Size:
-    """Return the size of JSON values of a shape: each element of a list or map takes 2 bytes or more."""
+    """Return bounds, by their bytes, for the number of cells that JSON values fill in columns of a
+    shape: each element of a list or map takes 2 bytes or more.
+    """
     if shape.is_json:
         return Size(1, 0.5, 1)
     if shape.fields is not None:
@@ -202,7 +215,10 @@ def _measure(shape: Shape) -> Size:
 
 
 def _decode(shape: Shape, data: bytes) -> Any:
-    """Return the value of a JSON text in the types of a shape. Raise ValueError for anything else."""
+    """Return the value of a JSON text in the types of a shape, as :func:`_check` does. Raise
+    ValueError for bytes that are no UTF-8 or no JSON, values of another type, and properties
+    without a column.
+    """
     try:
         return _check(shape, _DECODER.decode(data.decode()), "")
     except RecursionError:
@@ -210,8 +226,9 @@ def _decode(shape: Shape, data: bytes) -> Any:
 
 
 def _check(shape: Shape, value: Any, path: str) -> Any:
-    """Return a JSON value in the types of a shape. Raise ValueError, which names its ``path``, if it
-    is of another type, or has a property without a column.
+    """Return a JSON value in the types of a shape: null and JSON text unchanged, a float without a
+    fraction as int for an integer column. Raise ValueError, which names its ``path``, if it is of
+    another type, or has a property without a column.
     """
     if value is None or shape.is_json:
         return value

@@ -144,7 +144,9 @@ class ProtobufSchema:
         return Shape(fields=tuple(fields))
 
     def _shape_of_one(self, field: Any, above: tuple[str, ...], budget: Budget) -> Shape:
-        """Return the shape of one value of a field."""
+        """Return the shape of one value of a field, of one element if it is repeated: a message as
+        by :meth:`_shape_of`, else a scalar. Raise SchemaError if ``budget`` is exceeded.
+        """
         if field.message_type is not None:
             return self._shape_of(field.message_type, above, budget)
         budget.take(len(above))
@@ -162,7 +164,10 @@ class ProtobufSchema:
         return {name: convert(message) for name, convert in found}
 
     def _converter(self, field: Any) -> Convert:
-        """Return a function that returns the value of a field of a message."""
+        """Return a function that returns the value of a field from a message: a dict with texts as
+        keys for a map, a list for a repeated field, None for a field that is not set if Protobuf
+        tells that, else the converted value.
+        """
         name = field.name
         if _is_map(field):
             key, one = (self._item_converter(field.message_type.fields_by_name[n]) for n in ("key", "value"))  # fmt: skip
@@ -177,7 +182,9 @@ class ProtobufSchema:
         return lambda message: one(getattr(message, name))
 
     def _item_converter(self, field: Any) -> Convert:
-        """Return a function that converts one value of a field."""
+        """Return a function that converts one value of a field: a message to a dict, an enum to its
+        name or else its number as text; others stay.
+        """
         if field.message_type is not None:
             return self.convert
         if field.enum_type is not None:
@@ -186,8 +193,9 @@ class ProtobufSchema:
         return lambda value: value
 
     def measure(self, shape: Shape) -> Size:
-        """Return how many parts values can have in columns of ``shape``: an element takes 1 byte or
-        more, one that is a message 2.
+        """Return bounds, by their bytes, for the number of cells that values fill in columns of
+        ``shape``: an element of a list takes 1 byte or more, one that is a message or belongs to a
+        map 2.
         """
         if shape.is_json:
             return Size(1, self._widest / 2 + 1, 0)
@@ -220,8 +228,9 @@ class MessageDecoder:
         self.shape = Shape(fields=shapes) if is_wrapped else shapes[0][1]
 
     def decode(self, data: bytes) -> Any:
-        """Return the value of a message with its path in front. Raise ValueError for bytes that are
-        none, for fields that the schema lacks, and for another message.
+        """Return the value of a message with its path in front: its fields, in a dict under the
+        name of the message if the decoder wraps messages. Raise ValueError for bytes that are none,
+        for fields that the schema lacks, and for a message without a column.
         """
         indexes, start = read_indexes(data)
         name = self._schema.find_name(indexes)
@@ -243,8 +252,9 @@ class MessageDecoder:
 
 
 def read_indexes(data: bytes) -> tuple[Indexes, int]:
-    """Return the path of a message and the number of its bytes. Raise ValueError if ``data`` does
-    not begin with one.
+    """Return the path of a message at the start of ``data`` (its number among the messages, then
+    among nested ones; ``(0,)`` if it is empty), and the number of bytes of the path. Raise
+    ValueError if ``data`` does not begin with one.
     """
     count, at = _read_number(data, 0)
     if not 0 <= count <= MAX_INDEXES:

@@ -117,8 +117,9 @@ class SchemaRegistry:
     def _select(
         self, found: Sequence[SchemaVersion], subject: str | None, name: str
     ) -> SchemaVersion:
-        """Return the version of ``found`` that applies to a subject. Raise SchemaError if it is
-        ambiguous.
+        """Return a version of ``found``: of ``subject``, else of the default context, else any;
+        removed ones only if the group has no other; the last of several. Raise SchemaError, which
+        begins with ``name``, if the candidates differ in content.
         """
         tries: list[Callable[[SchemaVersion], bool]] = [
             lambda v: v.subject == subject and v.state != "removed",
@@ -227,14 +228,18 @@ class RegistryBuilder:
             self.add_problem(f"{place}: {error}")
 
     def add_version(self, version: SchemaVersion) -> None:
-        """Add a version. One of the same number with another content is kept as removed."""
+        """Add a version, which replaces one with the same subject and number. If the replaced one
+        has another content, it is kept with the state ``removed``.
+        """
         key = version.subject, version.version
         self._remove(key)
         self._current[version.subject][version.version] = version
         self._removed.pop((*key, version.id), None)
 
     def build(self) -> SchemaRegistry:
-        """Return the registry of all records so far."""
+        """Return the registry of all records so far: current and removed versions, and the
+        problems, with a last line that counts those beyond :data:`MAX_PROBLEMS`.
+        """
         problems = list(self._problems)
         if self._dropped:
             problems.append(f"{self._dropped:,} more records of the registry are invalid")

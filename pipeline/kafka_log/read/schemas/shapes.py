@@ -173,7 +173,10 @@ def merge(shapes: Sequence[Shape]) -> Shape:
 
 
 def _merge_two(a: Shape, b: Shape) -> Shape:
-    """Return the shape that holds values of both."""
+    """Return the shape that holds values of both: structs with the fields of both, lists or maps
+    with merged items, the wider of two number types; ``b`` or ``a`` if the other is null or equal;
+    else JSON text.
+    """
     if a == b or b == NULL:
         return a
     if a == NULL:
@@ -210,7 +213,9 @@ class JsonTexts:
         self.left -= count
 
     def _convert(self, value: Any) -> Any:
-        """Return a decoded value as a JSON value, and count its characters at least."""
+        """Return a decoded value as a JSON value: bytes as an object with ``base64``, NaN and
+        infinities as texts. Count at least its characters, and raise ValueError if fewer are left.
+        """
         if isinstance(value, dict):
             found = {}
             for name, item in value.items():
@@ -239,7 +244,9 @@ class Size:
 
     @staticmethod
     def largest(sizes: Sequence[Size]) -> Size:
-        """Return the size of values that have one of the sizes."""
+        """Return bounds that hold for values of any of ``sizes``: the largest parts and per_byte,
+        the smallest min_bytes; zeros if there are none.
+        """
         return Size(
             max((s.parts for s in sizes), default=0),
             max((s.per_byte for s in sizes), default=0),
@@ -248,7 +255,9 @@ class Size:
 
     @staticmethod
     def sum(sizes: Sequence[Size]) -> Size:
-        """Return the size of values that consist of values of each size."""
+        """Return bounds for values that consist of one value of each of ``sizes``: the sums of
+        parts and min_bytes, the largest per_byte.
+        """
         return Size(
             sum(s.parts for s in sizes),
             max((s.per_byte for s in sizes), default=0),

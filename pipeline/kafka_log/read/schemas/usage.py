@@ -38,7 +38,8 @@ def count_ids(
     usage: MutableMapping[tuple[str, str], Usage],
     on_problem: OnProblem,
 ) -> None:
-    """Add the ids of the first records of a partition to ``usage``, without damaged records. Call
+    """Add the schema ids of the keys and values of the first ``records`` records (None: all) of a
+    partition to ``usage``, by topic and part; damaged records count but are not added. Call
     ``on_problem`` for lost ranges, and for files and directories that cannot be read.
     """
 
@@ -62,7 +63,9 @@ def count_ids(
 
 
 def _count_batch(rows: pa.RecordBatch, part: str, usage: Usage) -> None:
-    """Add the ids of the keys or values of rows to ``usage``."""
+    """Add the ids of the keys or values (``part``) of rows to the counts of ``usage``, and the
+    number of those without an id to ``unframed``; nulls do not count.
+    """
     frames = split_frames(rows.column(part), rows.column("headers"), part)
     counts = np.bincount(frames.codes[frames.codes >= 0], minlength=len(frames.ids)).tolist()
     for schema_id, count in zip(frames.ids, counts, strict=True):

@@ -102,8 +102,9 @@ class Arrangement:
             self._add_damaged(k, contents, keep_damaged)
 
     def runs(self) -> Iterator[Run]:
-        """Yield the batches to write, ascending by offset, as runs of batches that follow each other
-        in one segment.
+        """Yield the batches to write, ascending by offset, as runs of batches that follow each
+        other in one segment. Each run says whether it has the batch of that segment that is written
+        first, and so begins a segment.
         """
         step = (np.diff(self._segment) != 0) | (np.diff(self._index) < 0)
         cuts = [0, *(np.flatnonzero(step) + 1).tolist(), len(self._segment)]
@@ -124,7 +125,10 @@ class Arrangement:
         return _mark(self._index[(self._segment == k) & self._is_moved], count)
 
     def _add(self, k: int, found: SegmentContents, which: Any, *, is_moved: bool) -> None:
-        """Add the batches of segment ``k`` in the mask ``which``, which overlap no other one."""
+        """Add the batches of segment ``k`` in the mask ``which``, which overlap no other one; do
+        nothing if there are none. ``is_moved`` is noted for them: they lie elsewhere in the files
+        than their offsets belong.
+        """
         if not which.any():
             return
         first, last, segment, index = _list_places(k, found, which)
@@ -147,9 +151,10 @@ class Arrangement:
         return at, (lower < first) & (first <= last) & (last < upper)
 
     def _fill(self, k: int, contents: ContentsCache, *, is_single: bool) -> bool:
-        """Add intact batches of segment ``k`` that lie elsewhere than they belong, and overlap no
-        other one: those that ascend with the batch before or after them in the file, or
-        (``is_single``) others. Return whether there are any.
+        """Add intact batches of segment ``k`` that are not added yet and overlap no added one.
+        Without ``is_single`` these are batches that ascend with one before or after them in the
+        file; with it, those that continue an added batch, or lie where they have no room, or any if
+        none is added yet. Return whether there are any.
         """
         found = contents.read(k)
         headers, there = found.headers, self.mark_taken(k, len(found.headers))

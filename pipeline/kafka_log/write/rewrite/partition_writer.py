@@ -284,8 +284,10 @@ class _Job:
         return _Masks(there, taken, rewritten, emptied)
 
     def _begin_empty(self, log: LogWriter, found: SegmentContents) -> None:
-        """Begin a segment like one that is empty, if it lies after all that is written. The log
-        ends at or after the base offset of a segment without readable batches.
+        """For a segment without batches and with a base offset in its name: let the log end there
+        at least, and begin a segment of that name if the whole log is selected, the segment has no
+        lost ranges, and all that is written lies before. Do nothing for other segments. Raise
+        OSError if the file cannot be written.
         """
         base = get_named_base_offset(found.segment)
         if base is None or len(found.headers):

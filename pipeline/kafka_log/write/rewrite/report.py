@@ -193,10 +193,11 @@ class RewriteReport:
             self.entries.append(row)
 
     def note_untaken(self, name: str, found: SegmentContents, which: Any, *, is_main: bool) -> None:
-        """Note the batches in the mask ``which`` that are selected but were not taken; batches with
-        problems and no records are ignored. Whether they are lost is decided by :meth:`rows`: if
-        the segment is not one of the log itself (``is_main``), but one that others may have
-        replaced, by offsets alone.
+        """Note the batches in the mask ``which`` that are selected but were not taken; those with
+        problems and no records are ignored. :meth:`rows` decides later whether they are lost. With
+        ``is_main`` (the segment is in the state of the log itself), intact ones are kept elsewhere
+        only if their bytes are; without it (others may have replaced the segment), if their offsets
+        are.
         """
         good = np.flatnonzero(which & found.is_good)
         if is_main and len(good):
