@@ -201,9 +201,10 @@ class LogDirectory:
         **options: Unpack[StatOptions],
     ) -> pa.Table:
         """Count batches, records and bytes: one row per partition, or per value of ``by``
-        (:data:`kafka_log.inspect.statistics.columns.STAT`). Damage and unreadable files do not
-        raise. Raise ValueError if an argument is not one of the documented values; DirectoryError
-        if rows are not by partition, several directories hold one, and ``replicas`` is None.
+        (:data:`kafka_log.inspect.statistics.columns.STAT`), at most the ``top`` rows with the most
+        bytes. Damage and unreadable files do not raise. Raise ValueError if an argument is not one
+        of the documented values; DirectoryError if rows are not by partition, several directories
+        hold one, and ``replicas`` is None.
 
         Columns that have no meaning for several partitions are left out unless rows are by partition.
 
@@ -242,10 +243,11 @@ class LogDirectory:
         by: By | Iterable[By] | None = None,
         **options: Unpack[StatOptions],
     ) -> pa.Table:
-        """Return the largest batches, largest first
+        """Return the ``count`` largest batches, largest first
         (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`), or with ``deep`` the largest
-        records. Damage does not raise. Raise ValueError if an argument is not one of the documented
-        values; DirectoryError if several directories hold one partition and ``replicas`` is None.
+        records; with ``by`` that many for each of its values. Damage does not raise. Raise
+        ValueError if an argument is not one of the documented values; DirectoryError if several
+        directories hold one partition and ``replicas`` is None.
 
         The size of a record is the bytes of its key, value and headers
         (:data:`~kafka_log.inspect.statistics.largest.LARGEST_RECORDS`).
@@ -283,10 +285,11 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
         on_checked: Callable[[int], None] | None = None,
     ) -> pa.Table:
-        """Check the log for damage and contradictions: one row per finding, the most severe first.
-        No file is changed. Damage and unreadable files are findings. Warn if filters select no
-        batch and ``on_checked`` is None. Raise ValueError if an argument is not one of the
-        documented values; DirectoryError if a path holds no log.
+        """Check the log for damage and contradictions: one row per finding, the most severe first;
+        ``deep`` decodes every record too. Ranges and ``producers`` drop findings about other
+        batches. No file is changed. Damage and unreadable files are findings. Warn if filters
+        select no batch and ``on_checked`` is None. Raise ValueError for an invalid argument;
+        DirectoryError if a path holds no log.
 
         Batch headers, checksums and the files beside the segments are checked.
         Memory use is bounded by the batch headers of one segment. :data:`kafka_log.inspect.check.finding.FINDINGS` lists the columns:
@@ -395,9 +398,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """List transactions: one row per transaction and partition, open ones first
-        (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`). Damage and unreadable files are
-        skipped and reported to ``on_damage``; if it is None, raise CodecError. Raise ValueError if
-        a state does not exist.
+        (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`), that have one of ``states`` and
+        ``producers`` and overlap the ranges. Without ``now`` none hangs by its age alone. Damage
+        and unreadable files are skipped and reported to ``on_damage``; if it is None, raise
+        CodecError. Raise ValueError if a state does not exist.
 
         ``state`` is open, committed or aborted. ``hanging`` is true for an open transaction that no producer or coordinator will end,
         and ``reason`` explains it (docs/tool/txn.md has the rule). ``transactional_id`` and ``coordinator_state`` come from the topic
@@ -828,11 +832,11 @@ class LogDirectory:
         schema_version: int | None = None,
         **filters: Unpack[RowFilters],
     ) -> Generator[ExportedFile, None, None]:
-        """Write the records of each partition into a file of its own, one file per step of the
+        """Write the records of each partition into a file of its own, one per step of the
         iteration. Raise at once DirectoryError if several directories hold one partition and
         ``replicas`` is None, OutputError if ``out`` lies in a path that is read, ValueError for an
-        invalid argument; while iterating ExportError if a file of another export is there,
-        CodecError at damage, OSError.
+        invalid argument; later ExportError if a file of another export is there, CodecError at
+        damage unless under ``salvage``, OSError.
 
         The output directory is locked until the iterator is exhausted or closed. Complete files stay when a later one fails.
         :func:`kafka_log.inspect.export.export` describes the files.
@@ -902,11 +906,11 @@ class LogDirectory:
         keep_damaged: bool = False,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Write all readable records into partition directories below ``out`` that a broker loads:
-        one row per loss or exclusion, also for unreadable files. Raise OutputError (a
-        DirectoryError) if ``out`` lies inside a path that is read, or holds anything else;
-        DirectoryError if several directories hold one partition and ``replicas`` is None; OSError
-        if a file cannot be written.
+        """Write all readable records into partition directories below ``out`` that a broker loads,
+        and return the report: rows of what was kept, rewritten, left out or lost, also of
+        unreadable files. Raise OutputError if ``out`` lies inside a path that is read, or holds
+        anything else; DirectoryError if several directories hold one partition and ``replicas`` is
+        None; OSError if a file cannot be written.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
@@ -988,11 +992,11 @@ class LogDirectory:
         magic: int | None = None,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Write the partitions below ``out`` as current record batches, compressed with another
-        codec: one row per segment; damaged and unreadable partitions are refused in a row. Raise
-        OutputError if ``out`` must not be written to; DirectoryError if several directories hold
-        one partition and ``replicas`` is None; OSError if a file cannot be written; ValueError if
-        the codec, level or version does not exist.
+        """Write the partitions below ``out``, legacy messages as record batches, with ``codec``,
+        ``level`` and ``magic`` (None: kept): one row per segment, or one that refuses a damaged,
+        unreadable or newer partition. Raise OutputError if ``out`` must not be written to;
+        DirectoryError if several directories hold one partition and ``replicas`` is None; OSError;
+        ValueError for an impossible codec, level or version.
 
         :data:`kafka_log.write.rewrite.conversion.CONVERTED` lists the columns, among them the bytes before and after. Messages of the legacy
         formats become record batches. Records and batch headers keep their values except for compression; batches that do not change

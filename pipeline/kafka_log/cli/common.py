@@ -248,9 +248,10 @@ def progress_of(
     shown: bool = True,
     describe_done: Callable[[], str] = lambda: "nothing was printed",
 ) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on stderr after a second, unless ``shown`` is False or stderr is not a
-    terminal. Turn a KeyboardInterrupt in the ``with`` block into Interrupted with
-    ``describe_done()`` and, if ``total`` is known, the bytes read.
+    """Show a progress bar with the label ``what`` on stderr after a second, unless ``shown`` is
+    False or stderr is not a terminal; yield the function that counts bytes done. Turn a
+    KeyboardInterrupt in the ``with`` block into Interrupted with ``describe_done()`` and, if
+    ``total`` is known, the bytes read.
 
     Args:
         what: Label of the bar.
@@ -290,8 +291,9 @@ def progress_of(
 
 @contextmanager
 def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Yield the function that advances a bar on stderr by a number of bytes. The bar appears after
-    QUIET_SECONDS and is removed at the end of the ``with`` block.
+    """Yield the function that advances a bar on stderr by a number of bytes. ``what`` is its label,
+    ``total`` its size (None: unknown). The bar appears after QUIET_SECONDS and is removed at the
+    end of the ``with`` block.
     """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn

@@ -7,7 +7,7 @@ from kafka_log.cli.ranges import number_type
 
 
 def add_schemas(group: Group) -> None:
-    """Add the option ``--schemas``."""
+    """Add the option ``--schemas``, a text (default None), to a group of the help."""
     group.add_argument(
         "--schemas",
         metavar="SOURCE",
@@ -17,7 +17,9 @@ def add_schemas(group: Group) -> None:
 
 
 def add_schema_version(group: Group) -> None:
-    """Add the option ``--schema-version``."""
+    """Add the option ``--schema-version``, a number from 1 on (default None), to a group of the
+    help.
+    """
     group.add_argument(
         "--schema-version",
         type=number_type("a version", 1),

@@ -25,7 +25,9 @@ class SuggestingParser(argparse.ArgumentParser):
 
 
 def find_command(parser: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
-    """Return the parser of a command. Raise KeyError if there is none."""
+    """Return the parser of the command ``name`` among the subcommands of ``parser``. Raise KeyError
+    if there is none.
+    """
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction) and name in action.choices:
             found: argparse.ArgumentParser = action.choices[name]

@@ -207,7 +207,8 @@ class HeaderPass:
         found: dict[int, Arrays],
     ) -> None:
         """Put the columns of the files ``low`` (included) to ``high`` (excluded) into ``found``, by
-        index. Files that have anything but whole, valid batches are left out.
+        index. File ``i`` lies from byte ``edges[i]`` to ``edges[i + 1]`` of the chunk. Files that
+        have anything but whole, valid batches are left out.
 
         If the files do not decode together, halve the range until the damaged files are isolated and left out.
         """

@@ -488,10 +488,10 @@ class _Search:
         self.count = 0
 
     def search(self, directory: Path, name: PartitionName | None, level: int) -> Layout:
-        """Return the partitions and log directories in and below ``directory``, which is ``level``
-        levels below the searched path. Below a log directory nothing more is read; other logs there
-        become skipped paths. Raise OSError if ``directory`` cannot be listed; DirectoryError after
-        MAX_DIRECTORIES directories.
+        """Return the partitions and log directories in and below ``directory``, whose parsed name
+        is ``name`` (None: no partition's), ``level`` levels below the searched path. Below a log
+        directory nothing more is read; other logs there become skipped paths. Raise OSError if
+        ``directory`` cannot be listed; DirectoryError after MAX_DIRECTORIES directories.
         """
         out = Layout()
         is_marked, others = False, []

@@ -51,9 +51,9 @@ def read_header_rows(
     start: int = 0,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the values of ``columns``, as a tuple, for each batch of a segment from byte ``start``
-    on whose column ``where`` is true. Timestamps are in milliseconds. If ``damage`` is RAISE, raise
-    CodecError at a damaged batch and UnreadableError for an unreadable file; otherwise skip damaged
-    batches, and yield nothing of an unreadable file.
+    on whose column ``where`` is true, read by the kernels if ``columnar``. Timestamps are in
+    milliseconds. If ``damage`` is RAISE, raise CodecError at a damaged batch and UnreadableError
+    for an unreadable file; otherwise skip damaged batches, and yield nothing of an unreadable file.
 
     Args:
         segment: The segment.

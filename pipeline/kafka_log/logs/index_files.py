@@ -42,9 +42,10 @@ _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
 
 
 def read_index_entries(path: Path, kind: Any) -> Any:
-    """Return the entries of an offset or time index as a NumPy structured array, without zeros at
-    the end. Return an empty array if the file is missing, cannot be read, exceeds MAX_BYTES, has
-    negative values, or either of its columns does not ascend strictly.
+    """Return the entries of an offset or time index (``kind``: OFFSET_ENTRY_DTYPE or
+    TIME_ENTRY_DTYPE) as a NumPy structured array, without zeros at the end. Return an empty array
+    if the file is missing, cannot be read, exceeds MAX_BYTES, has negative values, or either of its
+    columns does not ascend strictly.
 
     Args:
         path: The index file. Reading stops at the first chunk of zeros, because brokers preallocate the file.

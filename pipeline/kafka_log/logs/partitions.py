@@ -201,7 +201,7 @@ def select_partitions(
 ) -> list[Partition]:
     """Return the partitions of some topics and with some numbers (None: all), in the given order.
     Raise NotFoundError if a name or pattern selects no topic, or a number or range no partition of
-    these topics.
+    these topics; its text says which ``include`` helps if ``excluded`` segments have it.
 
     Args:
         found: All partitions.
@@ -232,8 +232,9 @@ def select_partitions(
 def make_missing_topic_error(
     missing: Sequence[str], there: Iterable[str], excluded: Iterable[Segment] = ()
 ) -> NotFoundError:
-    """Return, not raise, the NotFoundError for names and patterns that select no topic. It says if a
-    pattern would match internal topics, but does not begin with two underscores.
+    """Return, not raise, the NotFoundError for names and patterns (``missing``) that select none of
+    the topics ``there``. It says if a pattern would match internal topics, but does not begin with
+    two underscores, and if ``excluded`` segments have such a topic, how to include them.
 
     Args:
         missing: Names and patterns.
@@ -253,9 +254,9 @@ def make_missing_topic_error(
 def make_not_found_error(
     what: str, missing: Iterable[Any], there: Iterable[Any], states: Collection[State] = ()
 ) -> NotFoundError:
-    """Return, not raise, the NotFoundError for topics, partitions or other names that do not exist.
-    It lists up to 20 existing names, and similar ones; if ``states`` is not empty also the option
-    that includes these states.
+    """Return, not raise, the NotFoundError that no topic, partition or group (``what``) has the
+    names ``missing``. It lists up to 20 of the existing names ``there``, and similar ones; if
+    ``states`` is not empty also the option that includes these states.
 
     Args:
         what: The kind of thing: topic, partition or group.

@@ -135,8 +135,8 @@ def read_segment_end(
 ) -> LogEnd | None:
     """Return the end of a segment by the headers from its last index entry on; None if it has no
     batch. Verify no checksum, and ignore an incomplete batch at the end. Raise CodecError if the
-    last offset is the largest possible one; also if a header there is damaged or the file cannot be
-    read, unless ``on_damage`` is ``keep``.
+    last offset is the largest possible one; also if a header there is damaged by ``policy`` or the
+    file cannot be read, unless ``on_damage`` is ``keep``.
     """
     if not segment.size:
         return None
@@ -183,9 +183,10 @@ def select_newest_replicas(partitions: Iterable[T]) -> list[T]:
 
 
 def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list[Partition]:
-    """Return the partitions to read, in the given order: all for ``keep``; for ``newest`` without
-    live copies of a partition other than the one with the furthest end. For ``error`` raise
-    DirectoryError if two directories hold the same partition in the same state, else return all.
+    """Return the partitions to read, in the given order, by ``replicas``: all for ``keep``; for
+    ``newest`` without live copies of a partition other than the one with the highest leader epoch,
+    then end offset. For ``error`` raise DirectoryError if two directories hold the same partition
+    in the same state, else return all.
 
     Only partitions in the same state in directories named like a partition compete. ``newest`` chooses among live ones only.
     """

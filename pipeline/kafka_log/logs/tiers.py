@@ -21,7 +21,7 @@ def merge_tiered_segments(
     """Return the partitions with the remote segments of each topic and number added to the first of
     its live and remote partitions, before the live segments and without overlap. Its other remote
     partitions are left out, its other live ones unchanged, as are partitions in other states. A
-    file that cannot be read raises no error.
+    file that cannot be read raises no error. ``known`` caches end offsets for later calls.
 
     Each offset is read once: :attr:`Segment.offsets` limits overlapping remote segments. Of copies with the same base offset the longest is
     read.

@@ -227,10 +227,10 @@ class _OpenTransaction:
 def track_transactions(
     steps: Iterable[Step], begun: Mapping[int, ObservedTransaction]
 ) -> Iterator[ObservedTransaction]:
-    """Yield each transaction when a marker ends it, and after the last step the open ones by their
-    first offsets. A marker without a transaction is yielded too, without first offset. A
-    transaction is the batches of one producer id up to its next marker, whatever the epochs. Ignore
-    batches with a negative producer id.
+    """Yield each transaction of ``steps`` and ``begun`` (open before them, by producer id) when a
+    marker ends it, and after the last step the open ones by first offset. A marker without a
+    transaction is yielded too, without first offset. A transaction is the batches of one producer
+    id up to its next marker, whatever the epochs. Ignore batches with a negative producer id.
 
     Args:
         steps: Transactional batches in offset order.
@@ -311,9 +311,9 @@ def read_transactions(
     engine: Engine = "auto",
 ) -> Transactions:
     """Return the aborted and open transactions in the segments of one partition, from batch headers
-    and markers. Raise CodecError if a batch is damaged and ``damage_raises``, else skip it;
-    UnreadableError if a segment cannot be read and ``damage_raises``, or retention deletes it
-    meanwhile.
+    and markers. Checksums are verified only under the policy ``salvage`` without ``damage_raises``.
+    Raise CodecError if a batch is damaged and ``damage_raises``, else skip it; UnreadableError if a
+    segment cannot be read and ``damage_raises``, or retention deletes it meanwhile.
 
     Only batch headers and markers are read, and the producer snapshot beside the first segment, which has transactions that began before it.
     A transaction whose marker is lost by damage counts as open.
@@ -341,10 +341,11 @@ def observe_transactions(
     start: int = 0,
     stop: int | None = None,
 ) -> Iterator[ObservedTransaction]:
-    """Yield each transaction in ``segments`` when it ends, then the open ones. Raise CodecError if
-    a batch is damaged, UnreadableError if a segment cannot be read, if ``damage`` is RAISE;
-    otherwise skip them. Raise UnreadableError in any case for a segment that retention deletes
-    meanwhile.
+    """Yield each transaction in ``segments`` when it ends, then the open ones; ``begun`` are open
+    before, by producer id. Reading begins at byte ``start`` of the first segment; batches that
+    reach offset ``stop`` are ignored. At damage and unreadable segments raise CodecError or
+    UnreadableError if ``damage`` is RAISE, else skip them; always raise UnreadableError for a
+    segment that retention deletes meanwhile.
 
     Args:
         segments: Segments in offset order.

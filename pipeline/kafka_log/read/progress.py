@@ -81,9 +81,9 @@ class LogEnds:
 
     def find_end(self, key: Key, log: Log) -> Position | None:
         """Return the end of a log, after its last whole batch, as a Position; None if its directory
-        is gone. Raise CodecError for damage after the last index entry unless the selection accepts
-        it, and if the last offset is the largest possible one; FileNotFoundError or UnreadableError
-        if a file is gone and its directory exists.
+        is gone. ``key`` (topic, partition) is for the cache. Raise CodecError for damage after the
+        last index entry unless the selection accepts it, and if the last offset is the largest
+        possible; FileNotFoundError or UnreadableError if a file is gone and its directory exists.
 
         An incomplete tail of the active segment is not part of it.
         """

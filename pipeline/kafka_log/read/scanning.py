@@ -102,7 +102,8 @@ def scan(
     """Return the selected records of logs, or rows of a view, as a stream of Arrow record batches,
     in bounded memory, partition by partition. Raise DirectoryError if there is no log;
     NotFoundError for a missing topic or partition; ValueError for unknown columns, views and values
-    of options. Reading the stream raises CodecError for damage unless ``on_damage`` accepts it.
+    of options. Reading the stream raises CodecError for damage, as ``policy`` defines it, unless
+    ``on_damage`` accepts it.
 
     Under the policy ``kafka`` reading begins at the first batch that may hold selected rows, by the index and the headers, and ends
     after the last one, so damage outside the ranges may go unnoticed. Batches without selected records are not

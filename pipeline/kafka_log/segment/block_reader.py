@@ -84,10 +84,11 @@ class HeaderDecoder(BlockDecoder):
         super().__init__(columns, decompress=False, **options)
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """Yield, in file order, a Block with the headers of each run of consecutive batches,
-        whatever their codec and format, and a Rejected for each entry that the kernels do not
-        accept. After a Rejected whose end is None, the caller must go on by other means. An
-        incomplete entry at the end yields nothing. Only blocks of legacy messages have records.
+        """Yield, in file order, a Block with the headers of each run of consecutive batches in
+        ``chunk``, which begins at byte ``position``, whatever their codec and format, and a
+        Rejected for each entry that the kernels do not accept; after one without an end the caller
+        must go on by other means. An incomplete last entry yields nothing. Only blocks of legacy
+        messages have records.
         """
         held: list[Rows] = []
         for item in Decoder.decode(self, chunk, position):
@@ -132,7 +133,9 @@ class HeaderDecoder(BlockDecoder):
 
 
 def _concatenate(parts: Sequence[Rows]) -> pa.RecordBatch:
-    """Return all rows as one record batch; an empty one if there are none."""
+    """Return all rows of ``parts``, at least one, as one record batch; an empty one if no part has
+    rows.
+    """
     some = [rows.batch for rows in parts if rows.batch.num_rows]
     if len(some) < 2:
         return some[0] if some else parts[0].batch

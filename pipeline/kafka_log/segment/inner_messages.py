@@ -54,10 +54,10 @@ class Found:
 def find_messages(
     case: Case, opened: Opened, session: Session
 ) -> tuple[list[Found], CodecError | None]:
-    """Return the messages of a wrapper (compressed legacy message) and None, and store their header
-    fields in those of the wrapper. Raise CodecError at any error, and if there are no messages. If
-    the session accepts torn entries and a message was found before, return the error in place of
-    None.
+    """Return a list of the messages of a wrapper (compressed legacy message, ``opened`` with the
+    columns of ``case``) and None, and store their header fields in those of the wrapper. Raise
+    CodecError at any error, and if there are no messages. If the session accepts torn entries and a
+    message was found before, return the error in place of None.
     """
     assert case.each is not None and opened.section is not None and opened.element is not None
     section = opened.section()

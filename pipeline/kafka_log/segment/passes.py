@@ -345,8 +345,8 @@ class SegmentPass:
     def salvage(self, error: CodecError, batch: Batch | None) -> Batch | None:
         """Return a batch with the readable records of the invalid entry at this position, and note
         the records that are lost. If none is readable, or ``rescue`` is off, add the entry to the
-        lost ranges, move behind it, and return None. ``batch`` is the parsed entry, None if it did
-        not parse.
+        lost ranges with the reason ``error``, move behind it, and return None. ``batch`` is the
+        parsed entry, None if it did not parse.
 
         The stated size of the entry holds unless a valid entry begins before its end.
         """

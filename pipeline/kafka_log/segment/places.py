@@ -63,9 +63,10 @@ def local_path(path: str | os.PathLike[str]) -> Path:
 def place_of(
     path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
 ) -> Path:
-    """Return a path or ``file:`` URL as a Path, the URL of a store as a RemotePath, and a Path or
-    RemotePath unchanged. Raise ModuleNotFoundError for a store if fsspec is not installed; OSError
-    for a ``file:`` URL of another machine or without an absolute path, or a URL with a password.
+    """Return a path or ``file:`` URL as a Path, the URL of a store as a RemotePath with
+    ``storage_options`` for fsspec, and a Path or RemotePath unchanged. Raise ModuleNotFoundError
+    for a store if fsspec is not installed; OSError for a ``file:`` URL of another machine or
+    without an absolute path, or a URL with a password.
 
     Args:
         path: Path or URL. ``file:`` URLs become paths.

@@ -45,9 +45,9 @@ def construct_engine(
 ) -> Batch:
     """Return the entry with the bytes ``data``, at ``position`` of ``file``, as a Batch. Without
     ``with_records`` record batches are not decompressed and have no records; legacy messages have
-    theirs in any case. Raise CodecError for the first problem under ``strict``; under other
-    policies only if the header cannot be read. Other problems are in the batch, with the records
-    before them.
+    theirs. ``check_rules`` adds broken rules for producers to the findings. Raise CodecError for
+    the first problem under ``strict``, else only for an unreadable header; other problems are in
+    the batch, with the records before them.
 
     Args:
         data: All bytes of the entry.
@@ -237,8 +237,10 @@ def _read_records(
     place: Place,
     problems: list[Problem],
 ) -> list[Problem]:
-    """Append the readable records to ``batch``. Return ``problems`` with that of the error that
-    ended reading, if there was one. Raise CodecError for the first error in a strict session.
+    """Append the readable records of an ``opened`` entry to ``batch``. Return ``problems``, with
+    those of the error that ended reading, if there was one, added. Raise CodecError for the first
+    error in a strict session. ``place`` is position and size of the entry, from which columns are
+    computed.
     """
     case = RECORDS.case(layout, opened.fields)
     if case is None:

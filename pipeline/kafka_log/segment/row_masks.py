@@ -43,8 +43,9 @@ class RowMasks:
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of ``batch`` (columns of the view ``records``) that the selection
-        selects: by offset, timestamp, control records, producer, aborted transactions, key and
-        record headers. The ends of ranges are excluded. It may be ``batch`` itself.
+        selects: by offset and timestamp (ranges include their first value and exclude their
+        second), control records, producer, aborted transactions, key and record headers. It may be
+        ``batch`` itself.
         """
         ranges = ("offset", self.selection.offsets), ("timestamp", self.selection.timestamps)
         for name, (low, high) in ranges:

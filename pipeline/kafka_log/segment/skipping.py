@@ -121,7 +121,8 @@ class SkippingDecoder:
 
 def _with_few(wanted: Any, starts: Any, ends: Any) -> Any:
     """Return the mask ``wanted``, with each run of unwanted batches that has fewer than 128 KiB set
-    to True too, since skipping it does not pay.
+    to True too, since skipping it does not pay. ``starts`` and ``ends`` are byte positions of the
+    batches.
     """
     cuts = np.flatnonzero(np.diff(wanted)) + 1
     first = np.concatenate(([0], cuts))

@@ -116,8 +116,9 @@ def _parse_period(text: str) -> Range | None:
 
 
 def _parse_pair(low: str, high: str, now: int | None) -> Range:
-    """Return two times; an empty text is None. Raise RangeError if the first is later or ambiguous,
-    ValueError if a text is no time.
+    """Return two times in milliseconds; an empty text is None. Relative times refer to ``now``
+    (None: the clock). Raise RangeError if the first is later or a text is ambiguous, ValueError if
+    a text is no time.
     """
     begin, end = (milliseconds(part, now) if part else None for part in (low, high))
     if begin is not None and end is not None and begin > end:

@@ -49,8 +49,8 @@ def format_json_column(field: pa.Field, column: Any) -> Any:
 
 def format_csv_column(field: pa.Field, column: Any) -> Any:
     """Return each value of a column as a CSV cell, in quotes if it needs them. Times are ISO 8601;
-    lists, structs and bytes that are no text are JSON. Null, and JSON null in a column of JSON
-    texts, stays null.
+    lists, structs and bytes that are no text are JSON. ``field`` says whether texts are JSON:
+    strings are then shown without their quotes. Null, and JSON null in such a column, stays null.
     """
     kind = column.type
     if is_json(field):
@@ -81,8 +81,8 @@ def format_csv_column(field: pa.Field, column: Any) -> Any:
 
 def format_text_column(field: pa.Field, column: Any, max_bytes: int) -> Any:
     """Return each value of a column as text for people: bytes as :func:`format_bytes` shows them,
-    at most `max_bytes` of each; dictionary values without quotes, times as ISO 8601, all others as
-    JSON. Null stays null, but is ``null`` in a list.
+    at most ``max_bytes`` of each; dictionary values without quotes, times as ISO 8601, JSON texts
+    (by ``field``) unchanged, all others as JSON. Null stays null, but is ``null`` in a list.
     """
     kind = column.type
     if is_json(field):

@@ -43,10 +43,9 @@ def encode(
     **constants: object,
 ) -> Iterator[memoryview]:
     """Yield the bytes of a log segment with the rows of ``data``, in pieces of about 1 MiB of whole
-    batches. Raise at once: TypeError for data that is not Arrow, ValueError for an unknown codec or
-    magic, or one of these two or ``position`` as a constant. Raise while yielding: ValueError for
-    an invalid column or constant; RowRefused for a row that no batch can hold or an invalid control
-    record.
+    batches. Raise at once TypeError for data that is not Arrow, ValueError for an unknown codec or
+    magic; while yielding ValueError for an invalid column or constant, RowRefused for a row that no
+    batch can hold or an invalid control record.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, or anything else that gives an Arrow stream. Its
     columns are those of the view ``records``; only ``offset`` has to be there. Columns that are left out are: no timestamp
@@ -266,7 +265,8 @@ def write_segment(
     **constants: object,
 ) -> int:
     """Write a log segment with the rows of ``data``, whose offsets must ascend, to a new file, and
-    return its size in bytes. Raise FileExistsError if the file exists and ``overwrite`` is False;
+    return its size in bytes. ``magic``, ``codec``, ``level``, ``batch_bytes`` and ``constants`` are
+    as in :func:`encode`. Raise FileExistsError if the file exists and ``overwrite`` is False;
     ValueError, RowRefused or TypeError as :func:`encode`; OSError if it cannot be written. The file
     appears only when it is complete.
 

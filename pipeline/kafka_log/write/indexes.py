@@ -87,7 +87,8 @@ _VERIFIED_COLUMNS = (
 def verify_indexes(segment: Segment, passed_over: Iterable[Lost], directory: Path) -> None:
     """Raise WrittenError (a CodecError) if an entry of the offset, time or transaction index in
     ``directory`` does not lead to the batch of the segment that it describes, or an index ends
-    within an entry. Raise OSError if the offset or time index is missing.
+    within an entry. ``passed_over`` are byte ranges of the segment without entries. Raise OSError
+    if the offset or time index is missing.
 
     Args:
         segment: The segment. Its batch headers are read once, by other code than that which wrote the indexes.
@@ -238,9 +239,10 @@ class EntryRule:
     _largest: tuple[int, int] = (-1, -1)
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Add the next batch of the segment. Add entries to both indexes, before counting its
-        bytes, if more than ``interval_bytes`` bytes of batches came since the last entry and its
-        offset may have one.
+        """Add the next batch of the segment, of ``size`` bytes at ``position``. If more than
+        ``interval_bytes`` bytes of batches came since the last entry, without this one, and its
+        offset may have one, add its entry to the offset index, and one for the largest timestamp so
+        far to the time index if it may have it.
         """
         if max_timestamp > self._largest[0]:
             self._largest = max_timestamp, last_offset
@@ -293,9 +295,10 @@ def write_indexes(
     on_understated: Callable[[Path, UnderstatedBatch], None] = lambda path, batch: None,
 ) -> dict[Path, Rest]:
     """Write the offset, time and transaction indexes and producer snapshots of one partition's
-    segments into a directory, and verify them. Return, by path, the damaged or incomplete parts
-    that have no index entries. Raise OSError if a file cannot be written; CodecError if an index
-    entry leads to another batch than it says.
+    segments into a directory, and verify them. ``on_understated`` is called with each batch whose
+    records exceed its header. Return, by path, the damaged or incomplete parts that have no index
+    entries. Raise OSError if a file cannot be written; CodecError if an index entry leads to
+    another batch than it says.
 
     A snapshot is written where each segment but the first begins, and where the log ends; that where the log begins is copied from
     beside the first segment, as it knows of producers whose batches are gone. Batches with a wrong checksum, and what is no batch,

@@ -324,9 +324,9 @@ def write_batches(
 ) -> list[RewrittenBatch]:
     """Write the batches of a segment in the mask ``taken``: as they are, with ``constants`` in the
     headers of those in ``rewritten``, without records those in ``emptied``, encoded again those
-    with problems. Verify what was written, and return a RewrittenBatch for each with problems.
-    Raise OSError if writing fails, or more than a segment's maximum size is written; CodecError if
-    what was written does not read as its source.
+    with problems. Verify the result, and return a RewrittenBatch for each with problems. Raise
+    OSError if writing fails or a segment would be too large; CodecError if the result does not read
+    as its source.
 
     Args:
         log: Where the batches go.
@@ -419,10 +419,11 @@ def _write_anew(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> RewrittenBatch:
-    """Encode the records of a damaged batch and write them, with the values ``constants`` in place
-    of their own. Leave out records with wrong checksums unless ``keep_damaged``. Return how many
-    were written and left out; if no batch can hold their values, write none, and return the message
-    as ``error``. Raise OSError if writing fails.
+    """Encode the records ``given`` of a damaged batch (number ``index`` of its segment) and write
+    them to ``log``, with the values ``constants`` in place of their own. Leave out records with
+    wrong checksums unless ``keep_damaged``. Return how many were written and left out; if no batch
+    can hold their values, write none, and return the message as ``error``. Raise OSError if writing
+    fails.
     """
     there = sum(rows.num_rows for rows in given)
     if not keep_damaged:

@@ -105,8 +105,9 @@ def compare_rows(
     what: str = "record",
 ) -> None:
     """Raise WrittenError for the first row of ``found`` that differs from ``expected`` in
-    ``columns``, or is missing on one side. Do nothing if all are equal. Raise other CodecErrors if
-    rows cannot be read.
+    ``columns``, or is missing on one side; its text calls a row ``what`` and names the file
+    ``source`` (None: none). Do nothing if all are equal. Raise other CodecErrors if rows cannot be
+    read.
 
     Args:
         expected: What was read.
@@ -190,7 +191,8 @@ def _difference(
     what: str,
 ) -> WrittenError:
     """Return, not raise, the WrittenError for the first row whose column ``name`` differs between
-    two slices, with both values and their places.
+    ``one`` (of the file ``source``) and ``other`` (of ``written``), with both values and their
+    places. ``what`` is a noun for a row. The slices must differ in it.
     """
     i = next(i for i in range(one.num_rows) if one.column(name)[i] != other.column(name)[i])
     row, made = one.slice(i, 1), other.slice(i, 1)
@@ -267,8 +269,9 @@ def _other_bytes(
     written: Path | None,
     at: int,
 ) -> WrittenError:
-    """Return, not raise, the WrittenError for bytes that differ from those of the source; it names
-    the first batch that differs, and the place in the file ``written`` unless that is None.
+    """Return, not raise, the WrittenError for bytes ``after`` that differ from ``before``, those of
+    the source from ``position`` on; it names the first batch that differs, and the place in the
+    file ``written`` (from byte ``at`` on) unless that is None.
     """
     same = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)))  # fmt: skip
     row = int(np.searchsorted(headers.position, position + same, side="right")) - 1

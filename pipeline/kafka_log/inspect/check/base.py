@@ -60,10 +60,10 @@ class Context:
         remedy: str | None = None,
         **place: Any,
     ) -> Finding:
-        """Return a finding about the file ``path``, with topic and partition of this partition.
-        ``severity`` and ``remedy`` default to the first of the catalog for ``code``; ``place`` sets
-        other attributes of Finding, such as ``byte``. Raise KeyError if the catalog has no
-        ``code``, ValueError if it does not allow ``severity`` for it.
+        """Return a finding about the file ``path``, with topic and partition of this partition and
+        the sentence ``meaning``. ``severity`` and ``remedy`` default to the first of the catalog
+        for ``code``; ``place`` sets other attributes of Finding, such as ``byte``. Raise KeyError
+        if the catalog has no ``code``, ValueError if it does not allow ``severity`` for it.
         """
         topic, partition = self.key
         return make_finding(

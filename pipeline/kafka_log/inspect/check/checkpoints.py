@@ -127,10 +127,11 @@ def _offset_range(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
 
 
 def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding]:
-    """Yield ``checkpoint_damaged`` for each checkpoint file that cannot be read,
+    """Yield ``checkpoint_damaged`` for each checkpoint file of ``broker`` that cannot be read,
     ``checkpoint_unknown_partition`` for each entry without a directory here, and
-    ``partition_missing`` for each partition with records that should have one; its entries are not
-    reported as unknown. Raise OSError if the log directory cannot be listed.
+    ``partition_missing`` for each partition with records that should have one (after a clean
+    shutdown, or by the metadata of ``cluster``); its entries are not reported as unknown. Raise
+    OSError if the log directory cannot be listed.
     """
     for name, error in broker.errors.items():
         reason = error.reason if isinstance(error, CodecError) else error

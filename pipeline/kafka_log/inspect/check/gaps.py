@@ -254,9 +254,10 @@ class GapCheck(Check):
     def _finding(
         self, severity: Severity, gap: Gap, meaning: str, remedy: str | None, records: int
     ) -> Finding:
-        """Return a finding at the batch after a gap, with the missing offsets: ``segment_missing``
-        if a whole segment is missing between two others, else ``offsets_missing``. ``remedy`` None:
-        that of the catalog.
+        """Return a finding at the batch after a gap, with the missing offsets, ``severity`` and the
+        sentence ``meaning``: ``segment_missing`` if a whole segment is missing between two others,
+        else ``offsets_missing``. ``remedy`` None: that of the catalog. ``records`` is the number at
+        risk.
         """
         return self.context.finding(
             "segment_missing" if gap.between else "offsets_missing",
@@ -316,10 +317,10 @@ class GapCheck(Check):
 
     def _impossible_reason(self, gap: Gap) -> str | None:
         """Return why compaction cannot have removed the offsets of a gap: it is the metadata log,
-        an index of the missing segment remains, records without keys are on both sides (one, if
-        nothing shows compaction), the metadata never had a cleanup policy, or the log cleaner has
-        no checkpoint of it and all gaps are whole segments. Else return None, also below the log
-        start offset. Raise FileNotFoundError if a neighbor segment is gone.
+        an index of the missing segment remains, records without keys surround it, the metadata
+        never had a cleanup policy, or the log cleaner has no checkpoint of it and all gaps are
+        whole segments. Return None otherwise, also below the log start offset. Raise
+        FileNotFoundError if a neighbor segment is gone.
         """
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:

@@ -93,10 +93,11 @@ class EndCheck(Check):
         return f"the last offset of the log is {self.log_end - 1}"
 
     def report_beyond_end(self, code: str, path: Path, what: str, offset: int) -> Iterable[Finding]:
-        """Yield the finding ``code`` if ``offset`` is above the end of the log, its recovery point
-        and its high watermark. Yield nothing if damage at the end is reported, the end is uncertain
-        (:meth:`is_settled`), or a segment with that base offset or a higher one has appeared. Raise
-        OSError if the partition directory cannot be listed.
+        """Yield the finding ``code`` about ``path`` if ``offset`` is above the end of the log, its
+        recovery point and its high watermark; ``what`` begins its sentence. Yield nothing if damage
+        at the end is reported, the end is uncertain (:meth:`is_settled`), or a segment with that
+        base offset or a higher one has appeared. Raise OSError if the partition directory cannot be
+        listed.
 
         Args:
             code: Id of the finding.

@@ -32,9 +32,9 @@ def find_cuts(
     headers: Headers, base: int, end: int, next_base: int | None, offsets: Any, positions: Any
 ) -> list[Cut]:
     """Return where whole batches were cut out of a segment, in offset order, if these cuts explain
-    all wrong entries of its offset index. Return ``[]`` if an entry is wrong otherwise, or none is
-    wrong. A cut is a gap between offsets after which all entries point too far by the same number
-    of bytes.
+    all wrong entries of its offset index (``offsets`` and ``positions``). Return ``[]`` if an entry
+    is wrong otherwise, or none is. A cut is a gap between offsets (or before ``next_base``) after
+    which all entries point too far by the same number of bytes.
 
     After a cut, all entries point too far by the number of bytes that are missing. Entries for missing offsets point
     after the cut. Compaction leaves gaps too, but rebuilds the index. A single entry may be wrong by itself: it counts
@@ -106,9 +106,8 @@ class _Entries:
     def fit(self, rows: slice | Any, shift: Any) -> Any:
         """Return a mask of the entries ``rows`` that are right if their batches moved forward in
         the file by ``shift`` bytes: a batch begins at their position less ``shift``, and their
-        offset is its first one or the last one of it or of a later batch. ``rows`` may be one index
-        and ``shift`` an array: the mask then has one element per shift. All are False if there is
-        no batch.
+        offset is its first one or the last one of it or of a later batch. For one index and several
+        shifts it has one element per shift. All are False if there is no batch.
         """
         first, position = self._headers.first, self._headers.position
         offsets, positions = self._offsets[rows], self._positions[rows] - shift

@@ -32,7 +32,8 @@ def check_duplicates_and_ids(
 ) -> Iterator[Finding]:
     """Yield, for each log directory, ``partition_twice`` for further directories of one partition,
     and ``topic_id`` for topic ids in partition.metadata that partitions of the topic contradict or
-    that two topics share. Only live partitions whose directory name matches are compared.
+    that two topics share. Only live partitions whose directory name matches are compared, and ids
+    only of topics that the metadata (``clusters`` returns it for a directory) does not know.
 
     Topics whose id is in the cluster metadata are left to :class:`~kafka_log.inspect.check.names.NameCheck`.
     """

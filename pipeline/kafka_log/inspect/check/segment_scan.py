@@ -127,8 +127,8 @@ class ScanOptions:
     ) -> Iterator[Piece]:
         """Yield the batches of ``segments`` as pieces, in order; each segment has a last piece.
         Damage is skipped and listed in ``end`` of that piece; an OSError ends only its segment and
-        is in ``error``, not raised. Checksums are verified; records are decoded and rules checked
-        only if ``deep``.
+        is in ``error``, not raised. ``following`` has the base offset of the next segment, if
+        known. Checksums are verified; records are decoded and rules checked only if ``deep``.
 
         Args:
             segments: Segments in the order in which they are read.

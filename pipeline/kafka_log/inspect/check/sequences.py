@@ -88,10 +88,10 @@ class SequenceCheck(Check):
     def _check_batches(
         self, scanned: ScannedSegment, key: tuple[int, int], rows: list[int], missing: Any
     ) -> Iterator[Finding]:
-        """Yield findings about the batches ``rows`` of one producer epoch, each compared with the
-        one before: ``sequences_twice`` if it begins at or before the last sequence number,
-        ``sequences_missing`` if it skips numbers although no offset is missing between the two.
-        ``missing`` has the number of offsets missing before each batch.
+        """Yield findings about the batches ``rows`` of one producer id and epoch (``key``), each
+        compared with the one before: ``sequences_twice`` if it begins at or before the last
+        sequence number, ``sequences_missing`` if it skips numbers although no offset is missing
+        between the two. ``missing`` has the number of offsets missing before each batch.
         """
         for row in rows:
             first, last = (
@@ -146,9 +146,9 @@ class SequenceCheck(Check):
         numbers: tuple[int, int],
         before: LastBatch,
     ) -> Iterator[Finding]:
-        """Yield a ``sequences_twice`` finding about the batch ``row``. ``key`` is producer id and
-        epoch, ``numbers`` are its first and last sequence number. Yield nothing after MAX_FINDINGS
-        in the partition.
+        """Yield a ``sequences_twice`` finding about the batch ``row``, which repeats numbers of
+        ``before``, the last batch of its producer. ``key`` is producer id and epoch, ``numbers``
+        are its first and last sequence number. Yield nothing after MAX_FINDINGS in the partition.
         """
         first, last = numbers
         what = f"has the sequence numbers {first} to {last} of {_describe_producer(key)}, after a batch that ended with {before.sequence}"
@@ -170,10 +170,11 @@ class SequenceCheck(Check):
         what: str,
         before: LastBatch,
     ) -> Iterator[Finding]:
-        """Yield the finding ``code`` about the batch ``row``: a note if its timestamp and that of
-        ``before`` are a day or more apart, after which brokers forget a producer, else a warning.
-        ``records`` is None, because the records at the offsets of the batch are there.
-        Yield nothing if the partition has MAX_FINDINGS already.
+        """Yield the finding ``code`` about the batch ``row`` of the producer ``key`` (id, epoch),
+        with the words ``what``: a note if its timestamp and that of ``before`` are a day or more
+        apart, after which brokers forget a producer, else a warning. ``records`` is None, because
+        the records at the offsets of the batch are there. Yield nothing if the partition has
+        MAX_FINDINGS already.
         """
         self.reported += 1
         if self.reported > MAX_FINDINGS:

@@ -97,8 +97,9 @@ def check_table(
     judged: Count = ignore,
 ) -> pa.Table:
     """Check partitions and log directories and return the findings that ``wanted`` selects as a
-    table, errors first. A file that cannot be read becomes an ``io_error`` or ``file_gone``
-    finding.
+    table, errors first. ``deep`` decodes every record, not only headers and checksums. ``judged``
+    is called with numbers of checked batches that ``wanted`` selects. A file that cannot be read
+    becomes an ``io_error`` or ``file_gone`` finding.
 
     Args:
         partitions: Partitions whose segments and other files are checked.
@@ -188,8 +189,9 @@ def _check_directories(
     partitions: Sequence[Partition],
 ) -> Iterator[Finding]:
     """Yield the findings about each of ``directories``: its checkpoint files, its other files and
-    directories, and what a killed broker recovers. A directory that cannot be listed becomes an
-    ``io_error`` or ``file_gone`` finding.
+    directories, and what a killed broker recovers. ``clusters`` returns the cluster metadata of a
+    directory; ``included`` are the segment states that are checked. A directory that cannot be
+    listed becomes an ``io_error`` or ``file_gone`` finding.
     """
     for directory in directories:
         beside = read_broker_files(directory), clusters(directory)

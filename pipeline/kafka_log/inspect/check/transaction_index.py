@@ -208,9 +208,9 @@ class TransactionIndexCheck(Check):
     def _describe_mismatch(
         self, scanned: ScannedSegment, entry: tuple[int, int, int], markers: Markers
     ) -> str | None:
-        """Return why an entry (producer, first and last offset) matches no aborted transaction, as
-        the end of a sentence. Return None if it matches, or if damage, misplaced batches or
-        compaction leave that open.
+        """Return why an entry (producer, first and last offset) matches no aborted transaction of
+        ``markers``, those of the segment, as the end of a sentence. Return None if it matches, or
+        if damage, misplaced batches or compaction leave that open.
         """
         producer, first, last = entry
         begun = markers.aborts.get((producer, last))

@@ -129,10 +129,10 @@ class _Comparer:
     def _find_unequal_batches(
         self, low: int, high: int | None
     ) -> Iterator[tuple[Any, Any, int, int | None, Any]]:
-        """Yield, for each range of offsets between runs of equal batches: batches of A, batches of
-        B, first offset, end offset (excluded; None: open), and positions of equal batches among
-        those of A. Count the records of the runs as equal. A run of at most SHORT bytes is yielded
-        with its neighbors, unless it begins or ends the batches of both sides.
+        """Yield, for each range of offsets between runs of equal batches, from ``low`` to ``high``
+        (excluded; None: open): batches of A and of B, first and end offset, and positions of equal
+        batches among those of A. Count the records of the runs as equal. A run of at most SHORT
+        bytes is yielded too, unless it begins or ends both sides.
         """
         a, b = self.a.headers, self.b.headers
         if high is not None:

@@ -185,9 +185,9 @@ def _drop(batch: pa.RecordBatch, rows: Any) -> pa.RecordBatch:
 
 
 def _find_unequal(a: pa.RecordBatch, b: pa.RecordBatch, name: str) -> Any:
-    """Return a mask of the rows that differ in the column ``name``; None if all are equal. Null
-    equals only null. In columns that legacy formats lack (timestamp type, leader epoch), -1 equals
-    every value.
+    """Return a mask of the rows that differ between ``a`` and ``b``, which have as many rows, in
+    the column ``name``; None if all are equal. Null equals only null. In columns that legacy
+    formats lack (timestamp type, leader epoch), -1 equals every value.
     """
     x, y = a.column(name), b.column(name)
     if x.equals(y):

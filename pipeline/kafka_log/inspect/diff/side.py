@@ -230,8 +230,8 @@ class Side:
         self, segment: Segment, reader: BlockReader, known: int, at: int, bound: int | None
     ) -> None:
         """Append the lost ranges from byte ``at`` to the end of a segment to ``damage``, except an
-        incomplete tail that a broker truncates. Add reasons to the damage of the segment (from
-        index ``known`` on) that has none.
+        incomplete tail that a broker truncates; ``bound`` is the next base offset (None: unknown).
+        Add reasons to the damage of the segment (from index ``known`` on) that has none.
         """
         end = reader.end
         reasons = {lost.start: lost.reason for lost in end.lost} if end is not None else {}

@@ -148,8 +148,8 @@ def _may_match(partition: Partition, segment: Segment, masks: HeaderMasks) -> bo
 
 def _read_parts(reader: Any, reporter: DamageReporter) -> Iterator[Any]:
     """Yield blocks of the kernels and lists of batches of the reference codecs. A batch with
-    problems is a list alone; its problems are reported after it was written. Raise CodecError after
-    the batches before the error.
+    problems is a list alone; after the caller has taken it, its problems go to ``reporter``. Raise
+    CodecError after the batches before the error.
     """
     buffered: list[Batch] = []
     try:

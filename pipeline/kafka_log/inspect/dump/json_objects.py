@@ -34,8 +34,9 @@ def segment_objects(
     reader: Batches, *, records: bool = True, decode: InternalTopic | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of one segment: one for the file, then one for each batch followed by
-    its records (unless ``records`` is False), then one for the end. A CodecError of the reader is
-    not raised: the end object has it, also that of a file that cannot be read.
+    its records (unless ``records`` is False), then one for the end. ``decode`` adds decoded records
+    of an internal topic. A CodecError of the reader is not raised: the end object has it, also that
+    of a file that cannot be read.
 
     Args:
         reader: Reader of the segment.

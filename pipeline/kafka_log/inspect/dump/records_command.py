@@ -50,9 +50,9 @@ _MAX_WIDTH = 1 << 30
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """Print one row per selected record in ``--format``, with damage between the rows of text or
     else on stderr, and failures to decode on stderr. Return 1 if a consumer would reject a batch,
-    bytes are lost, or a file or directory cannot be read; else 0, also after tolerated problems or
-    failures to decode. Raise ValueError for an unknown column or decoding format, and for
-    ``--last`` with ``--offsets``.
+    bytes are lost, or a file or directory cannot be read; else 0, also after failures to decode.
+    Raise ValueError for an unknown column or decoding format, and for ``--last`` with
+    ``--offsets``.
     """
     out = binary_stdout()
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)

@@ -57,8 +57,9 @@ def read_streams(
     first_element: int = 0,
 ) -> tuple[list[Stream], CodecError | None]:
     """Return the bytes of one layout as a stream, followed by a stream of the decompressed bytes of
-    each array that is compressed, and the CodecError that ended the reading (not raised; None if all
-    was read). Bytes that were not read are pieces without a field.
+    each compressed array, and the CodecError that ended the reading (not raised; None if all was
+    read). Bytes that were not read are pieces without a field. Of an array ``max_elements`` from
+    ``first_element`` on are shown; ``note`` adds words to values.
 
     Args:
         layout: Layout of the bytes. Each array with compression has a length, or reaches to the end.

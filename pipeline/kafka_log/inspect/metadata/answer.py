@@ -132,9 +132,10 @@ def answer_metadata(
 def _answer_from(
     replica: Partition, views: Sequence[str], rows: Rows, wanted: int, asked: int | None
 ) -> Answer:
-    """Return the answer of one replica; at an unreadable record or snapshot, plan again without it,
-    so that the answer may end at an earlier offset and have a ``reason``. Raise CodecError or
-    DirectoryError if the replica has no readable state.
+    """Return the answer of one replica as of ``wanted``; at an unreadable record or snapshot, plan
+    again without it, so that the answer may end at an earlier offset and have a ``reason``.
+    ``asked`` (None: the end of the log) is only noted in it. Raise CodecError or DirectoryError if
+    the replica has no readable state.
     """
     unread = Unread()
     while True:
@@ -160,7 +161,8 @@ def _answer_with_salvage(
     error: Reason | None,
 ) -> Answer:
     """Return the answer of a replica as of ``wanted`` from all its readable records; unreadable
-    ones are skipped. Its reason is that of ``found``, or ``error`` if ``found`` is None.
+    ones are skipped. Its reason is that of ``found``, or ``error`` if ``found`` is None; ``asked``
+    is only noted in it. Raise UnreadableError if the directory cannot be listed.
     """
     log = plan_salvage(replica, wanted, None if found is None else found.log)
     reason = error if found is None else found.reason

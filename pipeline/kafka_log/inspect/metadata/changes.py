@@ -39,11 +39,11 @@ def change_table(
     on_damage: OnDamage | None = None,
     show_secrets: bool = False,
 ) -> pa.Table:
-    """Return one row for each object of a kind that was added, removed or changed between two
-    offsets. If the state at one is unreadable, that before it is compared and reported. Raise
-    ValueError if ``what`` is not a known kind; NotFoundError without a metadata log or such an
-    offset; CodecError or DirectoryError for damage if ``on_damage`` is None and ``salvage`` False,
-    and if no two states are readable.
+    """Return one row for each object of a kind that was added, removed or changed between ``first``
+    (None: earliest known state) and ``last`` (None: end). If a state is unreadable, the one before
+    is compared. Raise ValueError for an unknown kind; NotFoundError without metadata log or offset;
+    CodecError or DirectoryError for damage without ``on_damage`` and ``salvage``, or if no two
+    states are readable.
 
     The columns are :data:`DIFFERENCES` with the kind's key. If the state at an offset cannot be read, the last readable offset before
     it takes its place, and ``on_damage`` is called.

@@ -233,7 +233,8 @@ def _plan_from_snapshot(
 ) -> MetadataLog:
     """Return the plan that reads the snapshot (None: none) and the contiguous records after it, up
     to ``as_of`` or to before the first missing or unreadable one, whose error is then its
-    ``reason``.
+    ``reason``. ``unread`` has records known to be unreadable; ``passed``, the snapshots skipped
+    before, is only noted.
     """
     start = 0 if snapshot is None else snapshot.end_offset
     bad = min((r for r in unread.records if r[1] >= start and r[0] <= as_of), default=None, key=lambda r: r[0])  # fmt: skip
@@ -276,8 +277,8 @@ def _find_part(
 ) -> tuple[Part | None, int, Reason | None]:
     """Return the part of a segment with the records from ``expected`` to ``as_of`` (included; None:
     it has none of them), the offset after its last record, and the error that ends it early: a
-    CodecError, also for a segment that is gone, or a DirectoryError for a gap. None if nothing ends
-    it early. Errors are not raised.
+    CodecError, also for a segment that is gone, or a DirectoryError for a gap, which names
+    ``start``. None if nothing ends it early. Errors are not raised.
     """
     columns = ("base_offset", "last_offset", "position")
     begin = stop = -1

@@ -271,9 +271,9 @@ def _row(
     runs: Mapping[tuple[int, int], ProducerRun],
     known: Mapping[tuple[int, int], ProducerSnapshotEntry],
 ) -> dict[str, Any]:
-    """Return the row of a producer from its totals (``runs``) and its entry in the producer
-    snapshot (``known``). If only the snapshot has it, counts are 0 and the other columns null; in
-    topics of coordinators the snapshot's sequence number is null.
+    """Return the row of the producer ``key`` (id, epoch) from its totals in ``runs`` and its entry
+    in the producer snapshot (``known``). If only the snapshot has it, counts are 0 and the other
+    columns null; in topics of coordinators the snapshot's sequence number is null.
     """
     run = runs.get(key, ProducerRun())
     entry = None if partition.topic in COORDINATOR_TOPICS else known.get(key)

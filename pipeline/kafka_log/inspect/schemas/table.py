@@ -48,8 +48,10 @@ def schema_table(
     on_problem: OnProblem,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Return one row per version of a subject, and one per id that is used and not registered, in
-    the columns of :data:`SCHEMAS`. Damage and unreadable files do not raise.
+    """Return one row per version of a subject, and one per id that keys or values use and
+    ``registry`` lacks, in the columns of :data:`SCHEMAS`. ``records`` limits the records read of
+    each partition (None: all). With ``only_used`` unused versions are left out. Damage and
+    unreadable files do not raise: they go to ``on_problem``, with problems of the registry.
 
     Args:
         registry: The schemas.

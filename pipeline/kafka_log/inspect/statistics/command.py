@@ -136,8 +136,9 @@ def run_command(options: argparse.Namespace) -> int:
 def _make_options(
     options: argparse.Namespace, report: Callable[[str], None], advance: Callable[[int], None]
 ) -> Asked:
-    """Return the options of the command line as options of ``stat``. Without ``--now`` the present
-    is the time after which timestamps lie in the future.
+    """Return the options of the command line as options of ``stat``; ``report`` is called with each
+    problem, ``advance`` with bytes read. Without ``--now`` the present is the time after which
+    timestamps lie in the future.
     """
     from kafka_log.inspect.statistics.options import Asked
 

@@ -247,7 +247,10 @@ def _header_bytes(headers: Any) -> Any:
 
 
 def _make_table(schema: pa.Schema, columns: dict[str, Any], owner: _Owner, codecs: Any) -> pa.Table:
-    """Build a table with the columns of ``schema`` and ``_HIDDEN`` from rows of one segment. ``codecs`` are the rows' codec numbers."""
+    """Build a table with the columns of ``schema`` and ``_HIDDEN`` from rows of one segment, that
+    of ``owner``, which gives topic, partition and segment. ``codecs`` are the rows' codec numbers.
+    ``columns`` has the other columns and is changed.
+    """
     rows = len(codecs)
     columns["topic"] = pa.repeat(utf8(owner.partition.topic), rows)
     columns["partition"] = pa.repeat(owner.partition.partition, rows)

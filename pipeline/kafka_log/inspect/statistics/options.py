@@ -74,7 +74,9 @@ class Asked:
 
     @classmethod
     def from_keywords(cls, now: int, **options: Unpack[StatOptions]) -> Asked:
-        """Build the options from keyword arguments. Raise ValueError if a value is not allowed."""
+        """Build the options from keyword arguments; ``now`` is the time in milliseconds after which
+        timestamps lie in the future. Raise ValueError if a value is not allowed.
+        """
         rest: dict[str, Any] = dict(options)
         one_of(ENGINES)("engine", rest.get("engine"))
         chosen = {name: rest.pop(name) for name in _CHOOSING if name in rest}

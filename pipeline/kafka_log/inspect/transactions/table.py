@@ -111,9 +111,10 @@ def transaction_table(
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Return one row per wanted transaction and partition, in the columns of :data:`TRANSACTIONS`:
-    open ones first, hanging ones of them before others, then ended ones by marker. Damage and
-    unreadable files are skipped and reported to ``on_damage``. Raise UnreadableError (an OSError)
-    if a marker cannot be read; ValueError if a state is not in :data:`WANTED`.
+    open ones first, hanging ones of them before others (judged by ``known`` coordinators and
+    ``clock``), then ended ones by marker. Damage and unreadable files are skipped and reported to
+    ``on_damage``. Raise UnreadableError (an OSError) if a marker cannot be read; ValueError if a
+    state is not in :data:`WANTED`.
 
     Memory holds the rows.
 
@@ -204,9 +205,9 @@ def _partition_rows(
     is_cut: bool,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield a row of :data:`TRANSACTIONS` for each transaction of one partition: ended ones in the
-    order of their markers, then open ones. Damage and unreadable files are skipped and reported to
-    ``on_damage``. Raise UnreadableError if a marker cannot be read, or retention deletes a segment
-    meanwhile.
+    order of their markers, then open ones. With ``is_cut``, or after damage, no open one hangs.
+    Damage and unreadable files are skipped and reported to ``on_damage``. Raise UnreadableError if
+    a marker cannot be read, or retention deletes a segment meanwhile.
     """
     headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance)
     begun = read_open_transactions(partition.segments[0]) if partition.segments else {}

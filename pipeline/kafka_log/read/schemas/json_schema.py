@@ -80,9 +80,9 @@ class JsonSchema:
         self, schema: Any, document: str, above: frozenset[str], depth: int, budget: Budget
     ) -> Shape:
         """Return the shape of a schema of a document. It is JSON text for true and false, an inner
-        ``$id``, several types, combining keywords other than a choice of null and one type, and
-        arrays without one schema of all items. ``above`` are the references that lead to it. Raise
-        SchemaError if a reference leads nowhere, the schema is no object, or it is too large.
+        ``$id``, several types, combining keywords other than null or one type, and arrays without
+        one schema of all items. ``above`` are the references that lead to it. Raise SchemaError if
+        a reference leads nowhere, it is no object, or too large.
         """
         budget.take(depth)
         if not isinstance(schema, dict):

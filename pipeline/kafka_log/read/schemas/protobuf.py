@@ -96,7 +96,9 @@ class ProtobufSchema:
         return [package + message.name for message in self._file.message_type]
 
     def find_name(self, indexes: Indexes) -> str:
-        """Return the full name of the message at a path. Raise ValueError if there is none."""
+        """Return the full name of the message at the path ``indexes``: its number in the file, then
+        in the message around it. Raise ValueError if there is none.
+        """
         names, messages = [self._file.package] * bool(self._file.package), self._file.message_type
         for index in indexes:
             if not 0 <= index < len(messages):
@@ -123,8 +125,9 @@ class ProtobufSchema:
         return found
 
     def _shape_of(self, descriptor: Any, above: tuple[str, ...], budget: Budget) -> Shape:
-        """Return the shape of a message: a struct; JSON text if it contains itself, or has no
-        fields.
+        """Return the shape of the message that ``descriptor`` describes: a struct; JSON text if it
+        is one of those around it (``above``), or has no fields. Raise SchemaError for a field name
+        that cannot be that of a column, and if ``budget`` is exceeded.
         """
         budget.take(len(above))
         if descriptor.full_name in above or not descriptor.fields:
@@ -283,9 +286,10 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _compile(text: str, others: dict[str, str]) -> bytes:
-    """Return the descriptors of a schema and of the files that it imports. Raise SchemaError if
-    protoc rejects it, takes too long, or the schemas are too large; ModuleNotFoundError if protoc
-    is not installed.
+    """Return the descriptors of the schema ``text`` and of the files that it imports, whose texts
+    ``others`` has by name. Raise SchemaError if protoc rejects it, takes too long, a name of
+    ``others`` is invalid, or texts or descriptors are too large; ModuleNotFoundError if protoc is
+    not installed.
     """
     if importlib.util.find_spec("grpc_tools") is None:
         raise ModuleNotFoundError("No module named 'grpc_tools'", name="grpc_tools")

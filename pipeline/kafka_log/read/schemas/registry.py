@@ -212,8 +212,9 @@ class RegistryBuilder:
             self._dropped += 1
 
     def add_record(self, key: bytes | None, value: bytes | None, place: str) -> None:
-        """Apply a record to the schemas. An invalid record changes nothing and is a problem, which
-        begins with ``place``. Records of other kinds (configurations, modes, ...) change nothing.
+        """Apply a record of the registry's topic to the schemas. A record that is invalid or has no
+        key changes nothing and is a problem, which begins with ``place``. Records of other kinds
+        (configurations, modes, ...) change nothing.
         """
         try:
             if key is None:
@@ -249,8 +250,9 @@ class RegistryBuilder:
         return SchemaRegistry([*current, *self._removed.values()], problems)
 
     def _add_schema(self, names: Mapping[str, Any], value: bytes | None) -> None:
-        """Add the version that a record stores, or remove it if its value is null. Raise
-        SchemaError for an invalid record.
+        """Add the version that a record stores, or remove the one that its key ``names`` if its
+        value is null. Raise SchemaError for an invalid record, also if key and value name different
+        versions.
         """
         key = _text_in(names, "subject"), _number_in(names, "version")
         if value is None:
@@ -267,8 +269,9 @@ class RegistryBuilder:
     def _delete_subject(
         self, kind: str, names: Mapping[str, Any], value: Mapping[str, Any]
     ) -> None:
-        """Mark the versions of a subject as deleted, up to the version in ``value``, or remove all
-        of them for CLEAR_SUBJECT. Raise SchemaError for an invalid record.
+        """For DELETE_SUBJECT (``kind``) mark the versions of the subject in the key ``names`` as
+        deleted, up to the version in ``value``, which is included; for CLEAR_SUBJECT remove all of
+        them. Raise SchemaError for an invalid record.
         """
         subject = _text_in(names, "subject")
         last = _number_in(value, "version") if kind == "DELETE_SUBJECT" else _MAX_NUMBER
@@ -345,7 +348,9 @@ def parse_json(data: bytes | str) -> Any:
 
 
 def _text_in(fields: Mapping[str, Any], name: str) -> str:
-    """Return a text of a JSON object. Raise SchemaError if it is missing, no text, or no UTF-8."""
+    """Return the text with the key ``name`` of a JSON object. Raise SchemaError if it is missing,
+    no text, or has half of a surrogate pair, so that UTF-8 cannot hold it.
+    """
     found = fields.get(name)
     if not isinstance(found, str):
         raise SchemaError(f"{name!r} is not a text")
@@ -359,8 +364,8 @@ def _text_in(fields: Mapping[str, Any], name: str) -> str:
 
 
 def _number_in(fields: Mapping[str, Any], name: str, low: int = 1) -> int:
-    """Return a number of a JSON object. Raise SchemaError if it is missing, no whole number, below
-    ``low``, or above 2^31 - 1.
+    """Return the number with the key ``name`` of a JSON object. Raise SchemaError if it is missing,
+    no whole number, below ``low``, or above 2^31 - 1.
     """
     found = fields.get(name)
     if type(found) is not int or not low <= found <= _MAX_NUMBER:

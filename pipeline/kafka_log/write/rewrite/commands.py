@@ -144,8 +144,8 @@ def salvage(
     """Write the readable records of partitions below ``out`` for a broker to load, and return the
     report; damage is a row of it, no error. ``flatten``: only committed data, without transactions.
     ``keep_damaged``: also records with a wrong checksum. Partitions that an equal earlier run wrote
-    are kept. Raise OutputError or OutputLockedError if ``out`` must not be written to; OSError if
-    writing fails.
+    are kept. Raise OutputError or OutputLockedError if ``out`` must not be written to, as inside
+    ``inputs``; OSError if writing fails.
     """
     wanted = RewriteSelection(flatten=flatten, keep_damaged=keep_damaged)
 
@@ -208,8 +208,9 @@ def cut(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write the batches of partitions that ``wanted`` selects below ``out``, and return the report.
-    Raise OutputError or OutputLockedError if ``out`` must not be written to; OSError if writing
-    fails. Damage is reported, not raised.
+    Raise OutputError or OutputLockedError if ``out`` must not be written to: it lies in one of
+    ``inputs``, has other output, or is in use; OSError if writing fails. Damage is reported, not
+    raised.
     """
     options = asdict(wanted)
     return run_job(
@@ -255,9 +256,10 @@ def reindex(
     interval_bytes: int = INTERVAL_BYTES,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """Write the indexes and producer snapshots of partitions below ``out``, and return the report.
-    Raise OutputError or OutputLockedError if ``out`` must not be written to; OSError if writing
-    fails. Damage is reported, not raised.
+    """Write the indexes (an entry about every ``interval_bytes``) and producer snapshots of
+    partitions below ``out``, and return the report. Raise OutputError or OutputLockedError if
+    ``out`` must not be written to: it lies in one of ``inputs``, has other output, or is in use;
+    OSError if writing fails. Damage is reported, not raised.
     """
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:

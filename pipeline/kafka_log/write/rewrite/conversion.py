@@ -118,9 +118,9 @@ def target(codec: str | None, level: int | None, magic: int | None = None) -> Ta
 
 
 def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
-    """Return the bytes of a batch with its records compressed by the codec and level of ``to``;
-    ``data`` is the batch, which lies at byte ``position`` of ``file``. Raise CodecError if the
-    records cannot be decompressed, or the version cannot use the codec.
+    """Return the bytes of a batch of version ``magic`` with its records compressed by the codec and
+    level of ``to``; ``data`` is the batch, which lies at byte ``position`` of ``file``. Raise
+    CodecError if the records cannot be decompressed, or the version cannot use the codec.
     """
     session = Session(strict=False, file=file, level=to.level)
     changes = {field_of(magic, "codec"): to.codec}
@@ -136,10 +136,10 @@ def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int)
 
 
 def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
-    """Return the bytes of a batch in the version of ``to``, with its codec if it has one. Fields
-    that only that version has get defaults. ``data`` is the batch at byte ``position`` of ``file``.
-    Raise CodecError if it does not parse, a checksum in it is wrong, or that version has no field
-    for a value.
+    """Return the bytes of a batch of version ``magic`` in the version of ``to``, with its codec if
+    it has one. Fields that only that version has get defaults. ``data`` is the batch at byte
+    ``position`` of ``file``. Raise CodecError if it does not parse, a checksum in it is wrong, or
+    that version has no field for a value.
     """
     assert to.magic is not None
     session = Session(strict=False, file=file)
@@ -220,9 +220,10 @@ _WRITTEN = [name for name in _COLUMNS if name != "magic"]
 def convert_messages(
     path: Path, start: int, stop: int, magic: int, codec: str | None, level: int | None
 ) -> Iterator[memoryview]:
-    """Yield the legacy messages between two byte positions of a file as the bytes of record
-    batches, in pieces of whole batches. A compressed message becomes one batch; uncompressed ones
-    share batches. Raise CodecError for damage, and for rows that no batch can hold.
+    """Yield the legacy messages between two byte positions of a file as the bytes of record batches
+    of version ``magic``, in pieces of whole batches. A compressed message becomes one batch;
+    uncompressed ones share batches. Without ``codec`` (None) batches keep the codec of their
+    messages. Raise CodecError for damage, and for rows that no batch can hold.
     """
     scanner = Scanner(path, _COLUMNS, start=start, stop=stop)
     rows = (_group_rows(batch) for batch in scanner)

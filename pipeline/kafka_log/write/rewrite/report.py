@@ -177,9 +177,10 @@ class RewriteReport:
             self.entries.append(one)
 
     def add_rewritten(self, name: str, found: SegmentContents, one: RewrittenBatch) -> None:
-        """Add rows for a batch with problems that was encoded again: ``rewritten`` for records that
-        were written, and another one for records that were left out, with the error if there was
-        one. Either is omitted if there are none.
+        """Add rows for a batch with problems that was encoded again, in the file ``name``:
+        ``rewritten`` for records that were written, and ``lost`` (``unfinished`` in an incomplete
+        tail) for records that were left out, with the error if there was one. Either is omitted if
+        there are none.
         """
         row = _describe_batch(name, "rewritten", found, one.index)
         if one.written:

@@ -75,8 +75,9 @@ class SegmentContents:
 
 def read_contents(segment: Segment, next_base: int | None = None) -> SegmentContents:
     """Return the batches, damage, lost ranges and incomplete tail of a segment, read under
-    ``salvage``. Never raise for damage or an unreadable file: bytes that cannot be decoded or read
-    become lost ranges, the whole segment if it cannot be opened.
+    ``salvage``. ``next_base``, the base offset of the next segment, helps to reject wrong offsets.
+    Never raise for damage or an unreadable file: bytes that cannot be decoded or read become lost
+    ranges, the whole segment if it cannot be opened.
 
     Args:
         segment: The segment.

@@ -234,10 +234,10 @@ def make_batch_job(job: WriteJob, batch: int) -> WriteJob:
 
 
 def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | None = None) -> None:
-    """Make the segments that the tasks of a job wrote part of the logs, lowest task first; drop
-    them if the micro-batch ``micro`` was committed before. Raise SinkError for offsets that do not
-    ascend; FormatError for another topic id; DirectoryError for logs that cannot be appended to,
-    and while a broker runs; OSError. Call :func:`abort` after an error.
+    """Make the segments that the tasks of a job wrote (``staged``, by task) part of the logs,
+    lowest task first; drop them if the micro-batch ``micro`` was committed before. Raise SinkError
+    for offsets that do not ascend; FormatError for another topic id; DirectoryError for logs that
+    cannot be appended to, and while a broker runs; OSError. Call :func:`abort` after an error.
     """
     target = Path(job.target)
     place = job_directory(job)

@@ -169,9 +169,9 @@ class SinkRows:
                 yield PartitionRows(topics[number], partition, part, first + order[start:end])
 
     def _topics(self, given: dict[str, Any], first: int, count: int) -> Iterator[tuple[str, Any]]:
-        """Yield each topic with an array of the indexes of its rows, or with None if all rows have
-        it: the topic of the settings, else those of the column. Raise SinkError for a null or a
-        name that Kafka does not allow.
+        """Yield each topic with an array of the indexes of its rows, or with None if all ``count``
+        rows have it: the topic of the settings, else those of the column in ``given``. Raise
+        SinkError, which counts rows from ``first``, for a null or a name that Kafka does not allow.
         """
         if self.job.format.topic is not None:
             yield self.job.format.topic, None
@@ -200,9 +200,10 @@ class SinkRows:
         key: pa.Array,
         value: pa.Array,
     ) -> Any:
-        """Return an array with the partition number of each row of ``topic``: the given one, else
-        by key hash, else (null key) sticky. Raise SinkError if a given partition is out of range,
-        or the settings ask for fewer partitions than the topic has, unless it is overwritten.
+        """Return an array with the partition number of each row of ``topic`` (those with the
+        indexes ``here``): the given one, else by key hash, else (null key) sticky. Raise SinkError,
+        which counts rows from ``first``, if a given partition is out of range, or the settings ask
+        for fewer partitions than the topic has, unless it is overwritten.
         """
         count = self.job.partitions_of(topic)
         there = self.job.counts.get(topic, 0)

@@ -210,7 +210,8 @@ class _Partition:
 
     def _with_offsets(self, rows: pa.RecordBatch, numbers: object) -> pa.RecordBatch:
         """Return rows with a column ``offset``: their own, or new ones that continue the rows
-        before. Raise SinkError if own offsets do not ascend, also after the rows before.
+        before. Raise SinkError if own offsets do not ascend, also after the rows before;
+        ``numbers`` are the rows' numbers in the task, for the error.
         """
         if "offset" not in rows.schema.names:
             self._first = 0
