@@ -50,7 +50,9 @@ def say_damage(lines: Iterable[str]) -> int:
 
 
 def batch_lines(batch: Batch) -> Iterator[str]:
-    """Yield the lines about tolerated (``!``) and fatal (``!!``) problems of a batch."""
+    """Yield a line for each tolerated (``!``) and then for each fatal (``!!``) problem of a batch;
+    nothing if it has none.
+    """
     for finding in batch.findings:
         yield f"  ! {finding}"
     for problem in batch.problems:

@@ -237,9 +237,10 @@ class _TransactionFiles:
     def _check_samples(
         self, aborted: list[AbortedTransaction], begun: dict[int, int | None], at: int
     ) -> None:
-        """Look up the first batches and abort markers of some aborted and open transactions. Raise
-        _UntrustedFiles if one of them contradicts the files, or a transaction is both aborted and
-        open. Stop at the request limit, after at least one transaction.
+        """Look up the first batches and abort markers of some aborted transactions and some open
+        ones (``begun``: first offsets by producer id). Raise _UntrustedFiles if one of them
+        contradicts the files, or a transaction is both aborted and open. Stop at the request limit,
+        after at least one transaction. ``at`` is not used.
         """
         ended = {(one.producer_id, one.first_offset) for one in aborted}
         for producer, first in begun.items():

@@ -80,7 +80,8 @@ def _describe_parted(row: Row, comparison: Comparison, _: str, __: str) -> Expla
 def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return meaning and remedy for records that the side ``here`` (``"A"`` or ``"B"``) lacks
     inside its log, although no compaction removes them: their number and first offset. Remedy: copy
-    the partition from ``other`` (the other letter), or delete it on the broker of ``here``.
+    the partition from ``other`` (the other letter), or delete it on the broker of ``here``. ``row``
+    is not used.
     """
     lacks = comparison.a if here == "A" else comparison.b
     return (
@@ -112,7 +113,7 @@ def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -
 def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return meaning and remedy for the side ``here`` (``"A"`` or ``"B"``), whose log ends before
     that of ``other`` (the other letter): the number of records it lacks and both end offsets.
-    Remedy: nothing if it is a follower, which fetches them.
+    Remedy: nothing if it is a follower, which fetches them. ``comparison`` is not used.
     """
     ends = row[f"end_{here.lower()}"], row[f"end_{other.lower()}"]
     count = row[f"behind_{here.lower()}"]
@@ -125,7 +126,7 @@ def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) ->
 def _describe_trimmed(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return the sentence about the side ``here`` (``"A"`` or ``"B"``), whose log begins later: its
     start offset, and the number of records of ``other`` (the other letter) before it. The remedy is
-    ``""``.
+    ``""``. ``comparison`` is not used.
     """
     start, count = row[f"start_{here.lower()}"], row[f"trimmed_{here.lower()}"]
     return (
@@ -138,7 +139,7 @@ def _describe_cleaned(row: Row, comparison: Comparison, here: str, other: str) -
     """Return the sentence about the side ``here`` (``"A"`` or ``"B"``), from which compaction
     removed records of ``other`` (the other letter), with their number. The remedy is ``""``. If
     compaction removed records from both sides, the sentence for B is short and continues the one
-    for A.
+    for A. ``comparison`` is not used.
     """
     both = row["cleaned_a"] and row["cleaned_b"]
     if both and here == "B":

@@ -194,7 +194,7 @@ class _TextBatchWriter:
         self, partition: Partition, segment: Segment, masks: HeaderMasks | None
     ) -> None:
         """Write the heading of a segment, ``Dumping`` and its path. ``masks`` select the batches
-        that the next calls of :meth:`write` write; None selects all.
+        that the next calls of :meth:`write` write; None selects all. ``partition`` is not used.
         """
         self.masks = masks
         write_damage(self.out, f"Dumping {_printable_path(segment.path)}")
@@ -281,7 +281,9 @@ def _open_row_writer(options: argparse.Namespace, out: BinaryIO) -> _BatchWriter
             self.partition, self.masks = partition, masks
 
         def write(self, part: Any) -> bool:
-            """Write the selected batches as rows. Return whether a batch lies after the offset range."""
+            """Write the selected ones of a block or list of batches as rows of the partition that was
+            set. Return whether any of its batches lies after the offset range; False without a filter.
+            """
             rows, is_after = _select_rows(part, self.masks)
             if rows.num_rows:
                 self.rows += rows.num_rows

@@ -50,7 +50,9 @@ def format_overview(
 
 
 def _format_totals(partitions: Sequence[Partition], found: QuickCheck) -> str:
-    """Return the lines with numbers of topics, partitions, replicas, segments and bytes, and the range of times."""
+    """Return the lines with numbers of topics, partitions, segments and bytes; that of partition
+    directories only if some partition has several, first and last time only if they are known.
+    """
     names = {partition.topic for partition in partitions}
     internal = len(names & set(INTERNAL_TOPICS))
     keys = {partition.key for partition in partitions}

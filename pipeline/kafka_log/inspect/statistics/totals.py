@@ -87,7 +87,9 @@ class Sums:
             self._compact()
 
     def _compact(self) -> None:
-        """Add up the tables of sums, and remove duplicates from the tables of distinct values."""
+        """Add up the tables of sums, and remove duplicates from the tables of distinct values, so
+        that one table of each is left. Do nothing if nothing was summed up yet.
+        """
         if self._sums:
             self._sums = [_add_up(pa.concat_tables(self._sums), self.keys)]
             self._facets = [_distinct(pa.concat_tables(self._facets), (*self.keys, *FACETS))]

@@ -104,7 +104,7 @@ def _no_marker_reason(
 ) -> str:
     """Return the reason why the coordinator will not write a marker for the transaction: no or a
     forgotten id (``state`` or its status is None), another producer, a transaction without this
-    partition, or none ongoing.
+    partition, or none ongoing. ``place`` is not used.
     """
     if state is None:
         return "no transactional id uses the producer"

@@ -262,7 +262,10 @@ class PartDecoder:
 
     @property
     def fields(self) -> list[Any]:
-        """Arrow fields of the decoded column and of :data:`ADDED`."""
+        """Arrow fields of what a key or value becomes: the decoded column ``key`` or ``value`` (of
+        type null if there is no schema), then its schema id, its undecoded bytes and its problem
+        (:data:`ADDED`).
+        """
         shape = Shape(pa.null()) if self.shape is None else self.shape
         types = (pa.int64(), pa.binary(), pa.string())
         added = [

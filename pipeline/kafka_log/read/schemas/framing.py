@@ -168,7 +168,9 @@ def _header_values(headers: Any, name: str) -> tuple[Any, Any]:
 
 
 def _drop_prefixes(values: Any, lengths: Any) -> Any:
-    """Return binary values without their first bytes, whose number ``lengths`` has for each row."""
+    """Return binary values without their first bytes, whose number ``lengths`` has for each row;
+    null stays null.
+    """
     if not lengths.any():
         return values
     end = pc.max(pc.binary_length(values)).as_py()  # without an end, Arrow fails at short values

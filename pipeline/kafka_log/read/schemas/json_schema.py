@@ -265,7 +265,9 @@ _PYTHON_TYPES = {
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of its members. Raise ValueError if two have one name."""
+    """Return the members of a JSON object, pairs of name and value, as a dict. Raise ValueError if
+    two have one name.
+    """
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("an object has two members with one name")
@@ -273,7 +275,7 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_float(text: str) -> float:
-    """Return the number of a text. Raise ValueError if it is out of range."""
+    """Return the float of a JSON number. Raise ValueError if it is too large for float64."""
     number = float(text)
     if math.isinf(number):
         raise ValueError("a number is out of the range of float64")

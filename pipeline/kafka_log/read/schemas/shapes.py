@@ -52,7 +52,9 @@ class Shape:
 
     @property
     def arrow(self) -> Any:
-        """The Arrow type."""
+        """Arrow type of the column: a struct, a list, a map with text keys, string for JSON text,
+        or the scalar type.
+        """
         if self.fields is not None:
             return pa.struct([field_of(name, shape) for name, shape in self.fields])
         if self.item is not None:
@@ -285,7 +287,9 @@ class Budget:
         self.left = MAX_FIELDS
 
     def take(self, depth: int) -> None:
-        """Count a field. Raise SchemaError above :data:`MAX_FIELDS` or :data:`MAX_DEPTH`."""
+        """Count one more field, at the level ``depth`` of the schema. Raise SchemaError if there
+        are more than :data:`MAX_FIELDS`, or the level is above :data:`MAX_DEPTH`.
+        """
         self.left -= 1
         if self.left < 0:
             raise SchemaError(f"the schema has more than {MAX_FIELDS:,} fields")

@@ -53,7 +53,9 @@ class ContentsCache:
         return self._pairs[k][1]
 
     def read(self, k: int) -> SegmentContents:
-        """Return the contents of the segment with index ``k``. Damage is part of them."""
+        """Return the contents of the segment with index ``k``, read again if they are not cached.
+        Damage and unreadable files are part of the contents, and not raised.
+        """
         found = self._kept.pop(k, None)
         if found is None:
             found = read_contents(*self._pairs[k])

@@ -290,7 +290,9 @@ class _KeptBatches:
         return at if at < len(self._first) and self._first[at] <= last else None
 
     def has_copy(self, place: _Place, first: int) -> bool:
-        """Return whether a kept batch has the same first offset and the same bytes as the place."""
+        """Return whether a kept batch has ``first`` as its first offset and the same bytes as
+        ``place`` (file, position, size).
+        """
         at = int(np.searchsorted(self._first, first))
         if at == len(self._first) or self._first[at] != first or self._size[at] != place[2]:
             return False
