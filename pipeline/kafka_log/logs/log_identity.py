@@ -57,8 +57,8 @@ def _read_disk_ids(directory: Path) -> dict[str, Any]:
 
 def identify_segment(segment: Segment) -> list[Any]:
     """Return a list of the file name, size in bytes and digest of a segment, as plain JSON types.
-    The digest covers samples and the modification time; in an object store it is that time. It is
-    None if the file cannot be read.
+    The digest covers samples of the bytes and the modification time; in an object store it is the
+    modification time alone, in nanoseconds. The digest is None if the file cannot be read.
     """
     return [segment.path.name, segment.size, _digest(segment)]
 

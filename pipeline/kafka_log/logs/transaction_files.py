@@ -138,10 +138,10 @@ class _TransactionFiles:
         )
 
     def _find_newest_snapshot(self, walked: Sequence[Segment]) -> tuple[int, int | None]:
-        """Return the newest offset at which a valid producer snapshot exists, and its byte position
-        if it lies inside the last segment (None at the start of a segment). Ignore snapshots inside
-        ``walked``. Without one return (0, None) if the log begins at offset 0, and raise
-        _UntrustedFiles otherwise.
+        """Return the newest offset with a valid producer snapshot, and its byte position if it lies
+        inside the last segment; None as position if it is the base offset of a segment. Other
+        offsets are ignored, and those above the base offset of the first of ``walked``. Without one
+        return (0, None) if the log begins at offset 0, and raise _UntrustedFiles otherwise.
         """
         bases = {segment.base_offset for segment in self.segments}
         last = self.segments[-1]

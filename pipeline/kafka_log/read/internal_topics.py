@@ -288,7 +288,9 @@ def _transaction_state() -> InternalTopic:
 
 
 def _share_group_state() -> InternalTopic:
-    """Return the decoder of ``__share_group_state``."""
+    """Return the decoder of ``__share_group_state``: keys that begin with the type of the record,
+    and values with their version.
+    """
     from kafka_codecs import SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE
 
     return _make_coordinator_topic(
@@ -304,7 +306,9 @@ def _cluster_metadata() -> InternalTopic:
 
 
 def _remote_log_metadata() -> InternalTopic:
-    """Return the decoder of ``__remote_log_metadata``."""
+    """Return the decoder of ``__remote_log_metadata``: null keys, and values that begin with type
+    and version of the record.
+    """
     from kafka_codecs import REMOTE_LOG_METADATA_BODY, REMOTE_LOG_METADATA_RECORD
 
     return _make_framed_topic(

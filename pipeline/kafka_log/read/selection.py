@@ -256,8 +256,8 @@ def within_offsets(
     segments: Sequence[Segment], offsets: Range, only: frozenset[int] | None = None
 ) -> list[Segment]:
     """Return the segments of a partition that may hold offsets of the half-open range, by the base
-    offsets in their own and the next name; with ``only`` one of these offsets. Segments without a
-    canonical name are always included.
+    offsets in their own and the next name. If ``only`` is given, they must also be able to hold one
+    of these offsets. Segments without a canonical name are always included.
     """
     low, high = offsets
     found = []
@@ -292,8 +292,9 @@ def _key(name: str, value: Any) -> bytes | None:
 
 
 def _header(name: str, value: Any) -> Header:
-    """Return a record header as its name, or as a tuple of name and value (bytes or None). Raise
-    ValueError for anything but a str or such a pair.
+    """Return a filter of record headers: a str, the name of a header, unchanged, or a pair of name
+    and value (bytes or None) as a tuple. Raise ValueError, which names the argument ``name``, for
+    anything else.
     """
     if isinstance(value, str):
         return value

@@ -263,9 +263,10 @@ class BlockReader:
         return BlockScanner(self.path, columns, self.policy, sizes=sizes, **self.options)
 
     def _items(self, columns: Sequence[str], sizes: bool = False) -> Iterator[Batch | Block]:
-        """Yield the blocks and batches of one pass in file order. Set ``end`` when the pass ends,
-        also after an error or if the caller stops early. Raise CodecError for the first problem
-        under ``strict``.
+        """Yield the blocks and batches of one pass in file order, blocks with ``columns`` and, with
+        ``sizes``, with the sizes of compressed sections. Set ``end`` when the pass ends, also after
+        an error or if the caller stops early. Raise CodecError for the first problem under
+        ``strict``.
         """
         scanner = self.scanner(columns, sizes=sizes)
         try:

@@ -514,9 +514,10 @@ class SegmentPass:
         self.lost.append(lost)
 
     def skip(self, reason: str, end: int, following: int | None) -> None:
-        """Move to byte ``end``, and add the bytes before it to the lost ranges with ``reason``;
-        zeros at the end of an active file are no loss. A range that follows the one skipped before
-        is joined with it. ``following`` is the first offset after them.
+        """Move to byte ``end``, and add the bytes before it to the lost ranges with ``reason``. If
+        ``end`` is that of an active file, stop where only zeros are left, which are no loss. A
+        range that follows the one skipped before is joined with it and has its reason.
+        ``following`` is the first offset after the bytes (None: unknown).
         """
         start = self.position
         if end == self.size and self.options.tail is Tail.ACTIVE:

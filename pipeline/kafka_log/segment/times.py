@@ -127,9 +127,10 @@ def _parse_pair(low: str, high: str, now: int | None) -> Range:
 
 
 def checked_times(name: str, value: Any) -> Range:
-    """Return a range of timestamps in milliseconds since 1970: a text as for
-    :func:`parse_time_range`, or a pair of times or None; (None, None) for None. Raise ValueError,
-    whose message names ``name``, for other values, and if the first time is after the end.
+    """Return a range of timestamps in milliseconds since 1970: from a text as for
+    :func:`parse_time_range`, from a pair of numbers, texts, datetimes or None (no bound), or (None,
+    None) from None. Raise ValueError, whose message names ``name``, for other values, and if the
+    first time is after the end.
     """
     if isinstance(value, str):
         try:

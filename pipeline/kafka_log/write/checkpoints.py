@@ -64,8 +64,8 @@ def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
 
 def _copy_snapshot(snapshot: MetadataSnapshot, out: Path) -> ReportRow:
     """Copy a metadata snapshot to the directory ``out`` and return its report row ``copied``; if it
-    is damaged, copy nothing and return its row ``lost``. Raise OSError if it cannot be read or
-    written.
+    is incomplete or damaged, copy nothing and return its row ``lost``. Raise OSError if it cannot
+    be read or written, FileNotFoundError if it is gone.
     """
     name, size = utf8(snapshot.path.name), snapshot.path.stat().st_size
     why = find_snapshot_damage(snapshot)

@@ -349,8 +349,9 @@ class TimeIndexCheck(IndexCheck):
     may_repeat = True
 
     def explain_missing(self, path: Path) -> str:
-        """Return the end of a sentence that says that the index ``path`` is missing: whether the
-        offset index exists, without which a broker builds both.
+        """Return the end of a sentence that says that the time index ``path`` is missing: that the
+        offset index exists, and what a broker did then; or that it is missing too, so that a broker
+        builds both when it starts.
         """
         if path.with_suffix(".index").exists():
             return ", but an .index. A broker that was shut down cleanly begins an empty .timeindex: lookups by time begin earlier than they must"

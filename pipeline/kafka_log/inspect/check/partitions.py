@@ -150,10 +150,10 @@ def check_exchanged(
 
 
 def _home_partition(partition: Partition, count: int, engine: Engine) -> int | None:
-    """Return the one other partition that all keys in the first SAMPLE_BYTES of a partition belong
-    to, by the default partitioner for ``count`` partitions. Return None if they belong to this one
-    or to several, there are fewer than MIN_KEYS different keys, or all segments are empty. Damage
-    and an unreadable file are skipped.
+    """Return the one other partition that all keys in the first SAMPLE_BYTES of a partition's first
+    segment with bytes belong to, by the default partitioner for ``count`` partitions. Return None
+    if they belong to this one or to several, there are fewer than MIN_KEYS different keys, or all
+    segments are empty. Damage and an unreadable file are skipped.
     """
     segment = next((s for s in partition.segments if s.size), None)
     if segment is None:

@@ -264,8 +264,9 @@ def _find_runs(at_a: Any, at_b: Any) -> Iterator[Run]:
 
 
 def _drop_short_runs(runs: Iterable[Run], a: Any, b: Any) -> list[Run]:
-    """Return the runs of more than SHORT bytes, and those at the start of both sides or at the end
-    of both. The batches of the other runs are decoded with their neighbors.
+    """Return the runs of equal batches that have more than SHORT bytes, and those at the start of
+    both sides or at the end of both. The batches of the other runs are decoded with their
+    neighbors. ``a`` and ``b`` are the batch headers of the sides.
     """
     return [
         run

@@ -111,9 +111,9 @@ class KeyValueFormats:
 
     @staticmethod
     def parse(text: str) -> KeyValueFormats:
-        """Parse ``key=utf8,value=json`` (one that is not named is ``none``), or one name for both.
-        Raise ValueError for unknown formats, other syntax, and the name of an internal topic after
-        ``key=`` or ``value=``.
+        """Parse ``key=utf8,value=json`` (one that is not named is ``none``; of a repeated one the
+        last counts), or one name for both. Raise ValueError for unknown formats, other syntax, and
+        the name of an internal topic after ``key=`` or ``value=``.
         """
         parts = dict.fromkeys(("key", "value"), NONE if "=" in text else text)
         for part in text.split(",") if "=" in text else ():

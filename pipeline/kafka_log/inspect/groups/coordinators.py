@@ -129,7 +129,10 @@ def _live_names(partition: Partition) -> Iterator[str]:
 
 
 def _partition_counts(found: Sequence[Partition]) -> Mapping[str, tuple[int, str]]:
-    """Return the number of partitions and the source ``metadata`` by topic, from the metadata log; {} if it is missing or unreadable."""
+    """Return the number of partitions and the word ``metadata``, its source, by topic, from the
+    metadata log; topics without partitions are left out. Return {} if the metadata log is missing
+    or unreadable.
+    """
     logs = [p for p in found if p.topic == CLUSTER_METADATA and p.error is None]
     if not logs:
         return {}

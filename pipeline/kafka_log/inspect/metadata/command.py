@@ -119,7 +119,10 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _find_useless_filter(options: argparse.Namespace) -> str | None:
-    """Return a message if ``--topic`` or ``--partition`` does not apply to the kind; None if all filters apply."""
+    """Return a message if ``--topic`` is given for a kind that is not of topics (nor ``configs``),
+    or ``--partition`` for another kind than ``partitions``; None if all filters apply to the kind
+    ``--what``.
+    """
     for name, kinds in (("topic", (*_OF_TOPICS, "configs")), ("partition", ("partitions",))):
         if getattr(options, name) and options.what not in kinds:
             return f"--{name} does not apply to --what {options.what}: it selects rows of {', '.join(kinds)}"

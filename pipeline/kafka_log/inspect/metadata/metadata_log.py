@@ -139,9 +139,10 @@ def plan_metadata_log(partition: Partition, as_of: int, unread: Unread) -> Metad
 
 
 def plan_salvage(partition: Partition, as_of: int, found: MetadataLog | None) -> MetadataLog:
-    """Return the plan that reads a snapshot and all segments after it and skips unreadable records.
-    The snapshot is that of ``found``, or the newest one if ``found`` is None or ends before it.
-    Raise UnreadableError if the directory cannot be listed.
+    """Return the plan that reads a snapshot and all segments after it, up to ``as_of``, and skips
+    unreadable records. The snapshot is that of ``found``; or the newest one that does not end after
+    ``as_of`` (none: all segments), if ``found`` is None or ends before it. Raise UnreadableError if
+    the directory cannot be listed.
     """
     segments = _segments(partition)
     there = [s for s in _snapshots(partition, None) if s.end_offset <= as_of + 1]
@@ -204,8 +205,9 @@ def _snapshot_error(snapshot: MetadataSnapshot, unread: Unread) -> Reason | None
 
 def _snapshots(partition: Partition, end: int | None) -> list[MetadataSnapshot]:
     """Return the snapshots of a partition directory, newest first. If a snapshot was given as the
-    path, return it alone; if single segments were given, return the snapshots up to ``end``, their
-    end offset (included). Raise UnreadableError if the directory cannot be listed.
+    path, return it alone; if single segments were given, whose log ends at ``end``, return only the
+    snapshots up to there (included; None: all). Raise UnreadableError if the directory cannot be
+    listed.
     """
     given = [s for s in (parse_snapshot_path(segment.path) for segment in partition.segments) if s]
     if given:
@@ -310,7 +312,11 @@ def _find_part(
 
 
 def _batch_at(segment: Segment, position: int) -> tuple[int, int]:
-    """Return first and last offset of the batch at a byte position; if no batch is there, the offset after the batches before it, twice."""
+    """Return first and last offset of the batch that contains a byte position; the last one twice
+    if the header states no first one. If no batch is there, return twice the offset after the
+    batches before it (the base offset of the segment without any). Damage ends the search and is
+    not raised.
+    """
     columns = ("base_offset", "last_offset", "position", "size")
     after = segment.base_offset
     try:

@@ -302,7 +302,9 @@ def name_of_number(words: Mapping[int, str], number: int) -> str:
 
 
 def format_listeners(end_points: list[dict[str, Any]]) -> list[str]:
-    """Return the listeners of a broker or controller as ``NAME://HOST:PORT``, IPv6 addresses in brackets."""
+    """Return the listeners of a broker or controller as ``NAME://HOST:PORT``, IPv6 addresses in
+    brackets.
+    """
     return [
         f"{p['name']}://[{p['host']}]:{p['port']}"
         if ":" in p["host"]

@@ -51,9 +51,9 @@ def check_ends(
     clock: Callable[[], float] = time.monotonic,
 ) -> QuickCheck:
     """Read the first batch header of each partition, and those from the last index entry on, the
-    largest partitions first, until ``seconds`` (None: SECONDS) are over. Verify no checksum. Errors of partitions
-    that cannot be listed are problems of any partition, also of those that are not read. Damage and
-    unreadable files are problems, and do not raise.
+    largest partitions first, until ``seconds`` (None: SECONDS) are over. Verify no checksum. Errors
+    of partitions that cannot be listed are problems of any partition, also of those that are not
+    read. Damage and unreadable files are problems, and do not raise.
     """
     deadline = clock() + (SECONDS if seconds is None else seconds)
     problems: dict[int, list[str]] = {}

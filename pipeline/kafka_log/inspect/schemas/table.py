@@ -117,8 +117,9 @@ def _is_framed(usage: Usage) -> bool:
 
 
 def _registered_row(version: SchemaVersion, counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return the row of a registered version. ``counts`` has the number of records by topic and
-    part (``orders value``) that use it; if it is empty, ``used_by`` is ``[]`` and ``records`` 0.
+    """Return the row of a registered version, with id null if the version has a negative one.
+    ``counts`` has the number of records by topic and part (``orders value``) that use it; if it is
+    empty, ``used_by`` is ``[]`` and ``records`` 0.
     """
     return {
         "subject": version.subject,

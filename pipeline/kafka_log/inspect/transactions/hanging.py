@@ -79,7 +79,8 @@ def _has_marker_to_write(state: IdState, one: ObservedTransaction, place: tuple[
 
 def _without_coordinator(known: Coordinators, clock: Clock, limit: int, *, is_old: bool) -> Verdict:
     """Return the verdict about a transaction whose producer is not in ``__transaction_state``: it
-    hangs only if the clock is given and its last batch is too old (``is_old``).
+    hangs only if the clock is given and its last batch is too old (``is_old``); else that is
+    unknown. ``limit``, in milliseconds, and whether ``known`` was read are only for the reason.
     """
     here = "the readable part of __transaction_state has no entry of the producer"
     reason = here if known.is_there else "__transaction_state was not read"

@@ -142,7 +142,9 @@ class PartDecoder:
         return False
 
     def _compile(self, version: SchemaVersion) -> ProtobufSchema:
-        """Return a compiled schema of Protobuf. Raise SchemaError if it is invalid."""
+        """Return a compiled schema of Protobuf; each version is compiled once. Raise SchemaError if
+        it is invalid, also at later calls.
+        """
         found = self._compiled.get(version)
         if found is None:
             try:

@@ -81,9 +81,10 @@ class Shape:
         return 1 + items + sum(shape.count for _, shape in self.fields or ())
 
     def converter(self, texts: JsonTexts) -> Convert | None:
-        """Return a function that converts decoded values for :func:`pyarrow.array`; None if they
-        need no conversion. ``texts`` makes the JSON texts. It raises ValueError for a value that
-        the type cannot hold.
+        """Return a function that converts a decoded value for :func:`pyarrow.array`, also inside
+        structs and lists: to JSON texts by ``texts``, maps to lists of pairs, bytes to decimals;
+        times of day are checked. It raises ValueError for a value that the type cannot hold. Return
+        None if values need no conversion.
         """
         if self.is_json:
             return texts.format
@@ -175,9 +176,9 @@ def merge(shapes: Sequence[Shape]) -> Shape:
 
 
 def _merge_two(a: Shape, b: Shape) -> Shape:
-    """Return the shape that holds values of both: structs with the fields of both, lists or maps
-    with merged items, the wider of two number types; ``b`` or ``a`` if the other is null or equal;
-    else JSON text.
+    """Return the shape that holds values of both: of two equal ones either, the other one if one is
+    null, structs with the fields of both, two lists or two maps with merged items, int64 for two
+    types of integers, float64 for other numbers; JSON text for all else.
     """
     if a == b or b == NULL:
         return a

@@ -39,8 +39,9 @@ def count_ids(
     on_problem: OnProblem,
 ) -> None:
     """Add the schema ids of the keys and values of the first ``records`` records (None: all) of a
-    partition to ``usage``, by topic and part; damaged records count but are not added. Call
-    ``on_problem`` for lost ranges, and for files and directories that cannot be read.
+    partition to ``usage``, by topic and part; ``usage`` makes missing entries itself. Damaged
+    records count but are not added. Call ``on_problem`` with a line for lost ranges, and for files
+    and directories that cannot be read.
     """
 
     def on_lost(path: Path, lost: Lost) -> None:

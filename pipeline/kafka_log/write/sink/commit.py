@@ -71,9 +71,9 @@ class AppendPosition:
 
 def find_append_position(directory: Path, start: int) -> AppendPosition:
     """Return the next offset of the log in a partition directory, at least ``start``, its last
-    leader epoch, and the producer snapshot at that offset. Without live segments the log continues
-    at ``start``. Raise DirectoryError if it does not end with a complete batch; OSError if it
-    cannot be read.
+    leader epoch (None: unknown), and the bytes of the producer snapshot at the end (None: no valid
+    one, or ``start`` is beyond the end). Without live segments the log continues at ``start``.
+    Raise DirectoryError if it does not end with a complete batch; OSError if it cannot be read.
     """
     (partition,) = discover(directory)
     if partition.error is not None:
