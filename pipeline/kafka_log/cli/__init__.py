@@ -155,9 +155,10 @@ def format_tasks() -> str:
 
 
 def _expand_shorthands(words: list[str]) -> list[str]:
-    """Return the command line with ``overview`` before a path that comes first, and ``help COMMAND``
-    as ``COMMAND --help``; else the same words. Raise ValueError, with similar commands, if the first
-    word is neither an option nor a command nor a path. A command wins over a file of that name.
+    """Return the command line with ``overview`` before a path that comes first (a URL, something
+    that exists, or a text with ``/``), and ``help COMMAND`` as ``COMMAND --help``; else the same
+    words. Raise ValueError, with similar commands, if the first word is neither an option nor a
+    command nor a path. A command wins over a file of that name.
     """
     first = words[0]
     if first == "help" and len(words) == 2 and words[1] in (*COMMANDS, *_OTHER_COMMANDS):

@@ -272,14 +272,18 @@ def _has_secrets(case: Any) -> bool:
 
 
 def _consumer_offsets() -> InternalTopic:
-    """Return the decoder of ``__consumer_offsets``."""
+    """Return the decoder of ``__consumer_offsets``: keys that begin with the type of the record,
+    and values with their version.
+    """
     from kafka_codecs import CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE
 
     return _make_coordinator_topic(CONSUMER_OFFSETS, CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE)
 
 
 def _transaction_state() -> InternalTopic:
-    """Return the decoder of ``__transaction_state``."""
+    """Return the decoder of ``__transaction_state``: keys that begin with the type of the record,
+    and values with their version.
+    """
     from kafka_codecs import TRANSACTION_STATE_KEY, TRANSACTION_STATE_VALUE
 
     return _make_coordinator_topic(
@@ -299,7 +303,9 @@ def _share_group_state() -> InternalTopic:
 
 
 def _cluster_metadata() -> InternalTopic:
-    """Return the decoder of ``__cluster_metadata``."""
+    """Return the decoder of ``__cluster_metadata``: null keys, and values that begin with type and
+    version of the record.
+    """
     from kafka_codecs import METADATA_BODY, METADATA_RECORD
 
     return _make_framed_topic(CLUSTER_METADATA, METADATA_RECORD, METADATA_BODY)

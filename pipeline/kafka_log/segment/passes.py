@@ -283,10 +283,10 @@ class SegmentPass:
         return frame.size if frame.size <= left else None
 
     def find_normal_end(self, size: int | None) -> str | None:
-        """Return ``zeros`` if only zeros are left in an active file, or ``partial`` if the invalid
-        entry at this position was not written to its end; set ``note`` to the reason. Return None
-        if neither is so. ``salvage``, and an entry cut off by the end of the file (``size`` None),
-        get no ``partial``.
+        """Return ``zeros`` if only zeros are left, or ``partial`` if the invalid entry at this
+        position was not written to its end; set ``note`` to the reason. Return None if neither is
+        so. ``salvage``, and an entry cut off by the end of the file (``size`` None), get no
+        ``partial``. Callers ask for active files only.
         """
         left = self.size - self.position
         read = self.make_filling_read(UNKNOWN)

@@ -498,7 +498,8 @@ class _HeaderChanges:
 
 def _build_emptied(headers: Headers, batches: range | list[int]) -> bytes:
     """Return a batch without records that has the offsets of the adjacent ``batches`` (indexes into
-    ``headers``), in the version of the last one. Raise as :func:`build_empty_batch` does.
+    ``headers``), in the version and with the leader epoch of the last one. Raise BuildError or
+    WrittenError as :func:`build_empty_batch` does.
     """
     first, last = batches[0], batches[-1]
     return build_empty_batch(

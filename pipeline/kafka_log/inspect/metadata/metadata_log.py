@@ -157,7 +157,9 @@ def plan_salvage(partition: Partition, as_of: int, found: MetadataLog | None) ->
 
 
 def exclude_unreadable(log: MetadataLog, error: CodecError, unread: Unread) -> Unread | None:
-    """Return ``unread`` with the snapshot or records that caused ``error`` while ``log`` was read; None if they cannot be located or are in it already."""
+    """Return ``unread`` with the snapshot or the records added that caused ``error`` while ``log``
+    was read. Return None if they cannot be located, or the records are in it already.
+    """
     file = error.where.file
     if log.snapshot is not None and file == str(log.snapshot.path):
         return replace(unread, snapshots=(*unread.snapshots, (log.snapshot.path, error)))

@@ -101,9 +101,10 @@ def finish(
     producers: bool = True,
 ) -> list[Segment]:
     """Write the files that a broker keeps beside the segments ``written`` (paths and base offsets):
-    indexes, producer snapshots, leader epochs up to offset ``end``, topic id. Return the segments.
-    Without ``producers`` the first producer snapshot of ``source`` is not copied. Raise OSError if
-    a file cannot be written, or a segment read again; CodecError if an index is wrong.
+    indexes, producer snapshots, leader epochs up to offset ``end``, topic id (without segments only
+    that). Return the segments. Without ``producers`` the first producer snapshot of ``source`` is
+    not copied. Raise OSError if a file cannot be written, or a segment read again; CodecError if an
+    index is wrong.
     """
     segments = _list_written(source, written)
     if segments:
