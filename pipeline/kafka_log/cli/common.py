@@ -131,7 +131,9 @@ def add_output(command: argparse.ArgumentParser, formats: Sequence[str] = FORMAT
 
 
 def add_reading(command: argparse.ArgumentParser) -> None:
-    """Add the options that say how batches are read, in the group "reading" of the help: ``--policy``, ``--engine`` and limits."""
+    """Add the options that say how batches are read, in the group "reading" of the help:
+    ``--policy``, ``--engine``, and the limits ``--max-decompressed`` and ``--max-elements``.
+    """
     reading = command.add_argument_group("reading")
     add_policy(reading)
     add_engine(reading)

@@ -142,7 +142,8 @@ class NameCheck(Check):
     def _check_metadata(self, path: Path) -> Iterator[Finding]:
         """Yield ``partition_metadata`` if partition.metadata cannot be parsed or read, and
         ``topic_id`` if its topic id is not that of the topic in the cluster metadata. Yield nothing
-        if the file does not exist; without metadata, ids are not compared.
+        if the file does not exist. If the cluster metadata does not know the topic, ids are not
+        compared.
         """
         found = find_text_problem(path, PARTITION_METADATA)
         if found is not None:

@@ -65,8 +65,8 @@ class Frames:
 
 @cache
 def _prefix_lengths() -> dict[int, int]:
-    """Return the number of bytes before the data of a frame, magic byte included, by the magic
-    byte: 0 for a schema id, 1 for a GUID.
+    """Return the number of bytes of a frame before its data, by its magic byte: 0 is the magic byte
+    of a frame with a schema id, 1 that of one with a GUID. The magic byte itself is counted.
     """
     empty: dict[str, Any] = {"schema_id": 0, "schema_guid": uuid.UUID(int=0), "data": b""}
     found = {}

@@ -238,7 +238,8 @@ class SinkRows:
     ) -> pa.RecordBatch:
         """Return all rows in the columns that are encoded: key, value, timestamp and its type, and
         headers and offset if given. A missing timestamp becomes the job's time, or -1 if the
-        version has none. Raise SinkError for a null or negative offset, or a timestamp before 1970.
+        version has none. Raise SinkError for a null or negative offset, or a timestamp below -1 ms.
+        ``first`` is the number of the first row in the task, for errors.
         """
         columns = {"key": key, "value": value}
         if "headers" in given:
