@@ -7,14 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.logs.partitions import Partition
-from kafka_log.read.schemas.avro import AvroSchema
+from kafka_log.read.schemas.avro import MIN_VALUES_FOR_KERNEL, AvroSchema, use_kernel
 from kafka_log.read.schemas.framing import NOT_FRAMED, SchemaId, split_frames
 from kafka_log.read.schemas.json_schema import JsonSchema
 from kafka_log.read.schemas.protobuf import MessageDecoder, ProtobufSchema
@@ -36,6 +37,10 @@ from kafka_log.read.schemas.shapes import (
     merge,
 )
 from kafka_log.read.schemas.usage import DEFAULT_RECORDS, Usage, count_ids
+
+if TYPE_CHECKING:
+    from kafka_log.read.schemas.avro_columns import DecodedValues
+    from kafka_log.read.schemas.avro_programs import Program
 
 Decoding = Literal["auto", "avro", "json-schema", "protobuf"]
 """Which keys and values are decoded: those with a schema of a type that is decoded, or of this type."""
@@ -80,6 +85,7 @@ class _Schema:
     shape: Shape
     decode: Callable[[bytes], Any]
     measure: Callable[[Shape], Size]
+    compile: Callable[[], Program | None] | None = None
 
 
 class PartDecoder:
@@ -126,6 +132,7 @@ class PartDecoder:
         self._texts = JsonTexts()
         self._convert = None if self.shape is None else self.shape.converter(self._texts)
         self._sizes: dict[SchemaId | None, Size] = {}
+        self._avro_values = 0
 
     def _has_messages(self, seen: Sequence[SchemaId]) -> bool:
         """Return whether a Protobuf schema of the subject or of the ids has several messages."""
@@ -209,7 +216,13 @@ class PartDecoder:
             found = JsonSchema(version, self._registry)
             return _Schema(found.shape, found.decoder(), found.measure)
         schema = AvroSchema(version, self._registry)
-        return _Schema(schema.shape, schema.decoder(self._reader), schema.measure)
+
+        @cache
+        def compile() -> Program | None:
+            """Return the program for the columns."""
+            return None if self.shape is None else schema.compile(self.shape, self._reader)
+
+        return _Schema(schema.shape, schema.decoder(self._reader), schema.measure, compile)
 
     def _measure(self, schema_id: SchemaId | None) -> Size:
         """Return the size of values with an id; that of null if they are not decoded."""
@@ -268,6 +281,7 @@ class PartDecoder:
         found: list[Any] = [None] * len(values)
         problems: list[str | None] = [None] * len(values)
         data = frames.data
+        pieces: list[tuple[Any, DecodedValues]] = []
         self._texts.left = MAX_JSON
         for schema_id, rows in frames.rows_by_id():
             schema = NOT_FRAMED if schema_id is None else self._load(schema_id)
@@ -280,9 +294,20 @@ class PartDecoder:
                 for row in rows.tolist():
                     problems[row] = schema
                 continue
-            decode, convert, size = schema.decode, self._convert, self._measure(schema_id)
+            size = self._measure(schema_id)
             longest = (MAX_PARTS - size.parts) / size.per_byte if size.per_byte else math.inf
-            for row, item in zip(rows.tolist(), data.take(pa.array(rows)).to_pylist(), strict=True):
+            of_schema = data if len(rows) == len(data) else data.take(pa.array(rows))
+            program = self._compile_program(schema, len(rows))
+            if program is not None:
+                from kafka_log.read.schemas.avro_columns import decode_values
+
+                too_long = pc.greater(pc.binary_length(of_schema), longest)
+                decoded = decode_values(program, of_schema, too_long.to_numpy(zero_copy_only=False))
+                pieces.append((rows, decoded))
+                rows = rows[decoded.rejected]
+                of_schema = of_schema.filter(pa.array(decoded.rejected))
+            decode, convert = schema.decode, self._convert
+            for row, item in zip(rows.tolist(), of_schema.to_pylist(), strict=True):
                 if len(item) > longest:
                     problems[row] = (
                         f"its {len(item):,} bytes could have more than {MAX_PARTS:,} parts"
@@ -295,7 +320,7 @@ class PartDecoder:
                 except _ERRORS as error:
                     self._texts.left = left
                     problems[row] = shorten(f"it is no value of schema {schema_id}: {error}")
-        column = self._build(found, problems)
+        column = self._join(pieces, found, problems)
         ids = np.array(
             [-1 if i is None or i.number is None else i.number for i in [*frames.ids, None]]
         )
@@ -308,21 +333,56 @@ class PartDecoder:
         """Return whether the columns cannot hold values of a schema."""
         return self.shape is None or merge([self.shape, schema.shape]) != self.shape
 
-    def _build(self, found: list[Any], problems: list[str | None]) -> Any:
-        """Return the Arrow array of decoded values. Values that its type cannot hold become null and
-        get a problem.
+    def _compile_program(self, schema: _Schema, count: int) -> Program | None:
+        """Return the program for ``count`` values of a schema; None if the kernel cannot decode
+        them, or takes longer than fastavro.
+        """
+        if schema.compile is None:
+            return None
+        self._avro_values += count
+        few = count < MIN_VALUES_FOR_KERNEL
+        return None if few or not use_kernel(self._avro_values) else schema.compile()
+
+    def _join(
+        self,
+        pieces: Sequence[tuple[Any, DecodedValues]],
+        found: list[Any],
+        problems: list[str | None],
+    ) -> Any:
+        """Return the Arrow array of all rows: those that the kernel has decoded, with their rows,
+        and the others from ``found``.
+        """
+        if len(pieces) == 1 and len(pieces[0][0]) == len(found):
+            decoded = pieces[0][1]
+            if not decoded.rejected.any():
+                return decoded.array
+        at = np.full(len(found), -1)
+        start = 0
+        for rows, decoded in pieces:
+            at[rows] = np.where(decoded.rejected, -1, np.arange(start, start + len(rows)))
+            start += len(rows)
+        others = np.flatnonzero(at < 0)
+        at[others] = np.arange(start, start + len(others))
+        array = self._build(found, problems, others.tolist())
+        if not pieces:
+            return array
+        return pa.concat_arrays([*(d.array for _, d in pieces), array]).take(pa.array(at))
+
+    def _build(self, found: list[Any], problems: list[str | None], rows: list[int]) -> Any:
+        """Return the Arrow array of the decoded values in ``rows``. Values that its type cannot hold
+        become null and get a problem.
         """
         kind = self.fields[0].type
         try:
-            return pa.array(found, kind)
+            return pa.array([found[row] for row in rows], kind)
         except (pa.ArrowException, *_ERRORS):
-            for row, value in enumerate(found):
+            for row in rows:
                 try:
-                    pa.array([value], kind)
+                    pa.array([found[row]], kind)
                 except (pa.ArrowException, *_ERRORS) as error:
                     found[row] = None
                     problems[row] = shorten(f"the column cannot hold the value: {error}")
-            return pa.array(found, kind)
+            return pa.array([found[row] for row in rows], kind)
 
 
 class TopicDecoder:
