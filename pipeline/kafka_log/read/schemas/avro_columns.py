@@ -30,7 +30,7 @@ class DecodedValues:
     rejected: Any
 
 
-def decode_values(program: Program, values: Any, skipped: Any) -> DecodedValues:
+def run_program(program: Program, values: Any, skipped: Any) -> DecodedValues:
     """Return the columns of values (Arrow binary, none of them null).
 
     Args:

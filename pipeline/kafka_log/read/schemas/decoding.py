@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -299,10 +299,10 @@ class PartDecoder:
             of_schema = data if len(rows) == len(data) else data.take(pa.array(rows))
             program = self._compile_program(schema, len(rows))
             if program is not None:
-                from kafka_log.read.schemas.avro_columns import decode_values
+                from kafka_log.read.schemas.avro_columns import run_program
 
                 too_long = pc.greater(pc.binary_length(of_schema), longest)
-                decoded = decode_values(program, of_schema, too_long.to_numpy(zero_copy_only=False))
+                decoded = run_program(program, of_schema, too_long.to_numpy(zero_copy_only=False))
                 pieces.append((rows, decoded))
                 rows = rows[decoded.rejected]
                 of_schema = of_schema.filter(pa.array(decoded.rejected))
@@ -389,41 +389,34 @@ class TopicDecoder:
     """Decoder of the rows of one topic: typed columns in place of its keys and values.
 
     Args:
-        partitions: The partitions to read, all of one topic.
+        topic: The topic.
         registry: The schemas.
         names: Columns of the rows. The columns :data:`ADDED` follow each decoded part.
+        seen: Ids that keys and values of the topic have, by part. They count if the subject of the part has no version.
         decoding: Which types of schemas are decoded. Under ``auto``, a part without a schema stays bytes.
         schema_version: As of :class:`PartDecoder`, for the parts whose subject has this version.
 
     Raises:
-        ValueError: If the partitions are of several topics, or there is nothing to decode though a type or version is asked for.
+        ValueError: If there is nothing to decode though a type or version is asked for.
     """
 
     def __init__(
         self,
-        partitions: Sequence[Partition],
+        topic: str,
         registry: SchemaRegistry,
         names: Sequence[str],
+        seen: Mapping[str, Sequence[SchemaId]],
         decoding: Decoding,
         schema_version: int | None = None,
     ) -> None:
-        topics = sorted({partition.topic for partition in partitions})
-        if len(topics) > 1:
-            raise ValueError(
-                f"decode makes the columns of one topic, and {len(topics)} are read"
-                f" ({', '.join(topics[:5])}): select one"
-            )
-        (topic,) = topics
         self._names = tuple(names)
         self.decoders: dict[str, PartDecoder] = {}
         parts = [part for part in PARTS if part in names]
         for part in parts:
             versions = registry.subject_versions(f"{topic}-{part}")
-            of_part = schema_version
-            if schema_version is not None and not versions:
-                of_part = None
-            seen = [] if versions else _find_ids(partitions, part)
-            decoder = PartDecoder(registry, topic, part, seen, decoding, of_part)
+            of_part = schema_version if versions else None
+            ids = () if versions else seen.get(part, ())
+            decoder = PartDecoder(registry, topic, part, ids, decoding, of_part)
             if decoder.shape is not None or (decoding == "auto" and decoder.has_schemas):
                 self.decoders[part] = decoder
         if parts and not self.decoders and (decoding != "auto" or schema_version is not None):
@@ -438,34 +431,68 @@ class TopicDecoder:
                 f"no schema of {' or '.join(parts)} of topic {topic!r} can be decoded as {decoding}: {reason}"
             )
 
+    @classmethod
+    def of_partitions(
+        cls,
+        partitions: Sequence[Partition],
+        registry: SchemaRegistry,
+        names: Sequence[str],
+        decoding: Decoding,
+        schema_version: int | None = None,
+    ) -> TopicDecoder:
+        """Return the decoder of partitions. The ids of their first records count for a part whose
+        subject has no version. Raise ValueError if the partitions are of several topics, or there is
+        nothing to decode.
+        """
+        topics = sorted({partition.topic for partition in partitions})
+        if len(topics) > 1:
+            raise ValueError(
+                f"decode makes the columns of one topic, and {len(topics)} are read"
+                f" ({', '.join(topics[:5])}): select one"
+            )
+        (topic,) = topics
+        seen = find_ids(partitions, topic, registry, names)
+        return cls(topic, registry, names, seen, decoding, schema_version)
+
     @property
     def needed(self) -> list[str]:
         """Columns of the rows to decode."""
         return list(dict.fromkeys((*self._names, *(("headers",) if self.decoders else ()))))
 
-    def decode_rows(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-        """Return a stream of rows with the columns :attr:`needed`, decoded."""
+    def decode_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of decoded rows, by the schema of the rows."""
         fields: list[Any] = []
         for name in self._names:
             own = self.decoders.get(name)
-            fields += [rows.schema.field(name)] if own is None else own.fields
-        schema = pa.schema(fields)
+            fields += [schema.field(name)] if own is None else own.fields
+        return pa.schema(fields)
+
+    def decode_rows(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """Return a stream of rows with the columns :attr:`needed`, decoded."""
 
         def batches() -> Iterator[pa.RecordBatch]:
             """Yield the rows, decoded. Close the undecoded rows at the end."""
             with rows:
                 for batch in rows:
-                    for piece in self._split_rows(batch):
-                        arrays: list[Any] = []
-                        for name in self._names:
-                            column, own = piece.column(name), self.decoders.get(name)
-                            if own is None:
-                                arrays.append(column)
-                            else:
-                                arrays += own.decode_columns(column, piece.column("headers"))
-                        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+                    for _, decoded in self.decode_batch(batch):
+                        yield decoded
 
-        return pa.RecordBatchReader.from_batches(schema, batches())
+        return pa.RecordBatchReader.from_batches(self.decode_schema(rows.schema), batches())
+
+    def decode_batch(
+        self, batch: pa.RecordBatch
+    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """Yield pieces of a batch with the columns :attr:`needed`, and the same rows decoded."""
+        schema = self.decode_schema(batch.schema)
+        for piece in self._split_rows(batch):
+            arrays: list[Any] = []
+            for name in self._names:
+                column, own = piece.column(name), self.decoders.get(name)
+                if own is None:
+                    arrays.append(column)
+                else:
+                    arrays += own.decode_columns(column, piece.column("headers"))
+            yield piece, pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _split_rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield the rows in pieces that are decoded at once."""
@@ -497,15 +524,19 @@ def shorten(problem: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _find_ids(partitions: Sequence[Partition], part: str) -> list[SchemaId]:
-    """Return the ids of the first keys or values of each partition, the most frequent one first.
-    Damaged records and files are passed over: reading them reports them.
+def find_ids(
+    partitions: Sequence[Partition], topic: str, registry: SchemaRegistry, names: Sequence[str]
+) -> dict[str, list[SchemaId]]:
+    """Return the ids of the first keys and values of each partition, the most frequent one first,
+    for the parts in ``names`` whose subject has no version. Damaged records and files are passed
+    over: reading them reports them.
     """
+    parts = [p for p in PARTS if p in names and not registry.subject_versions(f"{topic}-{p}")]
     usage: dict[tuple[str, str], Usage] = defaultdict(Usage)
-    for partition in partitions:
+    for partition in partitions if parts else ():
         count_ids(partition, DEFAULT_RECORDS, usage, lambda _: None)
-    found: Counter[SchemaId] = Counter()
-    for (_, name), of_part in usage.items():
-        if name == part:
-            found += of_part.counts
-    return [schema_id for schema_id, _ in found.most_common()]
+    found: dict[str, Counter[SchemaId]] = {part: Counter() for part in parts}
+    for (_, part), of_part in usage.items():
+        if part in found:
+            found[part] += of_part.counts
+    return {part: [i for i, _ in counts.most_common()] for part, counts in found.items()}

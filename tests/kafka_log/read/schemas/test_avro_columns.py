@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from benchmarks.schema_values import AVRO, avro_values
 from kafka_log.read.schemas import avro, avro_kernel
 from kafka_log.read.schemas.avro import AvroSchema
-from kafka_log.read.schemas.avro_columns import decode_values
+from kafka_log.read.schemas.avro_columns import run_program
 from kafka_log.read.schemas.decoding import PartDecoder
 from kafka_log.read.schemas.registry import SchemaError
 from tests.shares import examples
@@ -200,7 +200,7 @@ def test_the_kernel_takes_valid_values(data: Any) -> None:
     program = compiled.compile(compiled.shape)
     if program is not None:
         *_, problems = decode(registry, [framed(1, v) for v in values], False)
-        found = decode_values(program, pa.array(values, pa.binary()), np.zeros(4, np.bool_))
+        found = run_program(program, pa.array(values, pa.binary()), np.zeros(4, np.bool_))
         assert found.rejected.tolist() == problems.is_valid().to_pylist()
 
 
@@ -254,7 +254,7 @@ def test_values_of_the_benchmark() -> None:
     schema = AvroSchema(registry.versions[0], registry)
     program = schema.compile(schema.shape)
     assert program is not None
-    found = decode_values(program, pa.array(values, pa.binary()), np.zeros(1_000, np.bool_))
+    found = run_program(program, pa.array(values, pa.binary()), np.zeros(1_000, np.bool_))
     assert not found.rejected.any()
     assert found.array.equals(columns[0])
 
@@ -304,10 +304,10 @@ def test_slices_of_arrays(first: int) -> None:
     assert program is not None
     texts = [f"text {i}" * i for i in range(9)]
     values = pa.array([zigzag(len(t)) + t.encode() for t in texts], pa.binary()).slice(first)
-    found = decode_values(program, values, np.zeros(len(values), np.bool_))
+    found = run_program(program, values, np.zeros(len(values), np.bool_))
     assert found.array.to_pylist() == texts[first:]
     skipped = np.arange(len(values)) % 2 == 0
-    found = decode_values(program, values, skipped)
+    found = run_program(program, values, skipped)
     assert found.rejected.tolist() == skipped.tolist()
     assert found.array.to_pylist()[1::2] == texts[first + 1 :: 2]
     assert found.array.null_count == skipped.sum()
@@ -326,7 +326,7 @@ def test_deep_lists() -> None:
     program = compiled.compile(compiled.shape)
     assert program is not None
     raw = pa.array([value], pa.binary())
-    assert not decode_values(program, raw, np.zeros(1, np.bool_)).rejected.any()
+    assert not run_program(program, raw, np.zeros(1, np.bool_)).rejected.any()
 
 
 def test_many_schemas_and_damaged_rows() -> None:
@@ -372,9 +372,9 @@ def test_the_kernel_is_used_once_there_were_many_values(monkeypatch: pytest.Monk
 
     def spy(program: Any, values: Any, skipped: Any) -> Any:
         calls.append(len(values))
-        return decode_values(program, values, skipped)
+        return run_program(program, values, skipped)
 
-    monkeypatch.setattr("kafka_log.read.schemas.avro_columns.decode_values", spy)
+    monkeypatch.setattr("kafka_log.read.schemas.avro_columns.run_program", spy)
     decoder = PartDecoder(registry_of("int"), "t", "value", [])
     values = pa.array([framed(1, b"\2")] * 100, pa.binary())
     for _ in range(4):
