@@ -12,19 +12,22 @@ import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import fastavro
 import pyarrow as pa
 
 from benchmarks import measure
 from benchmarks.measure import Candidate, Report
+from codecgen.runtime.arrow.primitives.compiling import compile_ahead
+from kafka_log.read.schemas import avro_kernel, decoding
 from kafka_log.read.schemas.decoding import PartDecoder
 from kafka_log.read.schemas.protobuf import ProtobufSchema
 from kafka_log.read.schemas.registry import SchemaRegistry, SchemaVersion
 
 NOTES = """
 Thousands of values a second on one core, from medians of CPU time. *columns* is what `decode` does: frames, values, checks and Arrow
-columns. *library* is the loop over the library alone, to its own objects and without checks: `fastavro.schemaless_reader`, `json.loads`,
+columns. Avro values are decoded by the compiled kernel, or by fastavro as without numba. *library* is the loop over the library alone, to its own objects and without checks: `fastavro.schemaless_reader`, `json.loads`,
 `ParseFromString`.
 """.strip()
 
@@ -108,23 +111,26 @@ def main() -> None:
     report.add(NOTES)
     report.table("values", "number", "bytes", "columns", "library")
     count = options.mib * 10_000
-    for kind, text, make in (
-        ("AVRO", json.dumps(AVRO), avro_values),
-        ("JSON", json.dumps(JSON), json_values),
-        ("PROTOBUF", PROTOBUF, protobuf_values),
+    compile_ahead(avro_kernel)
+    for name, kind, text, make in (
+        ("AVRO, kernel", "AVRO", json.dumps(AVRO), avro_values),
+        ("AVRO, fastavro", "AVRO", json.dumps(AVRO), avro_values),
+        ("JSON", "JSON", json.dumps(JSON), json_values),
+        ("PROTOBUF", "PROTOBUF", PROTOBUF, protobuf_values),
     ):
         values, read = make(count)
         array = pa.array([b"\0\0\0\0\1" + data for data in values], pa.binary())
         registry = SchemaRegistry([SchemaVersion("t-value", 1, 1, kind, text)])
         decoder = PartDecoder(registry, "t", "value", [])
-        assert decoder.decode_columns(array, None)[3].null_count == count
-        candidates: dict[str, Candidate] = {
-            "columns": partial(decoder.decode_columns, array, None),
-            "library": partial(_read_all, read, values),
-        }
-        found = measure.rounds(candidates, options.rounds)
+        with patch.object(decoding, "use_kernel", lambda _, used=name == "AVRO, kernel": used):
+            assert decoder.decode_columns(array, None)[3].null_count == count
+            candidates: dict[str, Candidate] = {
+                "columns": partial(decoder.decode_columns, array, None),
+                "library": partial(_read_all, read, values),
+            }
+            found = measure.rounds(candidates, options.rounds)
         size = sum(map(len, values)) / count
-        report.row(kind, f"{count:,}", f"{size:.0f}", *(f"{count / found[n].median / 1000:,.0f}" for n in candidates))  # fmt: skip
+        report.row(name, f"{count:,}", f"{size:.0f}", *(f"{count / found[n].median / 1000:,.0f}" for n in candidates))  # fmt: skip
     report.write(options.output)
 
 

@@ -10,6 +10,7 @@ apply_memory_limit()  # a worker does so before it loads what takes most
 
 try:
     from pyspark_kafka_log.connector import ConnectorError, enable
+    from pyspark_kafka_log.decode import decode_values
     from pyspark_kafka_log.options import OptionError
     from pyspark_kafka_log.source import DefaultSource
     from pyspark_kafka_log.splits.offset_ranges import ending_offsets
@@ -21,4 +22,11 @@ except ModuleNotFoundError as error:
         raise
     raise ModuleNotFoundError(advice, name=error.name) from None
 
-__all__ = ["ConnectorError", "DefaultSource", "OptionError", "enable", "ending_offsets"]
+__all__ = [
+    "ConnectorError",
+    "DefaultSource",
+    "OptionError",
+    "decode_values",
+    "enable",
+    "ending_offsets",
+]

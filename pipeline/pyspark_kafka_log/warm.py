@@ -17,6 +17,7 @@ MODULES = (
     "codecgen.runtime.arrow.lz4",
     "codecgen.runtime.arrow.snappy",
     "codecgen.runtime.arrow.zstd",
+    "kafka_log.read.schemas.avro_kernel",
 )
 """Modules with kernels, in addition to the modules of the views."""
 

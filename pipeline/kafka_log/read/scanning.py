@@ -176,7 +176,7 @@ def scan(
         registry = schemas
         if not isinstance(registry, SchemaRegistry):
             registry = read_registry([*found, *_survey_paths(path)], registry)
-        decoder = TopicDecoder(
+        decoder = TopicDecoder.of_partitions(
             found, registry, names, parse_decoding("decode", decode), schema_version
         )
         columns = decoder.needed

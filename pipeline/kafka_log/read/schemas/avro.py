@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Mapping
-from typing import Any
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,6 +20,9 @@ from kafka_log.read.schemas.registry import (
     parse_json,
 )
 from kafka_log.read.schemas.shapes import JSON, NULL, Budget, Decode, Shape, Size, check_name
+
+if TYPE_CHECKING:
+    from kafka_log.read.schemas.avro_programs import Program
 
 _LOGICAL = "logicalType"
 _KEPT = "x-logical-type"
@@ -50,6 +56,38 @@ _MIN_BYTES = {"null": 0, "float": 4, "double": 8}
 _MAX_PRECISION = 76
 MAX_DEFAULTS = 4_096
 """Maximum characters of the defaults of a schema to which values are resolved. Each value may get all of them."""
+
+MIN_VALUES_FOR_KERNEL = 50
+"""Minimum number of values for one call of the kernel. It takes as long as fastavro for so many."""
+
+MIN_VALUES_TO_LOAD_KERNEL = 10_000
+"""Minimum number of values for the kernel if its machine code is kept on disk. Loading it takes 0.1 s of CPU. fastavro takes 7 us a
+value or more, the kernel 0.2 us."""
+
+MIN_VALUES_TO_LOAD_NUMBA = 50_000
+"""Minimum number of values for the kernel if numba is not loaded either, which takes 0.3 s."""
+
+MIN_VALUES_TO_COMPILE_KERNEL = 150_000
+"""Minimum number of values for the kernel if it has to be compiled first, which takes 1.6 s of CPU, once for all schemas."""
+
+_KERNEL = "kafka_log.read.schemas.avro_kernel"
+
+
+def use_kernel(values: int) -> bool:
+    """Return whether the compiled kernel decodes ``values`` values faster than fastavro, including
+    the time to load or compile it. Return False without numba, and on big-endian machines.
+    """
+    has_numba = "numba" in sys.modules
+    if values < (MIN_VALUES_TO_LOAD_KERNEL if has_numba else MIN_VALUES_TO_LOAD_NUMBA):
+        return False
+    if sys.byteorder != "little" or find_spec("numba") is None:
+        return False
+    from codecgen.runtime.arrow.primitives.compiling import is_compiled
+
+    kernel = import_module(_KERNEL)
+    if not kernel.JIT:
+        return False
+    return values >= MIN_VALUES_TO_COMPILE_KERNEL or is_compiled(kernel.read_values)
 
 
 class AvroSchema:
@@ -111,6 +149,20 @@ class AvroSchema:
             return value
 
         return decode
+
+    def compile(self, shape: Shape, reader: AvroSchema | None = None) -> Program | None:
+        """Return the program that decodes values to columns of ``shape``, resolved to the schema
+        ``reader`` if it is given. Return None if only :meth:`decoder` decodes them. Imports numba.
+        """
+        from kafka_log.read.schemas.avro_programs import Compiler, UnsupportedError
+
+        other = self if reader is None else reader
+        resolved = None if reader is None else reader._parsed
+        try:
+            compiler = Compiler(self._named, other._named)
+            return compiler.compile(self._parsed, resolved, other.shape, shape)
+        except UnsupportedError:
+            return None
 
     def _parse(self, text: str) -> Any:
         """Return fastavro's form of the schema in ``text``, and add its named types to the known

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.logs.partitions import Partition
-from kafka_log.read.schemas.avro import AvroSchema
+from kafka_log.read.schemas.avro import MIN_VALUES_FOR_KERNEL, AvroSchema, use_kernel
 from kafka_log.read.schemas.framing import NOT_FRAMED, SchemaId, split_frames
 from kafka_log.read.schemas.json_schema import JsonSchema
 from kafka_log.read.schemas.protobuf import MessageDecoder, ProtobufSchema
@@ -36,6 +37,10 @@ from kafka_log.read.schemas.shapes import (
     merge,
 )
 from kafka_log.read.schemas.usage import DEFAULT_RECORDS, Usage, count_ids
+
+if TYPE_CHECKING:
+    from kafka_log.read.schemas.avro_columns import DecodedValues
+    from kafka_log.read.schemas.avro_programs import Program
 
 Decoding = Literal["auto", "avro", "json-schema", "protobuf"]
 """Which keys and values are decoded: those with a schema of a type that is decoded, or of this type."""
@@ -80,6 +85,7 @@ class _Schema:
     shape: Shape
     decode: Callable[[bytes], Any]
     measure: Callable[[Shape], Size]
+    compile: Callable[[], Program | None] | None = None
 
 
 class PartDecoder:
@@ -126,6 +132,7 @@ class PartDecoder:
         self._texts = JsonTexts()
         self._convert = None if self.shape is None else self.shape.converter(self._texts)
         self._sizes: dict[SchemaId | None, Size] = {}
+        self._avro_values = 0
 
     def _has_messages(self, seen: Sequence[SchemaId]) -> bool:
         """Return whether a Protobuf schema of the subject or of the ids has several messages.
@@ -217,7 +224,13 @@ class PartDecoder:
             found = JsonSchema(version, self._registry)
             return _Schema(found.shape, found.decoder(), found.measure)
         schema = AvroSchema(version, self._registry)
-        return _Schema(schema.shape, schema.decoder(self._reader), schema.measure)
+
+        @cache
+        def compile() -> Program | None:
+            """Return the program for the columns."""
+            return None if self.shape is None else schema.compile(self.shape, self._reader)
+
+        return _Schema(schema.shape, schema.decoder(self._reader), schema.measure, compile)
 
     def _measure(self, schema_id: SchemaId | None) -> Size:
         """Return bounds for the number of cells that values with a schema id fill in the columns;
@@ -285,6 +298,7 @@ class PartDecoder:
         found: list[Any] = [None] * len(values)
         problems: list[str | None] = [None] * len(values)
         data = frames.data
+        pieces: list[tuple[Any, DecodedValues]] = []
         self._texts.left = MAX_JSON
         for schema_id, rows in frames.rows_by_id():
             schema = NOT_FRAMED if schema_id is None else self._load(schema_id)
@@ -297,9 +311,20 @@ class PartDecoder:
                 for row in rows.tolist():
                     problems[row] = schema
                 continue
-            decode, convert, size = schema.decode, self._convert, self._measure(schema_id)
+            size = self._measure(schema_id)
             longest = (MAX_PARTS - size.parts) / size.per_byte if size.per_byte else math.inf
-            for row, item in zip(rows.tolist(), data.take(pa.array(rows)).to_pylist(), strict=True):
+            of_schema = data if len(rows) == len(data) else data.take(pa.array(rows))
+            program = self._compile_program(schema, len(rows))
+            if program is not None:
+                from kafka_log.read.schemas.avro_columns import run_program
+
+                too_long = pc.greater(pc.binary_length(of_schema), longest)
+                decoded = run_program(program, of_schema, too_long.to_numpy(zero_copy_only=False))
+                pieces.append((rows, decoded))
+                rows = rows[decoded.rejected]
+                of_schema = of_schema.filter(pa.array(decoded.rejected))
+            decode, convert = schema.decode, self._convert
+            for row, item in zip(rows.tolist(), of_schema.to_pylist(), strict=True):
                 if len(item) > longest:
                     problems[row] = (
                         f"its {len(item):,} bytes could have more than {MAX_PARTS:,} parts"
@@ -312,7 +337,7 @@ class PartDecoder:
                 except _ERRORS as error:
                     self._texts.left = left
                     problems[row] = shorten(f"it is no value of schema {schema_id}: {error}")
-        column = self._build(found, problems)
+        column = self._join(pieces, found, problems)
         ids = np.array(
             [-1 if i is None or i.number is None else i.number for i in [*frames.ids, None]]
         )
@@ -325,62 +350,90 @@ class PartDecoder:
         """Return whether the columns cannot hold values of a schema."""
         return self.shape is None or merge([self.shape, schema.shape]) != self.shape
 
-    def _build(self, found: list[Any], problems: list[str | None]) -> Any:
-        """Return the Arrow array of the decoded values ``found``. A value that the column type
-        cannot hold becomes null, also in ``found``, and the reason is set in ``problems``.
+    def _compile_program(self, schema: _Schema, count: int) -> Program | None:
+        """Return the program for ``count`` values of a schema; None if the kernel cannot decode
+        them, or takes longer than fastavro.
+        """
+        if schema.compile is None:
+            return None
+        self._avro_values += count
+        few = count < MIN_VALUES_FOR_KERNEL
+        return None if few or not use_kernel(self._avro_values) else schema.compile()
+
+    def _join(
+        self,
+        pieces: Sequence[tuple[Any, DecodedValues]],
+        found: list[Any],
+        problems: list[str | None],
+    ) -> Any:
+        """Return the Arrow array of all rows: those that the kernel has decoded, with their rows,
+        and the others from ``found``.
+        """
+        if len(pieces) == 1 and len(pieces[0][0]) == len(found):
+            decoded = pieces[0][1]
+            if not decoded.rejected.any():
+                return decoded.array
+        at = np.full(len(found), -1)
+        start = 0
+        for rows, decoded in pieces:
+            at[rows] = np.where(decoded.rejected, -1, np.arange(start, start + len(rows)))
+            start += len(rows)
+        others = np.flatnonzero(at < 0)
+        at[others] = np.arange(start, start + len(others))
+        array = self._build(found, problems, others.tolist())
+        if not pieces:
+            return array
+        return pa.concat_arrays([*(d.array for _, d in pieces), array]).take(pa.array(at))
+
+    def _build(self, found: list[Any], problems: list[str | None], rows: list[int]) -> Any:
+        """Return the Arrow array of the decoded values ``found`` in ``rows``. A value that the column
+        type cannot hold becomes null, also in ``found``, and the reason is set in ``problems``.
         """
         kind = self.fields[0].type
         try:
-            return pa.array(found, kind)
+            return pa.array([found[row] for row in rows], kind)
         except (pa.ArrowException, *_ERRORS):
-            for row, value in enumerate(found):
+            for row in rows:
                 try:
-                    pa.array([value], kind)
+                    pa.array([found[row]], kind)
                 except (pa.ArrowException, *_ERRORS) as error:
                     found[row] = None
                     problems[row] = shorten(f"the column cannot hold the value: {error}")
-            return pa.array(found, kind)
+            return pa.array([found[row] for row in rows], kind)
 
 
 class TopicDecoder:
     """Decoder of the rows of one topic: typed columns in place of its keys and values.
 
     Args:
-        partitions: The partitions to read, all of one topic.
+        topic: The topic.
         registry: The schemas.
         names: Columns of the rows. The columns :data:`ADDED` follow each decoded part.
+        seen: Ids that keys and values of the topic have, by part. They count if the subject of the part has no version.
         decoding: Which types of schemas are decoded. Under ``auto``, a part without a schema stays bytes.
         schema_version: As of :class:`PartDecoder`, for the parts whose subject has this version.
 
     Raises:
-        ValueError: If the partitions are of several topics, or there is nothing to decode though a type or version is asked for.
+        ValueError: If there is nothing to decode though a type or version is asked for.
     """
 
     def __init__(
         self,
-        partitions: Sequence[Partition],
+        topic: str,
         registry: SchemaRegistry,
         names: Sequence[str],
+        seen: Mapping[str, Sequence[SchemaId]],
         decoding: Decoding,
         schema_version: int | None = None,
     ) -> None:
-        topics = sorted({partition.topic for partition in partitions})
-        if len(topics) > 1:
-            raise ValueError(
-                f"decode makes the columns of one topic, and {len(topics)} are read"
-                f" ({', '.join(topics[:5])}): select one"
-            )
-        (topic,) = topics
         self._names = tuple(names)
         self.decoders: dict[str, PartDecoder] = {}
         parts = [part for part in PARTS if part in names]
         for part in parts:
             versions = registry.subject_versions(f"{topic}-{part}")
-            of_part = schema_version
-            if schema_version is not None and not versions:
-                of_part = None
-            seen = [] if versions else _find_ids(partitions, part)
-            decoder = PartDecoder(registry, topic, part, seen, decoding, of_part)
+            of_part = schema_version if versions else None
+            ids = () if versions else seen.get(part, ())
+            decoder = PartDecoder(registry, topic, part, ids, decoding, of_part)
             if decoder.shape is not None or (decoding == "auto" and decoder.has_schemas):
                 self.decoders[part] = decoder
         if parts and not self.decoders and (decoding != "auto" or schema_version is not None):
@@ -395,38 +448,68 @@ class TopicDecoder:
                 f"no schema of {' or '.join(parts)} of topic {topic!r} can be decoded as {decoding}: {reason}"
             )
 
+    @classmethod
+    def of_partitions(
+        cls,
+        partitions: Sequence[Partition],
+        registry: SchemaRegistry,
+        names: Sequence[str],
+        decoding: Decoding,
+        schema_version: int | None = None,
+    ) -> TopicDecoder:
+        """Return the decoder of partitions. The ids of their first records count for a part whose
+        subject has no version. Raise ValueError if the partitions are of several topics, or there is
+        nothing to decode.
+        """
+        topics = sorted({partition.topic for partition in partitions})
+        if len(topics) > 1:
+            raise ValueError(
+                f"decode makes the columns of one topic, and {len(topics)} are read"
+                f" ({', '.join(topics[:5])}): select one"
+            )
+        (topic,) = topics
+        seen = find_ids(partitions, topic, registry, names)
+        return cls(topic, registry, names, seen, decoding, schema_version)
+
     @property
     def needed(self) -> list[str]:
         """Columns of the rows to decode."""
         return list(dict.fromkeys((*self._names, *(("headers",) if self.decoders else ()))))
 
-    def decode_rows(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-        """Return a stream of ``rows``, which have the columns :attr:`needed`, in which each decoded
-        key or value is replaced by the columns :attr:`PartDecoder.fields`. Reading it raises what
-        reading ``rows`` raises; a value that cannot be decoded has its reason in the column
-        ``problem``. ``rows`` is closed at the end.
-        """
+    def decode_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of decoded rows, by the schema of the rows."""
         fields: list[Any] = []
         for name in self._names:
             own = self.decoders.get(name)
-            fields += [rows.schema.field(name)] if own is None else own.fields
-        schema = pa.schema(fields)
+            fields += [schema.field(name)] if own is None else own.fields
+        return pa.schema(fields)
+
+    def decode_rows(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """Return a stream of rows with the columns :attr:`needed`, decoded."""
 
         def batches() -> Iterator[pa.RecordBatch]:
             """Yield the rows, decoded. Close the undecoded rows at the end."""
             with rows:
                 for batch in rows:
-                    for piece in self._split_rows(batch):
-                        arrays: list[Any] = []
-                        for name in self._names:
-                            column, own = piece.column(name), self.decoders.get(name)
-                            if own is None:
-                                arrays.append(column)
-                            else:
-                                arrays += own.decode_columns(column, piece.column("headers"))
-                        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+                    for _, decoded in self.decode_batch(batch):
+                        yield decoded
 
-        return pa.RecordBatchReader.from_batches(schema, batches())
+        return pa.RecordBatchReader.from_batches(self.decode_schema(rows.schema), batches())
+
+    def decode_batch(
+        self, batch: pa.RecordBatch
+    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """Yield pieces of a batch with the columns :attr:`needed`, and the same rows decoded."""
+        schema = self.decode_schema(batch.schema)
+        for piece in self._split_rows(batch):
+            arrays: list[Any] = []
+            for name in self._names:
+                column, own = piece.column(name), self.decoders.get(name)
+                if own is None:
+                    arrays.append(column)
+                else:
+                    arrays += own.decode_columns(column, piece.column("headers"))
+            yield piece, pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _split_rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a batch in order, in slices that are decoded at once: each fills a
@@ -462,16 +545,19 @@ def shorten(problem: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _find_ids(partitions: Sequence[Partition], part: str) -> list[SchemaId]:
-    """Return the schema ids of the first DEFAULT_RECORDS keys or values (``part`` is ``key`` or
-    ``value``) of each partition, the most frequent one first. Damaged records and unreadable files
-    are passed over and not reported here.
+def find_ids(
+    partitions: Sequence[Partition], topic: str, registry: SchemaRegistry, names: Sequence[str]
+) -> dict[str, list[SchemaId]]:
+    """Return the ids of the first keys and values of each partition, the most frequent one first,
+    for the parts in ``names`` whose subject has no version. Damaged records and files are passed
+    over: reading them reports them.
     """
+    parts = [p for p in PARTS if p in names and not registry.subject_versions(f"{topic}-{p}")]
     usage: dict[tuple[str, str], Usage] = defaultdict(Usage)
-    for partition in partitions:
+    for partition in partitions if parts else ():
         count_ids(partition, DEFAULT_RECORDS, usage, lambda _: None)
-    found: Counter[SchemaId] = Counter()
-    for (_, name), of_part in usage.items():
-        if name == part:
-            found += of_part.counts
-    return [schema_id for schema_id, _ in found.most_common()]
+    found: dict[str, Counter[SchemaId]] = {part: Counter() for part in parts}
+    for (_, part), of_part in usage.items():
+        if part in found:
+            found[part] += of_part.counts
+    return {part: [i for i, _ in counts.most_common()] for part, counts in found.items()}

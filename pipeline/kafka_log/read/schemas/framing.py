@@ -176,5 +176,9 @@ def _drop_prefixes(values: Any, lengths: Any) -> Any:
     end = pc.max(pc.binary_length(values)).as_py()  # without an end, Arrow fails at short values
     cut = values
     for length in np.unique(lengths[lengths > 0]).tolist():
-        cut = pc.if_else(pa.array(lengths == length), pc.binary_slice(values, length, end), cut)
+        is_framed = lengths == length
+        rest = pc.binary_slice(values, length, end)
+        if np.count_nonzero(is_framed) == len(values) - values.null_count:
+            return rest
+        cut = pc.if_else(pa.array(is_framed), rest, cut)
     return cut

@@ -27,23 +27,8 @@ from kafka_log.read.schemas.registry import (
     SchemaRegistry,
     SchemaVersion,
 )
+from tests.support.avro_engines import HEADERS, compare, framed, registry_of
 from tests.support.make_schema_registry_sample import SAMPLE, from_hex, read_file
-
-HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-
-
-def registry_of(*schemas: Any, **more: Any) -> SchemaRegistry:
-    """Versions of the subject ``t-value``, with the ids from 1."""
-    return SchemaRegistry(
-        [
-            SchemaVersion("t-value", i, i, "AVRO", json.dumps(schema), **more)
-            for i, schema in enumerate(schemas, 1)
-        ]
-    )
-
-
-def framed(number: int, data: bytes) -> bytes:
-    return b"\0" + number.to_bytes(4, "big") + data
 
 
 def encoded(schema: Any, value: Any) -> bytes:
@@ -54,12 +39,7 @@ def encoded(schema: Any, value: Any) -> bytes:
 
 def decoded(registry: SchemaRegistry, values: Sequence[bytes | None], **options: Any) -> list[Any]:
     """The rows (value, id, undecoded, problem). What holds for all of them is checked."""
-    decoder = PartDecoder(registry, "t", "value", [], **options)
-    array = pa.array(values, pa.binary())
-    columns = decoder.decode_columns(array, pa.array([[]] * len(values), HEADERS))
-    assert [c.type for c in columns] == [f.type for f in decoder.fields]
-    for value in columns[0:1]:
-        value.validate(full=True)
+    columns = compare(registry, values, **options)
     found = list(zip(*(c.to_pylist() for c in columns), strict=True))
     for data, (value, _, undecoded, problem) in zip(values, found, strict=True):
         assert (undecoded is None) == (problem is None)
@@ -221,6 +201,8 @@ def encodes_to(schema: Any, value: Any, raw: bytes) -> bool:
         (record(("a", ["null", "long"])), b"\x03"),  # -2
         (record(("a", ["null", "long"])), b"\x04"),
         (record(("a", {"type": "array", "items": "long"})), b"\x80\xa8\xd6\xb9\x07"),
+        (record(("a", {"type": "array", "items": "long"})), b"\x02\x02\x02"),  # another block
+        (record(("a", {"type": "array", "items": "long"})), b"\x02\x02\x02\x02\x00"),
         (record(("a", {"type": "fixed", "name": "F", "size": 1 << 40})), b"abcd"),
         (record(("a", {"type": "bytes", "logicalType": "decimal", "precision": 2})), b"\x04\x7f\xff"),
     ],

@@ -1,0 +1,376 @@
+"""Programs for the kernel of Avro values: instructions compiled from a writer's schema, for the columns of a shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_log.read.schemas import avro_kernel as kernel
+from kafka_log.read.schemas.shapes import JSON, NULL, Shape
+
+Form = Literal["null", "constant", "number", "bytes", "struct", "list"]
+
+_ROWS = 0
+"""Level of the rows. Each list has a level for its elements."""
+
+_RANGES = {"int": (-(1 << 31), (1 << 31) - 1), "long": (-(1 << 63), (1 << 63) - 1)}
+_EXACT = 1 << 53
+"""Largest integer that pyarrow converts to float64, of either sign."""
+
+_MAX_TEXT = 100
+"""Maximum bytes of a text that comes from the schema: symbols and defaults. All parts of the values that are decoded at once have
+less than 2 GiB of them."""
+
+Types = Mapping[str, Any]
+"""Named types of a schema."""
+
+
+class UnsupportedError(Exception):
+    """Raised for a schema whose values only fastavro decodes."""
+
+
+@dataclass
+class Column:
+    """Arrow column that a program writes.
+
+    Attributes:
+        shape: Shape of the column.
+        form: How it is made: of nulls, of a ``constant``, of numbers with the NumPy type ``dtype``, of bytes, or of ``parts``.
+        level: Level to which its values belong. It has as many values as the level has elements.
+        slot: Number of its validity in :attr:`Program.slots`; None if no value is null.
+        code: Number of the instruction that writes it, if there is one.
+        parts: Members of a struct; the elements of a list; keys and values of a map.
+        symbols: Texts for which the numbers stand, if it is a column of an enum.
+    """
+
+    shape: Shape
+    form: Form
+    level: int
+    slot: int | None
+    code: int = 0
+    dtype: str = ""
+    constant: Any = None
+    parts: tuple[Column, ...] = ()
+    symbols: tuple[str, ...] | None = None
+
+
+@dataclass
+class Program:
+    """Compiled schema.
+
+    Attributes:
+        code: Instructions of the kernel, with numbers in place of addresses (int64, a row for each).
+        column: The column of values.
+        levels: Number of levels.
+        slots: Level and instruction of each validity. Slot 0 is that of the rows, without an instruction.
+        counted: Instructions that count bytes.
+        limits: Limits of decimals for each instruction that has them.
+    """
+
+    code: Any
+    column: Column
+    levels: int
+    slots: Sequence[tuple[int, int]]
+    counted: Sequence[int]
+    limits: Mapping[int, Sequence[int]]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where values go: their level, and the slot of their validity. Values that are not ``kept`` are checked only."""
+
+    level: int
+    slot: int | None
+    kept: bool = True
+
+
+@dataclass
+class Compiler:
+    """Compiler of a schema in fastavro's form.
+
+    Args:
+        writer: Named types of the writer's schema.
+        reader: Named types of the schema to which values are resolved.
+    """
+
+    writer: Types
+    reader: Types = field(default_factory=dict)
+    _code: list[list[int]] = field(default_factory=list)
+    _slots: list[tuple[int, int]] = field(default_factory=lambda: [(_ROWS, 0)])
+    _counted: list[int] = field(default_factory=list)
+    _limits: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    _levels: int = 1
+    _depth: int = 0
+
+    def compile(self, schema: Any, resolved: Any, own: Shape, target: Shape) -> Program:
+        """Return the program of a schema. Raise UnsupportedError if only fastavro decodes its values.
+
+        Args:
+            schema: The writer's schema.
+            resolved: The schema to which values are resolved; None without one.
+            own: Shape of the values.
+            target: Shape of the column.
+        """
+        column = self._value(schema, resolved, own, target, _Place(_ROWS, 0))
+        self._emit(kernel.END, _Place(_ROWS, 0))
+        code = np.array(self._code, np.int64)
+        return Program(code, column, self._levels, self._slots, self._counted, self._limits)
+
+    def _emit(self, code: int, at: _Place, *fields: int) -> int:
+        """Append an instruction with its fields from 3 on, and return its number."""
+        row = [code, at.level, 0, *fields]
+        self._code.append(row + [0] * (kernel.FIELDS - len(row)))
+        return len(self._code) - 1
+
+    def _value(self, w: Any, r: Any, own: Shape, target: Shape, at: _Place) -> Column:
+        """Compile a type, and return its column."""
+        if own == JSON or target == JSON:
+            raise UnsupportedError("a column of JSON texts")
+        w, r = _unwrap(w, self.writer), _unwrap(r, self.reader)
+        if isinstance(w, list):
+            return self._union(w, r, own, target, at)
+        if isinstance(r, list):
+            if w["type"] == "null":
+                raise UnsupportedError("null that is resolved to a union")
+            r = _unwrap(_sole_branch(r), self.reader)
+        if r is not None:
+            _check_resolution(w, r)
+        kind = w["type"]
+        if kind == "null":
+            return Column(target, "null", at.level, at.slot)
+        if kind in ("record", "error"):
+            return self._record(w, r, own, target, at)
+        if kind in ("array", "map"):
+            return self._list(w, r, own, target, at)
+        if kind == "enum":
+            return self._enum(w, target, at)
+        if not at.kept:
+            return self._checked(w, at)
+        return self._scalar(w, r is not None, own, target, at)
+
+    def _union(self, w: list[Any], r: Any, own: Shape, target: Shape, at: _Place) -> Column:
+        """Compile a union of null and another type, in any order, or of one type."""
+        if r is not None and (len(w) == 1 or not isinstance(r, list) or "null" not in r):
+            raise UnsupportedError("a union that is resolved to another type")
+        if len(w) == 1:
+            self._emit(kernel.BRANCH, at)
+            return self._value(w[0], r, own, target, at)
+        if len(w) != 2 or w.count("null") != 1:
+            raise UnsupportedError("a union of several types")
+        number = self._emit(kernel.NULLABLE, at, 0, 0, w.index("null"))
+        if at.kept:
+            self._slots.append((at.level, number))
+            at = _Place(at.level, len(self._slots) - 1)
+        to = None if r is None else _sole_branch(r)
+        column = self._value(_sole_branch(w), to, own, target, at)
+        self._code[number][6] = len(self._code)
+        return column
+
+    def _record(self, w: Any, r: Any, own: Shape, target: Shape, at: _Place) -> Column:
+        """Compile a record: its fields in the writer's order, to columns in the order of the target."""
+        found: dict[str, Column] = {}
+        resolved = {} if r is None else {f["name"]: f for f in r["fields"]}
+        unseen = _Place(at.level, None, kept=False)
+        for f in w["fields"]:
+            name = f["name"]
+            if not at.kept or (r is not None and name not in resolved):
+                self._value(f["type"], None, NULL, NULL, unseen)
+                continue
+            to = None if r is None else resolved[name]["type"]
+            found[name] = self._value(f["type"], to, own.members[name], target.members[name], at)
+        for name, shape in target.members.items():
+            if name not in found and r is None:
+                found[name] = Column(shape, "null", at.level, at.slot)
+            elif name not in found:
+                found[name] = _default_column(resolved[name], shape, at)
+        parts = tuple(found[name] for name in target.members)
+        return Column(target, "struct", at.level, at.slot, parts=parts)
+
+    def _list(self, w: Any, r: Any, own: Shape, target: Shape, at: _Place) -> Column:
+        """Compile an array or a map."""
+        is_map = w["type"] == "map"
+        name = "values" if is_map else "items"
+        number = self._emit(kernel.LIST, at)
+        inner = _Place(self._levels, None, at.kept)
+        self._levels += 1
+        self._depth += 1
+        if self._depth > kernel.MAX_LISTS:
+            raise UnsupportedError("lists in many others")
+        parts = [self._bytes(kernel.KEY, Shape(pa.string()), inner)] if is_map else []
+        to = None if r is None else r[name]
+        parts.append(self._value(w[name], to, own.item or NULL, target.item or NULL, inner))
+        self._emit(kernel.NEXT, inner)
+        self._depth -= 1
+        self._code[number][6] = len(self._code)
+        return Column(target, "list", at.level, at.slot, number, "<i4", None, tuple(parts))
+
+    def _enum(self, w: Any, target: Shape, at: _Place) -> Column:
+        """Compile an enum."""
+        symbols = tuple(w["symbols"])
+        if at.kept and not all(map(_is_short, symbols)):
+            raise UnsupportedError("an enum with long symbols")
+        number = self._emit(kernel.INTEGER, at, 0, len(symbols) - 1, 4)
+        return Column(target, "number", at.level, at.slot, number, "<i4", symbols=symbols)
+
+    def _bytes(self, code: int, target: Shape, at: _Place, size: int = 0) -> Column:
+        """Compile a text or bytes."""
+        number = self._emit(code, at, 0, 0, size)
+        if at.kept:
+            self._counted.append(number)
+        return Column(target, "bytes", at.level, at.slot, number, "<i4")
+
+    def _checked(self, w: Any, at: _Place) -> Column:
+        """Compile a primitive or fixed type without a column."""
+        kind = w["type"]
+        if kind in _RANGES:
+            self._emit(kernel.INTEGER, at, *_RANGES[kind])
+        else:
+            self._emit(_CODES[kind], at, 0, 0, int(w.get("size", 0)))
+        return Column(NULL, "null", at.level, at.slot)
+
+    def _scalar(self, w: Any, is_resolved: bool, own: Shape, target: Shape, at: _Place) -> Column:
+        """Compile a primitive or fixed type."""
+        kind, to = w["type"], target.type
+        if own.type != to and own.type not in _NUMBERS:
+            raise UnsupportedError(f"{own.type} in a column of {to}")
+        if pa.types.is_decimal(to):
+            return self._decimal(w, target, at)
+        if kind in _RANGES:
+            return self._integer(kind, is_resolved, target, at)
+        if to not in _COLUMNS[kind]:
+            raise UnsupportedError(f"{kind} in a column of {to}")
+        if kind in ("bytes", "string", "fixed"):
+            return self._bytes(_CODES[kind], target, at, int(w.get("size", 0)))
+        number = self._emit(_CODES[kind], at)
+        return Column(target, "number", at.level, at.slot, number, _DTYPES[kind])
+
+    def _integer(self, kind: str, is_resolved: bool, target: Shape, at: _Place) -> Column:
+        """Compile an int or a long."""
+        to = target.type
+        least, most = _RANGES[kind]
+        width = 4 if kind == "int" else 8
+        if to == pa.float64():
+            if not is_resolved:
+                least, most = max(least, -_EXACT), min(most, _EXACT)
+        elif to == pa.float32() or to.bit_width < 8 * width:
+            raise UnsupportedError(f"{kind} in a column of {to}")
+        else:
+            width = to.bit_width // 8
+        if pa.types.is_time(to):
+            least, most = 0, (86_400_000 if to.unit == "ms" else 86_400_000_000) - 1
+        number = self._emit(kernel.INTEGER, at, least, most, width)
+        return Column(target, "number", at.level, at.slot, number, f"<i{width}")
+
+    def _decimal(self, w: Any, target: Shape, at: _Place) -> Column:
+        """Compile bytes that are a decimal."""
+        if not pa.types.is_decimal128(target.type):
+            raise UnsupportedError("a decimal of more than 38 digits")
+        number = self._emit(kernel.DECIMAL, at, 0, 0, int(w.get("size", -1)))
+        end = 10**target.type.precision
+        self._limits[number] = (*_words(end), *_words(-end))
+        return Column(target, "number", at.level, at.slot, number, "V16")
+
+
+_CODES = {
+    "boolean": kernel.BOOLEAN,
+    "float": kernel.FLOAT,
+    "double": kernel.DOUBLE,
+    "bytes": kernel.BYTES,
+    "string": kernel.TEXT,
+    "fixed": kernel.FIXED,
+}
+_DTYPES = {"boolean": "u1", "float": "<f4", "double": "<f8"}
+_COLUMNS = {
+    "boolean": (pa.bool_(),),
+    "float": (pa.float32(), pa.float64()),
+    "double": (pa.float64(),),
+    "bytes": (pa.binary(),),
+    "string": (pa.string(),),
+    "fixed": (pa.binary(),),
+}
+"""Columns that hold values of a type as they are."""
+
+_NUMBERS = (pa.int32(), pa.int64(), pa.float32())
+"""Types of values that also a column of another type holds."""
+
+_PRIMITIVES = ("null", *_RANGES, "boolean", "float", "double", "bytes", "string")
+_PROMOTED = {
+    "int": ("int", "long", "double"),
+    "long": ("long", "double"),
+    "float": ("float", "double"),
+}
+"""Types to which numbers are resolved by the kernel."""
+
+
+def _unwrap(schema: Any, named: Types) -> Any:
+    """Return a type as a union (list) or as an object whose ``type`` is a name of Avro. Return None
+    for None.
+    """
+    while schema is not None and not isinstance(schema, list):
+        if isinstance(schema, str):
+            schema = {"type": schema} if schema in _PRIMITIVES else named[schema]
+        elif isinstance(schema["type"], dict | list):
+            schema = schema["type"]
+        else:
+            break
+    return schema
+
+
+def _sole_branch(union: list[Any]) -> Any:
+    """Return the only branch of a union beside null. Raise UnsupportedError if there are others, or
+    there is none.
+    """
+    others = [branch for branch in union if branch != "null"]
+    if len(others) != 1:
+        raise UnsupportedError("values that are resolved to a union of several types")
+    return others[0]
+
+
+def _check_resolution(w: Any, r: Any) -> None:
+    """Raise UnsupportedError unless values of the type ``w`` become values of ``r`` as they are, or
+    as wider numbers. Parts of the types are not compared.
+    """
+    kind = w["type"]
+    if r["type"] not in _PROMOTED.get(kind, (kind,)):
+        raise UnsupportedError(f"{kind} that is resolved to {r['type']}")
+    if kind in ("record", "error", "enum", "fixed"):
+        is_same = all(w.get(name) == r.get(name) for name in ("name", "size", "symbols"))
+        has_aliases = r.get("aliases") or any(f.get("aliases") for f in r.get("fields", ()))
+        if not is_same or has_aliases:
+            raise UnsupportedError("types with other names, symbols or sizes")
+
+
+def _default_column(f: Mapping[str, Any], shape: Shape, at: _Place) -> Column:
+    """Return the column of a reader's field that the writer does not have. Raise UnsupportedError
+    unless its default is null, or a plain one of a primitive type.
+    """
+    if "default" not in f:
+        raise UnsupportedError("a field without a default")
+    default = f["default"]
+    if default is None:
+        return Column(shape, "null", at.level, at.slot)
+    kinds = {pa.bool_(): bool, pa.int32(): int, pa.int64(): int, pa.string(): str}
+    is_plain = type(default) is kinds.get(shape.type)
+    if shape.type is None or not is_plain or not _is_short(default):
+        raise UnsupportedError("a default that is not plain")
+    return Column(shape, "constant", at.level, at.slot, constant=pa.scalar(default, shape.type))
+
+
+def _is_short(text: Any) -> bool:
+    """Return whether a value of a schema can be repeated for each row: a short text in UTF-8, or no
+    text.
+    """
+    try:
+        return not isinstance(text, str) or len(text.encode()) <= _MAX_TEXT
+    except UnicodeEncodeError:
+        return False
+
+
+def _words(number: int) -> tuple[int, int]:
+    """Return the low and the high word of a number of 128 bits, both signed."""
+    low = number & (1 << 64) - 1
+    return low - (1 << 64) if low >> 63 else low, number >> 64
