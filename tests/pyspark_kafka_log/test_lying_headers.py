@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from kafka_log import read_table
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.splits.filters import Filter, parse_filters
 from pyspark_kafka_log.splits.plan import plan
@@ -25,6 +26,7 @@ from tests.support.lying_headers import (
     lying_segments,
     rows_and_lies,
 )
+from tests.support.misplaced_segments import cuts_of, misplaced_log
 from tests.support.scanned_rows import unpacked
 from tests.support.spark_queries import column, load
 
@@ -111,3 +113,21 @@ def test_two_halves_in_spark(spark: SparkSession, directory: Path) -> None:
             [o for o in every if o % 3 < second],
             [o for o in every if o % 3 >= second],
         ]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["renamed to a lower offset", "of transactions, exchanged"])
+def test_two_halves_of_misplaced_segments_in_spark(
+    name: str, spark: SparkSession, directory: Path
+) -> None:
+    """Names of segments that are wrong leave out no rows."""
+    log = misplaced_log(directory, name)
+    every = read_table(log, ["offset"])["offset"].to_pylist()
+    frame = load(spark, directory)
+    assert sorted(column(frame, "offset")) == sorted(every)
+    for cut in cuts_of(log)[1::3]:
+        for condition in (f"offset < {cut}", f"offset >= {cut}"):
+            wanted = sorted(o for o in every if (o < cut) == ("<" in condition))
+            assert sorted(column(frame.where(condition), "offset")) == wanted
+            assert frame.where(condition).count() == len(wanted)

@@ -455,6 +455,13 @@ OF_FILES = [
         11,
     ),
     Plant(
+        "topic id zero",
+        put(f"{PLAIN}/partition.metadata", 21, 43, b"A" * 22),
+        "partition_metadata",
+        f"{PLAIN}/partition.metadata",
+        None,
+    ),
+    Plant(
         "meta.properties",
         lambda r: replaced(r / "meta.properties", "version=1", "version=9"),
         "meta_properties",

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_codecs import CONTROL_RECORD_KEY, END_TXN_MARKER, LOG_ENTRY
 from kafka_log import Batch, Record, SegmentReader, discover
-from kafka_log.read.selection import within_offsets
+from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.segment.ranges import EVERYTHING, Range
 
 START = 1_700_000_000_000

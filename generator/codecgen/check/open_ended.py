@@ -80,16 +80,18 @@ class Ends:
 
     def field_ranges(self, layout: LayoutPlan, i: int) -> list[tuple[int, bool]]:
         """Return the measured ranges that contain the field at index ``i``, innermost first, as
-        (index of the last field, whether its length always exists). Return ``[]`` if no length
-        measures the field.
+        (index of the last field, whether its length exists whenever the field does: without
+        ``when``, or with the same one). Return ``[]`` if no length measures the field.
         """
+        condition = layout.fields[i].field.when
         places = {f.name: j for j, f in enumerate(layout.fields)}
         every = layout.layout.fields
         around = []
         for f, first, last in measured_ranges(layout.layout, layout.version):
             inside = [places[g.name] for g in every[first : last + 1] if g.name in places]
             if inside and inside[0] <= i <= inside[-1]:
-                around.append((inside[-1] - inside[0], inside[-1], f.when is None))
+                always = f.when is None or str(f.when) == str(condition)
+                around.append((inside[-1] - inside[0], inside[-1], always))
         return [(last, always) for _, last, always in sorted(around)]
 
     def followers(self, layout: LayoutPlan, i: int, what: str) -> Iterator[Diagnostic]:

@@ -135,7 +135,24 @@ _MAX_BYTES = 4096
 
 def read_topic_id(directory: Path) -> bytes | None:
     """Return the topic id in ``partition.metadata`` of a partition directory, as 16 bytes. Return
-    None if the file does not exist (before Kafka 2.8), is invalid or cannot be read.
+    None if the file does not exist (before Kafka 2.8), is invalid, has the nil id, which brokers
+    refuse, or cannot be read.
+    """
+    found = _read_stated_id(directory)
+    return None if found is None or not any(found) else found
+
+
+def has_nil_topic_id(directory: Path) -> bool:
+    """Return whether the topic id in ``partition.metadata`` of a partition directory is zero. Return
+    False if the file does not exist, is invalid or cannot be read.
+    """
+    found = _read_stated_id(directory)
+    return found is not None and not any(found)
+
+
+def _read_stated_id(directory: Path) -> bytes | None:
+    """Return the topic id in ``partition.metadata`` of a directory, also the nil one; None if the
+    file does not exist, is invalid or cannot be read.
     """
     path = directory / "partition.metadata"
     try:

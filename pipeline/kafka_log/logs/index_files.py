@@ -73,6 +73,23 @@ def read_index_entries(path: Path, kind: Any) -> Any:
     return found[:count] if rising else none
 
 
+def read_last_position(segment: Segment) -> int:
+    """Return the byte position in the last entry of a segment's offset index; 0 if the index is
+    missing, empty, preallocated or cannot be read, or the position lies outside of the file.
+    Nothing is verified.
+    """
+    entry_bytes = OFFSET_ENTRY_DTYPE.itemsize
+    try:
+        with open_regular(segment.path.with_suffix(".index")) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - size % entry_bytes - entry_bytes, 0))
+            found = np.frombuffer(file.read(entry_bytes), OFFSET_ENTRY_DTYPE)
+    except (OSError, ValueError):
+        return 0
+    position = int(found["position"][0]) if len(found) else 0
+    return position if 0 < position < segment.size else 0
+
+
 def find_position_by_index(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kafka_log.logs.log_start import LOG_STATES, Log, LogStarts
 from kafka_log.logs.names import State
+from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Segment
-from kafka_log.read.selection import Selection, within_offsets
+from kafka_log.read.selection import Selection
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import is_url
 from kafka_log.segment.ranges import MAX_OFFSET, Range, counts_from_end

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.read.selection import Selection
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.row_selection import RowSelection
@@ -35,10 +36,7 @@ def offset_at(
 
     wanted = selection or Selection()
     rows = RowSelection(offsets=(first, None), timestamps=(timestamp, None))
-    for i, segment in enumerate(partition.segments):
-        following = partition.segments[i + 1 : i + 2]
-        if first is not None and following and following[0].base_offset <= first:
-            continue
+    for segment in within_offsets(partition.segments, (first, None)):
         start = find_start_position(segment, first, timestamp, engine)
         scanner = Scanner(
             segment.path,

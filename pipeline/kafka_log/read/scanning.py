@@ -15,6 +15,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.batches import BATCHES
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.logs.discovery import survey, warn_if_all_excluded
+from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import (
     Partition,
     Segment,
@@ -37,7 +38,6 @@ from kafka_log.read.selection import (
     Selection,
     change_selection,
     limit_to_segment,
-    within_offsets,
 )
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy

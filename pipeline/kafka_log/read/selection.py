@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
 
 from kafka_log.logs.names import Include, State, parse_include
+from kafka_log.logs.offset_ranges import widest_offsets
 from kafka_log.logs.partition_filters import (
     MAX_PARTITION,
     Numbers,
@@ -245,36 +246,12 @@ def filter_for_segment(
 
     A remote copy may reach beyond the start of the next segment: then it keeps the transactions of both.
     """
-    after = segment.offsets[1]
-    if after is None:
-        after = 1 << 63 if following is None else following.base_offset
     narrowed = limit_to_segment(rows, segment)
-    return replace(narrowed, aborted=rows.aborted.limit_to_offsets(segment.base_offset, after))
-
-
-def within_offsets(
-    segments: Sequence[Segment], offsets: Range, only: frozenset[int] | None = None
-) -> list[Segment]:
-    """Return the segments of a partition that may hold offsets of the half-open range, by the base
-    offsets in their own and the next name. If ``only`` is given, they must also be able to hold one
-    of these offsets. Segments without a canonical name are always included.
-    """
-    low, high = offsets
-    found = []
-    for i, segment in enumerate(segments):
-        if segment.has_canonical_name:
-            if high is not None and segment.base_offset >= high:
-                continue
-            following = segments[i + 1 : i + 2]
-            end = next((other.base_offset for other in following if other.has_canonical_name), None)
-            if low is not None and end is not None and end <= low:
-                continue
-            if only is not None and not any(
-                segment.base_offset <= offset and (end is None or offset < end) for offset in only
-            ):
-                continue
-        found.append(segment)
-    return found
+    if not rows.aborted:
+        return narrowed
+    first, end = widest_offsets(segment, following)
+    end = end if segment.offsets[1] is None else segment.offsets[1]
+    return replace(narrowed, aborted=rows.aborted.limit_to_offsets(first, end))
 
 
 # ---------------------------------------------------------------- what can be
@@ -402,5 +379,4 @@ __all__ = [
     "Selection",
     "change_selection",
     "limit_to_segment",
-    "within_offsets",
 ]

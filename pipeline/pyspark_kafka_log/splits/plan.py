@@ -16,9 +16,10 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_log import Segment
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.read.isolation import Known, PartitionFilters
 from kafka_log.read.plan import Split
-from kafka_log.read.selection import filter_for_segment, within_offsets
+from kafka_log.read.selection import filter_for_segment
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
 from pyspark_kafka_log.options import Options

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import html
-import importlib
 import random
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,10 +12,10 @@ from typing import Any
 import pytest
 
 from codecgen.cli import main
-from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rejected, load_kernels, load_numpy_reader
 from codecgen.runtime.errors import BuildError, RuleBroken
 from tests.codecgen.generated import package_of
 from tests.codecgen.schemas import checked
+from tests.support.rejected_entries import LOADERS, decoders_of, rejected
 
 SCHEMA = """\
 choice: entry
@@ -70,15 +66,6 @@ rows:
 """
 
 
-@contextmanager
-def importable(path: Path) -> Iterator[None]:
-    sys.path.insert(0, str(path))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(path))
-
-
 def keeps_rules(value: dict[str, Any]) -> bool:
     """The rules, written down once more."""
     if value["kind"] == 0:
@@ -107,32 +94,19 @@ def drawn(r: random.Random) -> dict[str, Any]:
     return {"kind": kind, "points": points} | ({"least": r.randrange(-3, 1)} if kind == 1 else {})
 
 
-@pytest.mark.parametrize(
-    "load", [load_numpy_reader, pytest.param(load_kernels, marks=pytest.mark.slow)]
-)
+@LOADERS
 def test_all_engines_apply_the_same_rules(tmp_path: Path, load: Any) -> None:
     name = f"ruled_codecs_{load.__name__}"
     package = package_of(SCHEMA, tmp_path, name, "construct,arrow")
-    with importable(tmp_path / "out"):
-        view = importlib.import_module(f"{name}.arrow.all_entries").ALL_ENTRIES
-        decoders = [
-            Decoder(view, view.columns, rules=rules, kernels=load(view)) for rules in (True, False)
-        ]
+    ruled, unruled = decoders_of(package, "all_entries", tmp_path / "out", load)
     r = random.Random(7)
     seen: set[tuple[int, bool]] = set()
     for _ in range(120):
         values = [drawn(r) for _ in range(r.randrange(1, 4))]
         parts = [package.ENTRY.build(value, strict=False) for value in values]
         good = [keeps_rules(value) for value in values]
-        starts = [sum(map(len, parts[:i])) for i in range(len(parts))]
-        broken = [start for start, one in zip(starts, good, strict=True) if not one]
-        data = b"".join(parts)
-        chunk = Chunk(len(data))
-        chunk.view()[: len(data)] = data
-        chunk.size = len(data)
-        for i, decoder in enumerate(decoders):
-            found = [x.start for x in decoder.decode(chunk, 0) if isinstance(x, Rejected)]
-            assert found == ([] if i else broken), values
+        assert rejected(ruled, parts) == [i for i, one in enumerate(good) if not one], values
+        assert rejected(unruled, parts) == [], values
         for value, part, is_good in zip(values, parts, good, strict=True):
             seen.add((value["kind"], is_good))
             if is_good:

@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
+from codecgen.check import run
 from codecgen.explain.declarations import explain
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import LengthError, ParseError, TrailingError
+from codecgen.runtime.fast_path import without_fast_paths
+from codecgen.schema import loader
 from codecgen.targets.template import emit_kaitai
+from tests.codecgen.goldens import MANIFEST
 from tests.codecgen.schemas import codecs_of, model_of, unread_by_kernels
 
 TEXT = """
@@ -92,3 +96,41 @@ def test_words() -> None:
     assert "measures     total to the end, in bytes" in explain(model, "envelope.total")
     left_out = "".join(emit_kaitai(make_plan(model), {}).files.values())
     assert "total: it counts its own bytes" in left_out
+
+
+PARCEL = """
+layout: parcel
+fields:
+  has_name: bool
+  name_length: {type: u8, measures: {from: name, to: name}, when: LENGTH}
+  name: {bytes: rest, when: has_name}
+  text: {string: u8}
+"""
+
+
+def test_a_length_with_the_condition_of_its_field() -> None:
+    """The length exists whenever the field does, so the field ends where the length says."""
+    parcel = codecs_of(make_plan(model_of(PARCEL.replace("LENGTH", "has_name")))).PARCEL
+    for data, values in (
+        (b"\1\2ab\1c", {"has_name": True, "name_length": 2, "name": b"ab", "text": "c"}),
+        (b"\1\0\0", {"has_name": True, "name_length": 0, "name": b"", "text": ""}),
+        (b"\0\1c", {"has_name": False, "name_length": None, "name": None, "text": "c"}),
+    ):
+        given = {k: v for k, v in values.items() if k != "name_length"}
+        assert parcel.parse(data) == values and parcel.build(given) == data
+        with without_fast_paths():
+            assert parcel.parse(data) == values and parcel.build(given) == data
+        for cut in range(1, len(data)):
+            with pytest.raises(ParseError):
+                parcel.parse(data[:cut])
+    with pytest.raises(TrailingError):
+        parcel.parse(b"\0\0\0")
+
+
+def test_a_length_with_another_condition_than_its_field() -> None:
+    text = PARCEL.replace("LENGTH", "not has_name")
+    model, _ = loader.load({"codecgen.yaml": MANIFEST, "case.yaml": text})
+    assert model is not None
+    found = list(run(model))
+    assert [d.code for d in found] == ["C031"]
+    assert found[0].help.startswith('remove `when` from "name_length"')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 import re
 from pathlib import Path
@@ -11,12 +10,11 @@ from typing import Any
 import pytest
 
 from codecgen.check import run
-from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rejected, load_kernels, load_numpy_reader
 from codecgen.runtime.errors import BuildError, ValueRefused
 from codecgen.runtime.fast_path import without_fast_paths
 from codecgen.schema import loader
 from tests.codecgen.generated import package_of
-from tests.codecgen.language.test_layout_rules import importable
+from tests.support.rejected_entries import LOADERS, decoders_of, rejected
 
 SCHEMA = """\
 enums:
@@ -116,34 +114,22 @@ def drawn(r: random.Random) -> tuple[dict[str, Any], bool]:
     return values, refused
 
 
-@pytest.mark.parametrize(
-    "load", [load_numpy_reader, pytest.param(load_kernels, marks=pytest.mark.slow)]
-)
+@LOADERS
 def test_all_engines_refuse_the_same_entries(tmp_path: Path, load: Any) -> None:
     name = f"ends_{load.__name__}"
     package = package_of(SCHEMA, tmp_path, name, "construct,arrow")
     (tmp_path / "lax").mkdir()
     text = re.sub(r", refuse: [^,}\n]+|^ +refuse: .*\n", "", SCHEMA, flags=re.MULTILINE)
     lax = package_of(text, tmp_path / "lax", f"lax_{name}")
-    with importable(tmp_path / "out"):
-        view = importlib.import_module(f"{name}.arrow.deltas").DELTAS
-        decoders = [
-            Decoder(view, view.columns, rules=rules, kernels=load(view)) for rules in (True, False)
-        ]
+    decoders = decoders_of(package, "deltas", tmp_path / "out", load)
     r = random.Random(11)
     seen: set[tuple[int, bool]] = set()
     for _ in range(200):
         drawn_entries = [drawn(r) for _ in range(r.randrange(1, 4))]
         parts = [lax.ENTRY.build(values) for values, _ in drawn_entries]
-        starts = [sum(map(len, parts[:i])) for i in range(len(parts))]
-        refused = [start for start, (_, bad) in zip(starts, drawn_entries, strict=True) if bad]
-        data = b"".join(parts)
-        chunk = Chunk(len(data))
-        chunk.view()[: len(data)] = data
-        chunk.size = len(data)
+        refused = [i for i, (_, bad) in enumerate(drawn_entries) if bad]
         for decoder in decoders:
-            found = [x.start for x in decoder.decode(chunk, 0) if isinstance(x, Rejected)]
-            assert found == refused, drawn_entries
+            assert rejected(decoder, parts) == refused, drawn_entries
         for (values, bad), part in zip(drawn_entries, parts, strict=True):
             seen.add((values["kind"], bad))
             check_codecs(package.ENTRY, values, part, bad)

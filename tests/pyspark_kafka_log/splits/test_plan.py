@@ -335,7 +335,7 @@ def test_a_transaction_over_two_segments(directory: Path) -> None:
 
 def test_tasks_carry_the_transactions_of_their_segment(directory: Path) -> None:
     data = vector(directory, "t", "control/txn-flow").read_bytes()
-    write(directory, "t", 0, 100, numbered(2, 1))
+    write(directory, "t", 0, 100, build(batch(100, [b"v"] * 2)))
     found = slices(path=str(directory), isolationLevel="read_committed")
     assert [part.rows.aborted for part in found] == [Aborted([(2, 3, 10)])]
     cut = find_boundaries(discover(directory)[0].segments[0], 1)[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from codecgen.plan import FieldPlan, LayoutPlan, nodes
@@ -143,8 +143,10 @@ class BuildFunction(WritePrinter):
             case Require(fp, condition, why):
                 self.require(fp, condition, why)
                 return
-            case When():
-                self.write_conditional(op)
+            case When(fp):
+                if self.is_computed(fp):
+                    raise Unsupported
+                self.conditional(op)
             case Absent(fp):
                 self.absent(fp)
             case Elements():
@@ -348,38 +350,16 @@ class BuildFunction(WritePrinter):
         if why in ("refuse", "valid") and not self.is_computed(fp):
             self.refuse_if(self.expression(nodes.negate(condition)))
 
-    def write_conditional(self, op: When) -> None:
-        """Print the writing of a conditional field; the function raises Irregular if the condition
-        is false and a value is given. If the field is not supported, print that the function raises
-        Irregular when the condition holds, and add the field to ``always_null``. Raise Unsupported
-        for a conditional length or checksum.
-        """
-        if self.is_computed(op.field):
-            raise Unsupported
-        self.flush()
-        condition = self.expression(op.condition)
-        before = len(self.lines), dict(self.locals), self.indent, self.out, set(self.known)
-        known = self.module.snapshot()
-        self.emit(f"if {condition}:")
-        self.indent += 1
-        try:
-            for inner in op.then:
-                self.op(inner)
-            self.flush()
-        except Unsupported:
-            self.module.restore(known)
-            del self.lines[before[0] :]
+    def save(self) -> Callable[[], None]:
+        """Return a function that undoes what is printed from now on. No value may be pending."""
+        restore, out, known = super().save(), self.out, set(self.known)
+
+        def undo() -> None:
+            restore()
             self.run, self.integers, self.places = [], [], []
-            _, self.locals, self.indent, self.out, self.known = before
-            self.refuse_if(condition)
-            self.absent(op.field)
-            self.always_null.add(op.field.name)
-            return
-        self.indent -= 1
-        self.emit("else:")
-        self.indent += 1
-        self.absent(op.field)
-        self.indent -= 1
+            self.out, self.known = out, known
+
+        return undo
 
     def absent(self, fp: FieldPlan) -> None:
         """Print that the function raises Irregular if a value is given for a field that is not

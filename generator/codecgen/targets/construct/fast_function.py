@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import builtins
 import keyword
+from collections.abc import Callable
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
 from codecgen.plan.layouts import RulePlan
 from codecgen.plan.nodes import FieldValue, Value
+from codecgen.plan.read_ops import ReadOp, When
 from codecgen.schema.scalars import is_integer, is_varint
 from codecgen.schema.types import ArrayType, BitsType, ScalarType
 from codecgen.targets.construct.expressions import PythonExpressions
@@ -227,6 +229,58 @@ class FunctionPrinter:
         return self.maxima.setdefault(
             (end, array, names[0]), self.temporary(f"{end}_{array}_{names[0]}")
         )
+
+    # ------------------------------------------------------------ conditional fields
+
+    def op(self, op: ReadOp) -> None:
+        """Print an operation. Raise Unsupported if such functions lack it."""
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        """Print the pending values."""
+        raise NotImplementedError
+
+    def absent(self, fp: FieldPlan) -> None:
+        """Print that a field is not there."""
+        raise NotImplementedError
+
+    def save(self) -> Callable[[], None]:
+        """Return a function that undoes what is printed from now on."""
+        module, count = self.module.snapshot(), len(self.lines)
+        variables, indent = dict(self.locals), self.indent
+
+        def undo() -> None:
+            self.module.restore(module)
+            del self.lines[count:]
+            self.locals, self.indent = variables, indent
+
+        return undo
+
+    def conditional(self, op: When) -> None:
+        """Print a conditional field, and that it is not there if the condition is false. If the
+        field is not supported, print that the function raises Irregular when the condition holds,
+        and add the field to ``always_null``.
+        """
+        self.flush()
+        condition = self.expression(op.condition)
+        undo = self.save()
+        self.emit(f"if {condition}:")
+        self.indent += 1
+        try:
+            for inner in op.then:
+                self.op(inner)
+            self.flush()
+        except Unsupported:
+            undo()
+            self.refuse_if(condition)
+            self.absent(op.field)
+            self.always_null.add(op.field.name)
+            return
+        self.indent -= 1
+        self.emit("else:")
+        self.indent += 1
+        self.absent(op.field)
+        self.indent -= 1
 
     # ------------------------------------------------------------ rules
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from codecgen.plan import FieldPlan, LayoutPlan, nodes
@@ -219,7 +220,7 @@ class ParseFunction(ReadPrinter):
                 if why not in ("enum", "reserved"):
                     self.require(fp, condition)
             case When():
-                self.read_conditional(op)
+                self.conditional(op)
             case Absent(fp):
                 self.absent(fp)
             case Open(length, _, last):
@@ -249,35 +250,16 @@ class ParseFunction(ReadPrinter):
         text = self.expression(nodes.negate(condition))
         self.later(f"if {text}:", "    raise Irregular")
 
-    def read_conditional(self, op: When) -> None:
-        """Print the reading of a conditional field, and None for it if the condition is false. If
-        the field is not supported, print that the function raises Irregular when the condition
-        holds, set the field to None, and add it to ``always_null``.
-        """
-        self.flush()
-        condition = self.expression(op.condition)
-        before = len(self.lines), dict(self.locals), self.depth, list(self.ends), self.indent
-        known = self.module.snapshot()
-        self.emit(f"if {condition}:")
-        self.indent += 1
-        try:
-            for inner in op.then:
-                self.op(inner)
-            self.flush()
-        except Unsupported:
-            self.module.restore(known)
-            del self.lines[before[0] :]
+    def save(self) -> Callable[[], None]:
+        """Return a function that undoes what is printed from now on. No value may be pending."""
+        restore, depth, ends = super().save(), self.depth, list(self.ends)
+
+        def undo() -> None:
+            restore()
             self.run, self.checks = [], []
-            _, self.locals, self.depth, self.ends, self.indent = before
-            self.refuse_if(condition)
-            self.absent(op.field)
-            self.always_null.add(op.field.name)
-            return
-        self.indent -= 1
-        self.emit("else:")
-        self.indent += 1
-        self.absent(op.field)
-        self.indent -= 1
+            self.depth, self.ends = depth, ends
+
+        return undo
 
     def absent(self, fp: FieldPlan) -> None:
         """Print the assignment of None to a field and to its bits that expressions use, after the

@@ -633,8 +633,8 @@ _KINDS = (
         "partition_metadata",
         (E,),
         "Unreadable partition.metadata",
-        "The file that holds the topic id of the partition cannot be parsed. A broker takes the whole log"
-        " directory offline, or does not start.",
+        "The file that holds the topic id of the partition cannot be parsed, or the id is zero. A broker"
+        " takes the whole log directory offline, or does not start.",
         "Stop the broker and copy the file from another replica, or from another partition of the topic: all have"
         " the same topic id. Do not start the broker without the file: it may rename the directory to -stray.",
     ),

@@ -17,6 +17,7 @@ from kafka_log.inspect.check.finding import Finding, make_finding
 from kafka_log.inspect.check.metadata_snapshots import NAME as METADATA_SNAPSHOT
 from kafka_log.logs.broker_files import (
     get_node_id,
+    has_nil_topic_id,
     read_meta_properties,
     read_small_file,
     read_topic_id,
@@ -140,17 +141,19 @@ class NameCheck(Check):
         return "warning" if is_at_end and not path.lstat().st_size else "error"
 
     def _check_metadata(self, path: Path) -> Iterator[Finding]:
-        """Yield ``partition_metadata`` if partition.metadata cannot be parsed or read, and
-        ``topic_id`` if its topic id is not that of the topic in the cluster metadata. Yield nothing
-        if the file does not exist. If the cluster metadata does not know the topic, ids are not
-        compared.
+        """Yield ``partition_metadata`` if partition.metadata cannot be parsed or read or its topic
+        id is zero, and ``topic_id`` if its topic id is not that of the topic in the cluster
+        metadata. Yield nothing if the file does not exist. If the cluster metadata does not know
+        the topic, ids are not compared.
         """
         found = find_text_problem(path, PARTITION_METADATA)
+        if found is None and has_nil_topic_id(path.parent):
+            found = "the topic id is zero", None
         if found is not None:
             yield self.context.finding(
                 "partition_metadata",
                 path,
-                f"The file cannot be read: {found[0]}. A broker takes the log directory offline, or does not start.",
+                f"A broker cannot read the file: {found[0]}. It takes the log directory offline, or does not start.",
                 byte=found[1],
             )
         said = read_topic_id(path.parent)

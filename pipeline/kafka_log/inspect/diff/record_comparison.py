@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.diff.side import Damage, Side, adjacent_batches
+from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.segment.cursor import CHUNK_BYTES
 from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.row_selection import RowSelection
@@ -210,9 +211,7 @@ def find_batch(side: Side, offset: int) -> tuple[str, int, int, int] | None:
     """Return file, byte position, checksum and leader epoch of the valid batch that contains
     ``offset``; None if no readable segment has one.
     """
-    for segment in reversed(side.segments):
-        if segment.has_canonical_name and segment.base_offset > offset:
-            continue
+    for segment in reversed(within_offsets(side.segments, (offset, offset + 1))):
         alone = Side(_with_segment(side, segment), lambda _: None)
         while not alone.done:
             alone.load()
@@ -223,8 +222,6 @@ def find_batch(side: Side, offset: int) -> tuple[str, int, int, int] | None:
                 numbers_ = (int(head[name]) for name in ("position", "crc", "epoch"))
                 return (os.fspath(segment.path), *numbers_)  # type: ignore[return-value]
             alone.drop(offset)
-        if segment.has_canonical_name:
-            return None
     return None
 
 

@@ -15,9 +15,11 @@ from kafka_log.cli.damage import DamageReporter, print_damage, write_damage
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.inspect.dump.batch_text import batch_line
+from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.reader import SegmentReader
 
 if TYPE_CHECKING:
@@ -91,9 +93,8 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
             if partition.error is not None:
                 reporter.unreadable(partition.error)
             masks = _batch_filter(selection.resolve_offsets(partition.segments))
-            for segment in partition.segments:
-                if masks is not None and not _may_match(partition, segment, masks):
-                    continue
+            offsets = EVERYTHING if masks is None else masks.selection.offsets
+            for segment in within_offsets(partition.segments, offsets):
                 reader = open_segment(segment)
                 writer.start_segment(partition, segment, masks)
                 is_over = _range_end(segment, masks, options.policy)
@@ -137,13 +138,6 @@ def _batch_filter(chosen: Selection) -> HeaderMasks | None:
     from kafka_log.segment.row_masks import HeaderMasks
 
     return HeaderMasks(chosen.batches())
-
-
-def _may_match(partition: Partition, segment: Segment, masks: HeaderMasks) -> bool:
-    """Return whether a segment may have offsets of the selected range."""
-    from kafka_log.read.selection import within_offsets
-
-    return segment in within_offsets(partition.segments, masks.selection.offsets)
 
 
 def _read_parts(reader: Any, reporter: DamageReporter) -> Iterator[Any]:

@@ -485,7 +485,11 @@ class TopicDecoder:
         return pa.schema(fields)
 
     def decode_rows(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-        """Return a stream of rows with the columns :attr:`needed`, decoded."""
+        """Return a stream of ``rows``, which have the columns :attr:`needed`, in which each decoded
+        key or value is replaced by the columns :attr:`PartDecoder.fields`. Reading it raises what
+        reading ``rows`` raises; a value that cannot be decoded has its reason in the column
+        ``problem``. ``rows`` is closed at the end.
+        """
 
         def batches() -> Iterator[pa.RecordBatch]:
             """Yield the rows, decoded. Close the undecoded rows at the end."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kafka_log.logs.broker_files import read_producer_snapshot
+from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
 from kafka_log.logs.transactions import read_transactions
 from kafka_log.segment.arrow_text import utf8
@@ -212,8 +213,10 @@ class _Job:
         segment. Damage is reported, not raised. Raise OSError if writing fails; CodecError if what
         was written does not read as its source.
         """
-        for segment, next_base in pair_with_next_base_offset(self._partition.segments):
-            if not self._write_segment(log, segment, next_base):
+        segments = self._partition.segments
+        selected = set(within_offsets(segments, self._wanted.offsets))
+        for segment, next_base in pair_with_next_base_offset(segments):
+            if segment in selected and not self._write_segment(log, segment, next_base):
                 return False
             self.read += segment.size
             advance(segment.size)
@@ -222,14 +225,11 @@ class _Job:
 
     def _write_segment(self, log: LogWriter, segment: Segment, next_base: int | None) -> bool:
         """Write the selected batches of a segment, add what is kept, left out or lost to the
-        report, and return True; also if the base offsets show that nothing is selected. Return
-        False, and write nothing, if selected intact batches are in the wrong place. Damage is
-        reported, not raised. Raise OSError if writing fails; CodecError if what was written does
-        not read as its source.
+        report, and return True. Return False, and write nothing, if selected intact batches are in
+        the wrong place. Damage is reported, not raised. Raise OSError if writing fails; CodecError
+        if what was written does not read as its source.
         """
-        wanted, base = self._wanted, get_named_base_offset(segment)
-        if not wanted.may_select(base, next_base):
-            return True
+        wanted = self._wanted
         found = read_contents(segment, next_base)
         found = replace(found, lost=tuple(run.up_to(next_base) for run in found.lost))
         there = choose_batches(found, next_base, self.last, wanted.keep_damaged)

@@ -43,15 +43,6 @@ class RewriteSelection:
         """Return whether neither offsets nor timestamps are restricted."""
         return self.offsets == EVERYTHING and self.timestamps == EVERYTHING
 
-    def may_select(self, base: int | None, next_base: int | None) -> bool:
-        """Return whether a segment may hold selected offsets, by its base offset and that of the
-        next segment; None, for an unknown one, excludes nothing. Timestamps are not considered.
-        """
-        low, high = self.offsets
-        before = low is not None and next_base is not None and next_base <= low
-        after = high is not None and base is not None and base >= high
-        return not (before or after)
-
     def mark_selected(self, found: SegmentContents) -> Any:
         """Return a NumPy mask of the batches that may have a record in the offset range, and have a
         record in the timestamp range, if one is set. Records are read only for timestamps, and for

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory
+from kafka_log.logs.broker_files import read_topic_id
 from tests.paths import SAMPLES
 from tests.support.check_plants import (
     ACTIVE,
@@ -243,6 +244,17 @@ def test_a_partition_metadata_with_other_text(directory: Path) -> None:
     assert (
         "'topic_id: ' and a value are expected" in find(directory, "partition_metadata")["meaning"]
     )
+
+
+def test_a_partition_metadata_with_the_topic_id_zero(directory: Path) -> None:
+    """Kafka's PartitionMetadataReadBuffer refuses it."""
+    path = directory / "partition.metadata"
+    path.write_text(f"version: 0\ntopic_id: {'A' * 22}")
+    row = find(directory, "partition_metadata")
+    assert row["severity"] == "error" and "the topic id is zero" in row["meaning"]
+    assert read_topic_id(directory) is None
+    LogDirectory(directory).salvage(directory.parent / "out")
+    assert not (directory.parent / "out/partition.metadata").exists()
 
 
 def test_a_leader_epoch_beyond_the_end_names_its_file(directory: Path) -> None:
