@@ -38,6 +38,7 @@ EXAMPLES = """\
   kafka-log dump samples/kafka-4.x/codecs-0 --decode key=utf8,value=hex --columns offset,key,value
   kafka-log dump samples/kafka-4.x --topic codecs --format jsonl
   kafka-log dump samples/kafka-4.x/codecs-0 --last 5
+  kafka-log dump samples/kafka-4.x --topic codecs --grep '^kappa .*(eta|iota)$'
   kafka-log dump /var/lib/kafka/data --topic 'orders-*' --last 10 --follow
   kafka-log dump samples/kafka-4.x/transactions-0 --batches
 """
@@ -51,7 +52,19 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     ``kafka-log dump`` to its parser.
     """
     add_paths(command)
-    add_selection(command, *RECORDS)
+    selected = add_selection(command, *RECORDS)
+    selected.add_argument(
+        "--grep",
+        metavar="PATTERN",
+        help="only records in whose key or value this regular expression matches, as with grep -E (syntax of RE2); binary ones are"
+        " searched as bytes (\\xff), decoded ones (--decode) also as JSON (default: all)",
+    )
+    selected.add_argument(
+        "-i",
+        "--ignore-case",
+        action="store_true",
+        help="upper and lower case are the same for --grep (default: they differ)",
+    )
     output = add_output(command, (*FORMATS, "vectors"))
     add_reading(command)
     output.add_argument(
@@ -154,13 +167,14 @@ def _reject_filters(options: argparse.Namespace) -> None:
 
 
 def _reject_record_options(options: argparse.Namespace, mode: str) -> None:
-    """Raise ValueError if ``-n``, ``--last`` or ``--follow`` is given, which are about records and
-    do not go with ``mode``.
+    """Raise ValueError if ``-n``, ``--last``, ``--follow`` or ``--grep`` is given, which are about
+    records and do not go with ``mode``.
     """
     if options.rows is not None or options.last is not None:
         raise ValueError(f"-n and --last count records: they do not go with {mode}")
-    if options.follow:
-        raise ValueError(f"--follow prints records: it does not go with {mode}")
+    if options.follow or options.grep is not None:
+        name = "--follow" if options.follow else "--grep"
+        raise ValueError(f"{name} is for records: it does not go with {mode}")
 
 
 def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:

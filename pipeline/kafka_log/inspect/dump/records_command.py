@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -29,6 +29,7 @@ from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.inspect.dump import WIDTH
 from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
 from kafka_log.inspect.dump.rows import DEFAULT_COLUMNS, DumpRows, null_missing_timestamps
+from kafka_log.inspect.dump.search import RecordSearch
 from kafka_log.logs.discovery import survey
 from kafka_log.logs.replicas import read_end_offset
 from kafka_log.logs.tiers import merge_tiered_segments
@@ -100,8 +101,8 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 partition: Partition = partition,
                 needed: Sequence[str] = needed,
             ) -> pa.RecordBatchReader:
-                """Read the rows of the partition that a selection has."""
-                return scan(
+                """Read the rows of the partition that a selection and the filters have."""
+                rows = scan(
                     [partition],
                     needed,
                     selection=selected.but(topics=None, partitions=None, on_damage="keep"),
@@ -109,6 +110,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                     engine=engine,
                     watch=watch,
                 )
+                return printer.filter_reader(rows)
 
             if options.last is None:
                 reader = read(selection, reporter)
@@ -123,6 +125,17 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 break
     printer.close()
     return reporter.found
+
+
+class RowFilter(Protocol):
+    """Filter of rows of a scan of one partition."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Return the columns that the filter needs."""
+
+    def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the selected rows, with all columns."""
 
 
 class _RecordPrinter:
@@ -180,6 +193,16 @@ class _RecordPrinter:
         self._output: RowWriter | None = self._text
         if options.format == "jsonl":
             self._output = JsonRowWriter(self._out)
+        self._filters: list[RowFilter] = []
+        if options.grep is not None:
+            read_schemas = partial(_read_schemas, options, is_quiet=True)
+            search = RecordSearch(
+                options.grep,
+                ignore_case=options.ignore_case,
+                formats=decode,
+                read_schemas=read_schemas,
+            )
+            self._filters.append(search)
         self._rows: DumpRows | None = None
         self._heading: str | None = None
 
@@ -211,7 +234,24 @@ class _RecordPrinter:
             sparse=self._is_lines,
             text_columns=self._text_columns,
         )
-        return self._rows.needed
+        return tuple(dict.fromkeys((*self._rows.needed, *self.filter_columns)))
+
+    @property
+    def filter_columns(self) -> Sequence[str]:
+        """Columns of a scan that the filters need."""
+        return [name for each in self._filters for name in each.columns]
+
+    def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a scan of one partition that all filters select."""
+        for each in self._filters:
+            batch = each.filter(batch)
+        return batch
+
+    def filter_reader(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """Return the rows of a scan of one partition that all filters select, as a stream; ``rows`` itself without filters."""
+        if not self._filters:
+            return rows
+        return pa.RecordBatchReader.from_batches(rows.schema, map(self.filter, rows))
 
     def write_header(self, schema: pa.Schema) -> None:
         """Write what comes before the first row in a format that needs the columns of all rows, given the
@@ -239,7 +279,8 @@ class _RecordPrinter:
         if self._text is not None and self._text.is_first:
             self._text.say("no records")
         if not self.count:
-            say_unmatched(self._options)
+            flags = ("--grep",) if self._options.grep is not None else ()
+            say_unmatched(self._options, *flags)
         if self._output is not None:
             self._output.close()
         for line in self._decoder.failure_messages():
@@ -250,6 +291,8 @@ def _reject_combinations(options: argparse.Namespace, selection: Selection) -> N
     """Raise ValueError for ``--last`` with ``--offsets``, and for options that exclude ``--follow``."""
     if options.last is not None and selection.offsets != EVERYTHING:
         raise ValueError("--last counts from the end of the log: leave out --offsets")
+    if options.ignore_case and options.grep is None:
+        raise ValueError("--ignore-case is for --grep: add --grep PATTERN")
     if not options.follow:
         if options.last == 0:
             raise ValueError("--last 0 selects nothing: it needs --follow")
@@ -298,7 +341,7 @@ def _follow(
             if follower is None:
                 selected = selection
                 if options.last is not None and is_first:
-                    selected = _select_last(options.last, partition, selection, limits)
+                    selected = _select_last(options.last, partition, selection, printer, limits)
                 follower = followers[log] = PartitionFollower(
                     partition,
                     needed,
@@ -311,7 +354,7 @@ def _follow(
             if partition.error is not None and partition.directory not in unreadable:
                 unreadable.add(partition.directory)
                 reporter.unreadable(partition.error)
-            for batch in follower.read_new(partition):
+            for batch in map(printer.filter, follower.read_new(partition)):
                 printer.write(batch)
                 if printer.is_full or stop.is_stopped:
                     return
@@ -322,7 +365,11 @@ def _follow(
 
 
 def _select_last(
-    count: int, partition: Partition, selection: Selection, limits: Limits
+    count: int,
+    partition: Partition,
+    selection: Selection,
+    printer: _RecordPrinter,
+    limits: Limits,
 ) -> Selection:
     """Return the selection from the ``count``-th last selected record of a partition on; from the end of the log
     on if ``count`` is 0.
@@ -332,14 +379,15 @@ def _select_last(
         return selection.but(offsets=(end, None))
 
     def read(selected: Selection, watch: DamageReporter) -> pa.RecordBatchReader:
-        """Read the offsets of the records that a selection has."""
-        return scan(
+        """Read the offsets of the records that a selection and the filters have."""
+        rows = scan(
             [partition],
-            ["offset"],
+            list(dict.fromkeys(("offset", *printer.filter_columns))),
             selection=selected.but(topics=None, partitions=None, on_damage="keep"),
             limits=limits,
             watch=watch,
         )
+        return printer.filter_reader(rows)
 
     ignored = DamageReporter(lambda line: None, lambda size: None)  # the follower reports it
     first = next(iter(_read_last(count, partition, selection, read, ignored)), None)
@@ -348,13 +396,13 @@ def _select_last(
     return selection.but(offsets=(first.column("offset")[0].as_py(), None))
 
 
-def _read_schemas(options: argparse.Namespace) -> SchemaRegistry:
-    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source. Raise
+def _read_schemas(options: argparse.Namespace, *, is_quiet: bool = False) -> SchemaRegistry:
+    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source unless ``is_quiet``. Raise
     ValueError if the source is invalid; OSError if it cannot be read.
     """
     there = survey(options.paths, (), unreadable_raises=False).partitions
     registry = read_registry(there, options.schemas)
-    for problem in registry.problems:
+    for problem in () if is_quiet else registry.problems:
         print_damage(problem)
     return registry
 
