@@ -38,6 +38,7 @@ EXAMPLES = """\
   kafka-log dump samples/kafka-4.x/codecs-0 --decode key=utf8,value=hex --columns offset,key,value
   kafka-log dump samples/kafka-4.x --topic codecs --format jsonl
   kafka-log dump samples/kafka-4.x/codecs-0 --last 5
+  kafka-log dump samples/kafka-4.x --topic transactions --where "producer_id > 0 and len(headers) = 1"
   kafka-log dump samples/kafka-4.x --topic codecs --grep '^kappa .*(eta|iota)$'
   kafka-log dump /var/lib/kafka/data --topic 'orders-*' --last 10 --follow
   kafka-log dump samples/kafka-4.x/transactions-0 --batches
@@ -64,6 +65,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--ignore-case",
         action="store_true",
         help="upper and lower case are the same for --grep (default: they differ)",
+    )
+    selected.add_argument(
+        "--where",
+        metavar="EXPR",
+        help="only records for which this expression of DuckDB is true, over the columns of a scan, such as \"decode(key) like 'a%%'"
+        " and timestamp > '2026-11-20'\"; needs DuckDB (default: all)",
     )
     output = add_output(command, (*FORMATS, "vectors"))
     add_reading(command)
@@ -167,14 +174,15 @@ def _reject_filters(options: argparse.Namespace) -> None:
 
 
 def _reject_record_options(options: argparse.Namespace, mode: str) -> None:
-    """Raise ValueError if ``-n``, ``--last``, ``--follow`` or ``--grep`` is given, which are about
-    records and do not go with ``mode``.
+    """Raise ValueError if ``-n``, ``--last``, ``--follow``, ``--grep`` or ``--where`` is given, which
+    are about records and do not go with ``mode``.
     """
     if options.rows is not None or options.last is not None:
         raise ValueError(f"-n and --last count records: they do not go with {mode}")
-    if options.follow or options.grep is not None:
-        name = "--follow" if options.follow else "--grep"
-        raise ValueError(f"{name} is for records: it does not go with {mode}")
+    given = {"--follow": options.follow, "--grep": options.grep, "--where": options.where}
+    for name, value in given.items():
+        if value:
+            raise ValueError(f"{name} is for records: it does not go with {mode}")
 
 
 def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
+from kafka_codecs.columns.records import RECORDS
 from kafka_log.cli.common import (
     list_partitions,
     may_get_partitions,
@@ -34,6 +35,7 @@ from kafka_log.logs.discovery import survey
 from kafka_log.logs.replicas import read_end_offset
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.following import PartitionFollower
+from kafka_log.read.output import Output, record_columns
 from kafka_log.read.scanning import scan
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.read.schemas.sources import read_registry
@@ -203,6 +205,11 @@ class _RecordPrinter:
                 read_schemas=read_schemas,
             )
             self._filters.append(search)
+        if options.where is not None:
+            from kafka_log.read.sql.condition import RowCondition  # needs DuckDB
+
+            every = Output(RECORDS, partitions, record_columns(), False).schema
+            self._filters.append(RowCondition(options.where, every))
         self._rows: DumpRows | None = None
         self._heading: str | None = None
 
@@ -279,8 +286,10 @@ class _RecordPrinter:
         if self._text is not None and self._text.is_first:
             self._text.say("no records")
         if not self.count:
-            flags = ("--grep",) if self._options.grep is not None else ()
-            say_unmatched(self._options, *flags)
+            given = {"--grep": self._options.grep, "--where": self._options.where}
+            say_unmatched(
+                self._options, *(flag for flag, text in given.items() if text is not None)
+            )
         if self._output is not None:
             self._output.close()
         for line in self._decoder.failure_messages():

@@ -44,7 +44,9 @@ def finds(pattern: str, value: bytes | None, flags: re.RegexFlag) -> bool:
 
 
 def written(directory: Path, rows: list[tuple[bytes | None, bytes | None]]) -> Path:
-    records: list[Any] = [{"offset_delta": i, "key": k, "value": v} for i, (k, v) in enumerate(rows)]
+    records: list[Any] = [
+        {"offset_delta": i, "key": k, "value": v} for i, (k, v) in enumerate(rows)
+    ]
     (directory / f"{0:020d}.log").write_bytes(RECORD_BATCH.build({"records": records}))
     return directory
 
