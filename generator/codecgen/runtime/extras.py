@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 EXTRAS = {
+    "duckdb": "sql",
     "fastavro": "schemas",
     "fsspec": "remote",
     "google": "protobuf",

@@ -9,14 +9,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.interruption import describe_on_interrupt
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import number_type
 from kafka_log.inspect.statistics.hidden_records import list_before_log_start
-from kafka_log.logs.discovery import survey
-from kafka_log.logs.names import STATES
+from kafka_log.logs.discovery import Survey, survey
+from kafka_log.logs.names import STATES, parse_partition_name
 from kafka_log.logs.partitions import (
     Partition,
     Segment,
@@ -97,13 +98,35 @@ def find_partitions(options: argparse.Namespace) -> list[Partition]:
     the same partition and ``--replicas`` does not allow that.
     """
     there = survey(options.paths, options.include, unreadable_raises=False)
-    partitions = select_partitions(
-        there.partitions, options.topic, options.partition, there.excluded_segments
-    )
-    partitions = select_replicas(partitions, options.replicas or "error")
+    partitions = _select(options, there)
     say_left_out(filter_segments_by_topics(there.excluded_segments, options.topic))
     say_passed_over(filter_by_topics(there.skipped_paths, options.topic))
     return partitions
+
+
+def list_partitions(options: argparse.Namespace) -> list[Partition]:
+    """Return the partitions that the options select now, and print nothing. Raise what
+    :func:`find_partitions` raises.
+    """
+    return _select(options, survey(options.paths, options.include, unreadable_raises=False))
+
+
+def _select(options: argparse.Namespace, there: Survey) -> list[Partition]:
+    """Return the partitions of a survey that the options select. Raise what :func:`find_partitions` raises."""
+    partitions = select_partitions(
+        there.partitions, options.topic, options.partition, there.excluded_segments
+    )
+    return select_replicas(partitions, options.replicas or "error")
+
+
+def may_get_partitions(paths: Sequence[str]) -> bool:
+    """Return whether paths may hold further partitions later: False if the only path is the directory of a
+    partition, or a file.
+    """
+    if len(paths) > 1:
+        return True
+    path = Path(paths[0])
+    return path.is_dir() and parse_partition_name(path.resolve()) is None
 
 
 def add_paths(command: argparse.ArgumentParser) -> None:

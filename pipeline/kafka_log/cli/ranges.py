@@ -15,8 +15,8 @@ T = TypeVar("T")
 
 MAX_INT64 = (1 << 63) - 1
 
-_DASHED = re.compile(r"-(?![hn]\Z)[^-]", re.S)
-"""Argument that begins with one dash and is not ``-h`` or ``-n``: a value, because all other options begin with two."""
+_DASHED = re.compile(r"-(?![fhin]\Z)[^-]", re.S)
+"""Argument that begins with one dash and is not ``-f``, ``-h``, ``-i`` or ``-n``: a value, because all other options begin with two."""
 _OPTION = re.compile(r"--[a-z-]+\Z")
 
 
@@ -133,7 +133,7 @@ def argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:
 def join_dashed_values(argv: Sequence[str]) -> list[str]:
     """Return the arguments with a value such as ``-2h:`` joined to the long option before it
     (``--time=-2h:``), because argparse takes the value for an option. Arguments after ``--``,
-    ``-h`` and ``-n`` stay.
+    ``-f``, ``-h``, ``-i`` and ``-n`` stay.
     """
     out: list[str] = []
     for text in argv:

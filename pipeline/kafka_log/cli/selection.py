@@ -26,6 +26,8 @@ from kafka_log.segment.row_selection import Header
 from kafka_log.segment.times import TIMES, parse_time_range
 
 T = TypeVar("T")
+Group = argparse._ArgumentGroup
+"""Group of options in a help text."""
 
 BYTES = "UTF-8 text, hex:0aff, base64:Cv8=, or text:... for text that begins with such a prefix"
 
@@ -76,10 +78,10 @@ def add_selection(
     *names: str,
     but: Mapping[str, str] | None = None,
     types: Mapping[str, Callable[[str], Any]] | None = None,
-) -> None:
+) -> Group:
     """Add the selection options ``names`` to a parser, in the group "selection" of its help, with
     other help texts (``but``) or parsers (``types``) for some. Set ``filters`` of the parsed
-    options to ``names``. Raise KeyError for an unknown name.
+    options to ``names``. Return the group, for further options. Raise KeyError for an unknown name.
 
     Args:
         command: Parser of the command.
@@ -98,6 +100,7 @@ def add_selection(
         if types is not None and name in types:
             settings["type"] = argument_type(types[name])
         group.add_argument(_flag_name(name), help=text, **settings)
+    return group
 
 
 def selection_of(options: argparse.Namespace) -> Selection:

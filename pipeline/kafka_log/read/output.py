@@ -52,6 +52,11 @@ class _PlaceColumn:
         return pa.DictionaryArray.from_arrays(indices, self.dictionary)
 
 
+def record_columns() -> list[str]:
+    """Return the names of all columns of :func:`kafka_log.scan`: place, offset, time, key, value and headers first."""
+    return list(dict.fromkeys((*_PLACES, *(c.name for c in RECORDS.columns), *ROW_DAMAGE)))
+
+
 class Output:
     """Row format of :func:`kafka_log.scan`. ``columns`` are the columns to decode, ``schema`` is the schema of the stream."""
 

@@ -38,6 +38,9 @@ EXAMPLES = """\
   kafka-log dump samples/kafka-4.x/codecs-0 --decode key=utf8,value=hex --columns offset,key,value
   kafka-log dump samples/kafka-4.x --topic codecs --format jsonl
   kafka-log dump samples/kafka-4.x/codecs-0 --last 5
+  kafka-log dump samples/kafka-4.x --topic transactions --where "producer_id > 0 and len(headers) = 1"
+  kafka-log dump samples/kafka-4.x --topic codecs --grep '^kappa .*(eta|iota)$'
+  kafka-log dump /var/lib/kafka/data --topic 'orders-*' --last 10 --follow
   kafka-log dump samples/kafka-4.x/transactions-0 --batches
 """
 
@@ -50,7 +53,25 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     ``kafka-log dump`` to its parser.
     """
     add_paths(command)
-    add_selection(command, *RECORDS)
+    selected = add_selection(command, *RECORDS)
+    selected.add_argument(
+        "--grep",
+        metavar="PATTERN",
+        help="only records in whose key or value this regular expression matches, as with grep -E (syntax of RE2); binary ones are"
+        " searched as bytes (\\xff), decoded ones (--decode) also as JSON (default: all)",
+    )
+    selected.add_argument(
+        "-i",
+        "--ignore-case",
+        action="store_true",
+        help="upper and lower case are the same for --grep (default: they differ)",
+    )
+    selected.add_argument(
+        "--where",
+        metavar="EXPR",
+        help="only records for which this expression of DuckDB is true, over the columns of a scan, such as \"decode(key) like 'a%%'"
+        " and timestamp > '2026-11-20'\"; needs DuckDB (default: all)",
+    )
     output = add_output(command, (*FORMATS, "vectors"))
     add_reading(command)
     output.add_argument(
@@ -62,9 +83,16 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     output.add_argument(
         "--last",
-        type=number_type("a number of records", 1),
+        type=number_type("a number of records"),
         metavar="N",
         help="only the last N selected records of each partition, without reading all of it (default: all)",
+    )
+    output.add_argument(
+        "-f",
+        "--follow",
+        action="store_true",
+        help="then print records as they are appended, as tail -f does, also those of new segments and partitions, until Ctrl-C;"
+        " with --last N begin at the last N records, with --last 0 at the end (default: stop at the end)",
     )
     output.add_argument(
         "--batches",
@@ -110,7 +138,7 @@ def run_command(options: argparse.Namespace) -> int:
             _reject_filters(options)
             return _print_vectors(options, find_partitions(options))
         if options.batches:
-            _reject_counts(options, "--batches")
+            _reject_record_options(options, "--batches")
             from kafka_log.inspect.dump.batches_command import dump_batches
 
             return dump_batches(options, find_partitions(options))
@@ -134,7 +162,7 @@ def _reject_filters(options: argparse.Namespace) -> None:
         "include",
         "replicas",
     }
-    _reject_counts(options, "--format vectors")
+    _reject_record_options(options, "--format vectors")
     if filters or options.columns or options.batches:
         raise ValueError(
             "--format vectors prints whole files: the only filters it takes are --topic, --partition, --include and --replicas"
@@ -145,12 +173,16 @@ def _reject_filters(options: argparse.Namespace) -> None:
         )
 
 
-def _reject_counts(options: argparse.Namespace, mode: str) -> None:
-    """Raise ValueError if ``-n`` or ``--last`` is given, which count records and do not go with
-    ``mode``.
+def _reject_record_options(options: argparse.Namespace, mode: str) -> None:
+    """Raise ValueError if ``-n``, ``--last``, ``--follow``, ``--grep`` or ``--where`` is given, which
+    are about records and do not go with ``mode``.
     """
     if options.rows is not None or options.last is not None:
         raise ValueError(f"-n and --last count records: they do not go with {mode}")
+    given = {"--follow": options.follow, "--grep": options.grep, "--where": options.where}
+    for name, value in given.items():
+        if value:
+            raise ValueError(f"{name} is for records: it does not go with {mode}")
 
 
 def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 AUTO, NONE = "auto", "none"
 _LENGTHS = (1, 2, 4, 8)
 
-Render = Callable[[bytes], str]
-"""Format bytes that no format decodes."""
+Render = Callable[[bytes], str | None]
+"""Format bytes that no format decodes. None leaves them out."""
 
 
 def _decode_utf8(data: bytes) -> Any:

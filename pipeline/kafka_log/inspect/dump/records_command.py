@@ -1,35 +1,47 @@
-"""``kafka-log dump`` without ``--batches``: print one row per record."""
+"""``kafka-log dump`` without ``--batches``: print one row per record, also those that are appended."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
+from kafka_codecs.columns.records import RECORDS
 from kafka_log.cli.common import (
+    list_partitions,
+    may_get_partitions,
     progress_of,
     say_deleted,
     screen_width,
 )
 from kafka_log.cli.damage import DamageReporter, print_damage
+from kafka_log.cli.interruption import StopOnSignal
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.inspect.dump import WIDTH
 from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
 from kafka_log.inspect.dump.rows import DEFAULT_COLUMNS, DumpRows, null_missing_timestamps
+from kafka_log.inspect.dump.search import RecordSearch
 from kafka_log.logs.discovery import survey
+from kafka_log.logs.replicas import read_end_offset
 from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.read.following import PartitionFollower
+from kafka_log.read.output import Output, record_columns
 from kafka_log.read.scanning import scan
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.read.schemas.sources import read_registry
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
+from kafka_log.segment.places import is_url
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.text.columns import format_bytes
 from kafka_log.text.json_values import convert_bytes, format_json
@@ -46,128 +58,360 @@ _GROWTH = 8
 _MAX_WIDTH = 1 << 30
 """Upper limit of ``--width``."""
 
+_POLL_S, _MAX_POLL_S, _POLL_FACTOR = 0.2, 10.0, 4
+"""Seconds between two looks of ``--follow``: at least and at most, and as a multiple of the time that a look takes."""
+
 
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """Print one row per selected record in ``--format``, with damage between the rows of text or
-    else on stderr, and failures to decode on stderr. Return 1 if a consumer would reject a batch,
+    else on stderr, and failures to decode on stderr. With ``--follow`` go on with records that are
+    appended, until Ctrl-C, SIGTERM or ``-n``. Return 1 if a consumer would reject a batch,
     bytes are lost, or a file or directory cannot be read; else 0, also after failures to decode.
-    Raise ValueError for an unknown column or decoding format, and for ``--last`` with
-    ``--offsets``.
+    Raise ValueError for an unknown column or decoding format, and for options that exclude each
+    other.
     """
-    out = binary_stdout()
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)
-    if options.last is not None and selection.offsets != EVERYTHING:
-        raise ValueError("--last counts from the end of the log: leave out --offsets")
+    _reject_combinations(options, selection)
     say_deleted(partitions, selection)
-    is_text, is_lines = options.format == "text", options.format in ("text", "jsonl")
-    decode = KeyValueFormats.parse(options.decode)
-    width = screen_width() if options.width is None else None
-    max_width = WIDTH if options.width is None else min(max(options.width, 0), _MAX_WIDTH)
-    decoder = KeyValueDecoder(
-        decode,
-        lambda data: format_json(convert_bytes(data)),
-        show_secrets=options.show_secrets,
-        read_schemas=partial(_read_schemas, options),
-    )
-    names = options.columns.split(",") if options.columns else list(DEFAULT_COLUMNS)
-    is_headed = len(partitions) > 1 and width is not None and not options.columns
-    if is_text and not options.columns and (len(partitions) == 1 or is_headed):
-        names = names[2:]
-    if options.include and not options.columns:
-        names.append("state")
-    if is_text:
-        decoder.render_bytes = lambda data: format_bytes(data, max_width)
-        decoder.format_value = lambda value: format_json(value, compact=True)
-    text_columns = None
-    if not is_lines:
-        topics = {p.topic for p in partitions}
-        text_columns = [
-            n
-            for n in ("key", "value")
-            if n in names and any(decoder.is_decoded(t, n) for t in topics)
-        ]
+    printer = _RecordPrinter(options, partitions, selection)
     size = sum(segment.size for p in partitions for segment in p.segments)
     engine = options.engine
     if engine == "auto" and not use_kernels(size, engine, KERNEL_MIN_BYTES):
         engine = "construct"
-    text = TextRowWriter(out, names, _min_widths(partitions), max_width, width) if is_text else None
-    output: RowWriter | None = text or (JsonRowWriter(out) if options.format == "jsonl" else None)
-    count = 0
+    limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
+    if options.follow:
+        reporter = DamageReporter(printer.say, lambda size: None)
+        with StopOnSignal() as stop:
+            _follow(options, partitions, selection, printer, reporter, stop, limits)
+        printer.close()
+        return reporter.found
 
     def describe_progress() -> str:
         """Describe what was printed before an interruption."""
-        return f"at least {count:,} records are printed"
+        return f"at least {printer.count:,} records are printed"
 
     with progress_of(
         "dump", size, shown=not sys.stdout.isatty(), describe_done=describe_progress
     ) as advance:
-        reporter = DamageReporter(print_damage if text is None else text.say, advance)
+        reporter = DamageReporter(printer.say, advance)
         for partition in partitions:
-            if text is not None and is_headed:
-                text.heading = f"{utf8(partition.topic)}-{partition.partition}:"
-            rows = DumpRows(
-                partition.topic,
-                names,
-                decoder,
-                control=selection.control_records,
-                with_damage=not is_text and not options.columns,
-                sparse=is_lines,
-                text_columns=text_columns,
-            )
+            needed = printer.begin(partition)
 
             def read(
                 selected: Selection,
                 watch: DamageReporter,
                 partition: Partition = partition,
-                rows: DumpRows = rows,
+                needed: Sequence[str] = needed,
             ) -> pa.RecordBatchReader:
-                """Read the rows of the partition that a selection has."""
-                return scan(
+                """Read the rows of the partition that a selection and the filters have."""
+                rows = scan(
                     [partition],
-                    rows.needed,
+                    needed,
                     selection=selected.but(topics=None, partitions=None, on_damage="keep"),
-                    limits=Limits(
-                        decompressed=options.max_decompressed, elements=options.max_elements
-                    ),
+                    limits=limits,
                     engine=engine,
                     watch=watch,
                 )
+                return printer.filter_reader(rows)
 
             if options.last is None:
                 reader = read(selection, reporter)
             else:
                 reader = _read_last(options.last, partition, selection, read, reporter)
-            if output is None:
-                output = ROW_WRITERS[options.format](
-                    out, rows.build_rows(_empty_batch(reader.schema)).schema
-                )
+            printer.write_header(reader.schema)
             for batch in reader:
-                left = batch if options.rows is None else batch.slice(0, options.rows - count)
-                for part in rows.split_rows(left):
-                    output.write(part if text is None else null_missing_timestamps(part))
-                count += left.num_rows
-                if count == options.rows:
+                printer.write(batch)
+                if printer.is_full:
                     break
-            if count == options.rows:
+            if printer.is_full:
                 break
-    if text is not None and text.is_first:
-        text.say("no records")
-    if not count:
-        say_unmatched(options)
-    if output is not None:
-        output.close()
-    for line in decoder.failure_messages():
-        print_damage(line)
+    printer.close()
     return reporter.found
 
 
-def _read_schemas(options: argparse.Namespace) -> SchemaRegistry:
-    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source. Raise
+class RowFilter(Protocol):
+    """Filter of rows of a scan of one partition."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Return the columns that the filter needs."""
+
+    def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the selected rows, with all columns."""
+
+
+class _RecordPrinter:
+    """Printer of rows of scans in ``--format``, up to ``-n`` of them. ``count`` is the number of rows that were printed.
+
+    Args:
+        options: Arguments of the command.
+        partitions: Partitions that are known from the start, for headings and widths of columns.
+        selection: Selected records.
+    """
+
+    def __init__(
+        self, options: argparse.Namespace, partitions: Sequence[Partition], selection: Selection
+    ) -> None:
+        """Prepare columns, decoders and output. Raises ValueError for an unknown decoding format."""
+        self.count = 0
+        self._options = options
+        self._selection = selection
+        self._out = binary_stdout()
+        self._is_lines = options.format in ("text", "jsonl")
+        is_text = options.format == "text"
+        decode = KeyValueFormats.parse(options.decode)
+        width = screen_width() if options.width is None else None
+        max_width = WIDTH if options.width is None else min(max(options.width, 0), _MAX_WIDTH)
+        self._decoder = decoder = KeyValueDecoder(
+            decode,
+            lambda data: format_json(convert_bytes(data)),
+            show_secrets=options.show_secrets,
+            read_schemas=partial(_read_schemas, options),
+        )
+        names = options.columns.split(",") if options.columns else list(DEFAULT_COLUMNS)
+        is_single = len(partitions) == 1 and not (
+            options.follow and may_get_partitions(options.paths)
+        )
+        self._is_headed = not is_single and width is not None and not options.columns
+        if is_text and not options.columns and (is_single or self._is_headed):
+            names = names[2:]
+        if options.include and not options.columns:
+            names.append("state")
+        self._names = names
+        if is_text:
+            decoder.render_bytes = lambda data: format_bytes(data, max_width)
+            decoder.format_value = lambda value: format_json(value, compact=True)
+        self._text_columns = None
+        if not self._is_lines:
+            topics = {p.topic for p in partitions}
+            self._text_columns = [
+                n
+                for n in ("key", "value")
+                if n in names and any(decoder.is_decoded(t, n) for t in topics)
+            ]
+        self._text = None
+        if is_text:
+            self._text = TextRowWriter(self._out, names, _min_widths(partitions), max_width, width)
+        self._output: RowWriter | None = self._text
+        if options.format == "jsonl":
+            self._output = JsonRowWriter(self._out)
+        self._filters: list[RowFilter] = []
+        if options.grep is not None:
+            read_schemas = partial(_read_schemas, options, is_quiet=True)
+            search = RecordSearch(
+                options.grep,
+                ignore_case=options.ignore_case,
+                formats=decode,
+                read_schemas=read_schemas,
+            )
+            self._filters.append(search)
+        if options.where is not None:
+            from kafka_log.read.sql.condition import RowCondition  # needs DuckDB
+
+            every = Output(RECORDS, partitions, record_columns(), False).schema
+            self._filters.append(RowCondition(options.where, every))
+        self._rows: DumpRows | None = None
+        self._heading: str | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the ``-n`` rows are printed."""
+        limit: int | None = self._options.rows
+        return self.count == limit
+
+    def say(self, line: str) -> None:
+        """Print a line about damage: between the rows of text, else to stderr."""
+        if self._text is None:
+            print_damage(line)
+        else:
+            self._text.say(line)
+
+    def begin(self, partition: Partition) -> Sequence[str]:
+        """Prepare for rows of a partition, and return the columns of a scan that are needed."""
+        is_text = self._text is not None
+        if self._text is not None and self._is_headed:
+            heading = f"{utf8(partition.topic)}-{partition.partition}:"
+            self._text.heading = None if heading == self._heading else heading
+        self._rows = DumpRows(
+            partition.topic,
+            self._names,
+            self._decoder,
+            control=self._selection.control_records,
+            with_damage=not is_text and not self._options.columns,
+            sparse=self._is_lines,
+            text_columns=self._text_columns,
+        )
+        return tuple(dict.fromkeys((*self._rows.needed, *self.filter_columns)))
+
+    @property
+    def filter_columns(self) -> Sequence[str]:
+        """Columns of a scan that the filters need."""
+        return [name for each in self._filters for name in each.columns]
+
+    def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a scan of one partition that all filters select."""
+        for each in self._filters:
+            batch = each.filter(batch)
+        return batch
+
+    def filter_reader(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """Return the rows of a scan of one partition that all filters select, as a stream; ``rows`` itself without filters."""
+        if not self._filters:
+            return rows
+        return pa.RecordBatchReader.from_batches(rows.schema, map(self.filter, rows))
+
+    def write_header(self, schema: pa.Schema) -> None:
+        """Write what comes before the first row in a format that needs the columns of all rows, given the
+        schema of a scan. Do nothing for other formats, and at later calls.
+        """
+        if self._output is None:
+            assert self._rows is not None
+            self._output = ROW_WRITERS[self._options.format](
+                self._out, self._rows.build_rows(_empty_batch(schema)).schema
+            )
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Print rows of a scan of the partition of :meth:`begin`, until ``-n`` rows are printed."""
+        assert self._rows is not None and self._output is not None
+        limit = self._options.rows
+        left = batch if limit is None else batch.slice(0, limit - self.count)
+        if self._text is not None and left.num_rows and self._text.heading is not None:
+            self._heading = self._text.heading
+        for part in self._rows.split_rows(left):
+            self._output.write(part if self._text is None else null_missing_timestamps(part))
+        self.count += left.num_rows
+
+    def close(self) -> None:
+        """End the output, and print what could not be decoded to stderr, or that nothing matches."""
+        if self._text is not None and self._text.is_first:
+            self._text.say("no records")
+        if not self.count:
+            given = {"--grep": self._options.grep, "--where": self._options.where}
+            say_unmatched(
+                self._options, *(flag for flag, text in given.items() if text is not None)
+            )
+        if self._output is not None:
+            self._output.close()
+        for line in self._decoder.failure_messages():
+            print_damage(line)
+
+
+def _reject_combinations(options: argparse.Namespace, selection: Selection) -> None:
+    """Raise ValueError for ``--last`` with ``--offsets``, and for options that exclude ``--follow``."""
+    if options.last is not None and selection.offsets != EVERYTHING:
+        raise ValueError("--last counts from the end of the log: leave out --offsets")
+    if options.ignore_case and options.grep is None:
+        raise ValueError("--ignore-case is for --grep: add --grep PATTERN")
+    if not options.follow:
+        if options.last == 0:
+            raise ValueError("--last 0 selects nothing: it needs --follow")
+        return
+    if options.format not in ("text", "jsonl"):
+        raise ValueError(
+            f"--follow prints text or JSON lines, not {options.format}: add --format jsonl"
+        )
+    if any(map(is_url, options.paths)):
+        raise ValueError("--follow watches local files: it does not read URLs")
+    if selection.include:
+        raise ValueError("--follow reads live segments only: leave out --include")
+    if selection.isolation == "read_committed":
+        raise ValueError(
+            "--follow prints records before it is known whether their transaction commits: leave out --isolation read_committed"
+        )
+    if selection.offsets[1] is not None:
+        raise ValueError("--follow has no last offset: write --offsets A: without an end")
+
+
+# ---------------------------------------------------------------- following
+
+
+def _follow(
+    options: argparse.Namespace,
+    partitions: Sequence[Partition],
+    selection: Selection,
+    printer: _RecordPrinter,
+    reporter: DamageReporter,
+    stop: StopOnSignal,
+    limits: Limits,
+) -> None:
+    """Print the selected records of partitions, then those that are appended and those of new partitions, until
+    ``stop`` or ``-n``. Raise DirectoryError or NotFoundError if all partitions are gone.
+    """
+    followers: dict[Path | tuple[str, int], PartitionFollower] = {}
+    unreadable: set[Path] = set()
+    is_first = True
+    while True:
+        started = time.monotonic()
+        for partition in partitions:
+            needed = printer.begin(partition)
+            # A partition may move to another directory, unless each copy is read.
+            log = partition.directory if options.replicas == "keep" else partition.key
+            follower = followers.get(log)
+            if follower is None:
+                selected = selection
+                if options.last is not None and is_first:
+                    selected = _select_last(options.last, partition, selection, printer, limits)
+                follower = followers[log] = PartitionFollower(
+                    partition,
+                    needed,
+                    selected,
+                    reporter,
+                    print_message,
+                    limits=limits,
+                    engine=options.engine,
+                )
+            if partition.error is not None and partition.directory not in unreadable:
+                unreadable.add(partition.directory)
+                reporter.unreadable(partition.error)
+            for batch in map(printer.filter, follower.read_new(partition)):
+                printer.write(batch)
+                if printer.is_full or stop.is_stopped:
+                    return
+        taken = time.monotonic() - started
+        stop.wait(min(max(_POLL_S, _POLL_FACTOR * taken), _MAX_POLL_S))
+        is_first = False
+        partitions = list_partitions(options)
+
+
+def _select_last(
+    count: int,
+    partition: Partition,
+    selection: Selection,
+    printer: _RecordPrinter,
+    limits: Limits,
+) -> Selection:
+    """Return the selection from the ``count``-th last selected record of a partition on; from the end of the log
+    on if ``count`` is 0.
+    """
+    if count == 0:
+        end = read_end_offset(partition.segments)
+        return selection.but(offsets=(end, None))
+
+    def read(selected: Selection, watch: DamageReporter) -> pa.RecordBatchReader:
+        """Read the offsets of the records that a selection and the filters have."""
+        rows = scan(
+            [partition],
+            list(dict.fromkeys(("offset", *printer.filter_columns))),
+            selection=selected.but(topics=None, partitions=None, on_damage="keep"),
+            limits=limits,
+            watch=watch,
+        )
+        return printer.filter_reader(rows)
+
+    ignored = DamageReporter(lambda line: None, lambda size: None)  # the follower reports it
+    first = next(iter(_read_last(count, partition, selection, read, ignored)), None)
+    if first is None:
+        return selection
+    return selection.but(offsets=(first.column("offset")[0].as_py(), None))
+
+
+def _read_schemas(options: argparse.Namespace, *, is_quiet: bool = False) -> SchemaRegistry:
+    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source unless ``is_quiet``. Raise
     ValueError if the source is invalid; OSError if it cannot be read.
     """
     there = survey(options.paths, (), unreadable_raises=False).partitions
     registry = read_registry(there, options.schemas)
-    for problem in registry.problems:
+    for problem in () if is_quiet else registry.problems:
         print_damage(problem)
     return registry
 

@@ -119,8 +119,8 @@ def test_what_does_not_go_together(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["-n", "--last"])
-def test_no_number(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("option", "number"), [("-n", "0"), ("--last", "-1")])
+def test_no_number(option: str, number: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["dump", str(NEW / "codecs-0"), option, "0"])
-    assert "'0' is not a number of records" in capsys.readouterr().err
+        main(["dump", str(NEW / "codecs-0"), option, number])
+    assert f"'{number}' is not a number of records" in capsys.readouterr().err

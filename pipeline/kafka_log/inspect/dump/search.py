@@ -1,0 +1,115 @@
+"""Search of a regular expression in the keys and values of records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
+from kafka_log.read.schemas.registry import SchemaRegistry
+from kafka_log.text.json_values import format_json
+
+_PARTS = ("key", "value")
+
+
+class PatternError(ValueError):
+    """A text is no regular expression."""
+
+
+class RecordSearch:
+    """Filter of records in whose key or value a regular expression (RE2) matches somewhere.
+
+    Keys and values are searched as text, or as bytes if they are not UTF-8. What a decoder makes of them is searched too: a text, or
+    JSON. ``^`` and ``$`` match at line ends too. A missing key and a tombstone never match.
+
+    Args:
+        pattern: The regular expression.
+        ignore_case: Match upper and lower case alike.
+        formats: Formats of keys and values.
+        read_schemas: Returns the schemas for these formats.
+
+    Raises:
+        PatternError: If the pattern is invalid.
+    """
+
+    columns = ("topic", "key", "value", "headers", "is_control", "position", "segment")
+    """Columns of a scan that the search needs."""
+
+    def __init__(
+        self,
+        pattern: str,
+        *,
+        ignore_case: bool,
+        formats: KeyValueFormats,
+        read_schemas: Callable[[], SchemaRegistry],
+    ) -> None:
+        """Compile the pattern. Raises PatternError as the class describes."""
+        self._options = pc.MatchSubstringOptions(f"(?m){pattern}", ignore_case=ignore_case)
+        self._decoder = KeyValueDecoder(
+            formats, lambda data: None, _format_decoded, read_schemas=read_schemas
+        )
+        try:
+            self._match(pa.array([""]))
+        except (pa.ArrowInvalid, UnicodeEncodeError) as error:
+            reason = str(error).removeprefix("Invalid regular expression: ")
+            raise PatternError(
+                f"--grep {pattern!r} is not a regular expression: {reason.replace('(?m)', '')}"
+            ) from None
+
+    def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a batch of one topic that match, with all columns."""
+        if not batch.num_rows:
+            return batch
+        found = [self._match_bytes(batch.column(name)) for name in _PARTS]
+        topic = str(batch.column("topic")[0].as_py())
+        controls = batch.column("is_control")
+        if controls.true_count or any(self._decoder.is_decoded(topic, name) for name in _PARTS):
+            texts = self._decoder.decode_columns(
+                topic,
+                str(batch.column("segment")[0].as_py()),
+                batch.column("key"),
+                batch.column("value"),
+                controls.to_pylist(),
+                batch.column("position").to_pylist(),
+                batch.column("headers"),
+            )
+            found += [self._match(pa.array(column, pa.large_string())) for column in texts]
+        mask = found[0]
+        for other in found[1:]:
+            mask = pc.or_(mask, other)
+        return batch.filter(mask)
+
+    def _match(self, texts: Any) -> Any:
+        """Return a mask of the texts or binaries that match; False for null."""
+        return pc.fill_null(
+            pc.call_function("match_substring_regex", [texts], self._options), False
+        )
+
+    def _match_bytes(self, column: Any) -> Any:
+        """Return a mask of the binaries that match, as text if they are UTF-8, else as bytes."""
+        try:
+            return self._match(column.cast(pa.string()))
+        except pa.ArrowInvalid:
+            values = column.to_pylist()
+        texts = [_as_text(value) for value in values]
+        others = [
+            value if text is None else None for value, text in zip(values, texts, strict=True)
+        ]
+        as_text = self._match(pa.array(texts, pa.large_string()))
+        return pc.or_(as_text, self._match(pa.array(others, pa.large_binary())))
+
+
+def _as_text(value: bytes | None) -> str | None:
+    """Return bytes as text; None for None, and if they are not UTF-8."""
+    try:
+        return None if value is None else value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _format_decoded(value: Any) -> str:
+    """Return a decoded value as the text that is searched: a text itself, else JSON as JSON lines have it."""
+    return value if isinstance(value, str) else format_json(value)

@@ -1,0 +1,414 @@
+"""Records that are appended to partitions while they are read, each returned once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.located_bytes import Limits
+from kafka_codecs.columns.records import RECORDS
+from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.incomplete_tails import find_incomplete_tail, separate_incomplete_tail
+from kafka_log.logs.index_files import find_position_by_index, find_start_position
+from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
+from kafka_log.logs.replicas import read_end_offset
+from kafka_log.read.isolation import PartitionFilters
+from kafka_log.read.output import Output
+from kafka_log.read.plan import ReadPlan, Split
+from kafka_log.read.reader import Event, PlanReader, SplitEnd
+from kafka_log.read.scanning import Watch
+from kafka_log.read.selection import Selection
+from kafka_log.segment.kernels import KERNEL_MIN_BYTES, Engine, use_kernels
+from kafka_log.segment.model import Batch, End, Policy, Tail
+from kafka_log.segment.ranges import MAX_OFFSET
+from kafka_log.segment.reader import damage
+from kafka_log.segment.scanner import Flagged, header_scanner
+
+PATIENCE_S = 1.0
+"""Seconds for which a damaged batch of the active segment may be one that is still being written."""
+
+_QUIET_READS = 2
+"""Reads of an unchanged file after which it is not read again until its size or time changes. The first one
+may have been within the resolution of modification times."""
+
+_HEADERS = ("position", "size", "last_offset", "crc")
+
+
+class _Header(NamedTuple):
+    """Values of a batch header, to notice that a file was rewritten."""
+
+    position: int
+    size: int
+    last_offset: int
+    crc: int
+
+    @property
+    def end(self) -> int:
+        """Position after the batch."""
+        return self.position + self.size
+
+
+@dataclass
+class _Followed:
+    """Progress in one segment file.
+
+    ``position`` is the first byte that was not read yet, ``first`` and ``last`` are the first batch of the file and the last one that was read. ``held`` is the position of a batch that may still be
+    written, since the time ``held_since`` (monotonic), and ``is_torn`` if it is known to be incomplete. ``is_done`` is True after the last byte of a rolled segment;
+    ``is_broken`` after damage that ends the reading of an active segment.
+    """
+
+    identity: tuple[int, int]
+    position: int
+    first: _Header | None = None
+    last: _Header | None = None
+    held: int | None = None
+    held_since: float = 0.0
+    is_torn: bool = False
+    stamp: tuple[int, int] | None = None
+    unchanged_reads: int = 0
+    is_done: bool = False
+    is_broken: bool = False
+
+
+class PartitionFollower:
+    """Reader of the selected records of one partition that were appended since its last call.
+
+    A batch at the end of the active segment that is incomplete is read when it is complete. One that is damaged is reported if
+    it stays so for :data:`PATIENCE_S` and is not incomplete. Bytes that were read are not read again, except the headers of files
+    that were replaced or truncated.
+
+    Args:
+        partition: The partition when it was found first.
+        columns: Columns of :func:`kafka_log.scan`.
+        selection: Selected records, whose offset range has no end, without ``read_committed``. Offsets that count from the end of
+            the log refer to that time.
+        watch: Receives damage, as in :func:`kafka_log.scan`.
+        say: Called with a line about a log that was truncated, rewritten, replaced, or has lost records before they were read.
+        limits: Limits of memory and nesting.
+        engine: Codecs that read.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        columns: Sequence[str],
+        selection: Selection,
+        watch: Watch,
+        say: Callable[[str], None],
+        *,
+        limits: Limits | None = None,
+        engine: Engine = "auto",
+    ) -> None:
+        """Resolve the selection for the partition. No record is read yet."""
+        self.partition = partition
+        self._columns = columns
+        self._selection = selection
+        self._watch = watch
+        self._say = say
+        self._limits = limits
+        self._engine = engine
+        self._files: dict[Path, _Followed] = {}
+        self._next_offset: int | None = None
+        self._topic_id: bytes | None = None
+        filters = PartitionFilters(selection, engine, lists_again=True)
+        self._rows = filters.filter_for(partition)
+        self._unselected = {s.path for s in partition.segments} - {
+            s.path for s in filters.segments(partition)
+        }
+
+    def read_new(self, partition: Partition) -> Iterator[pa.RecordBatch]:
+        """Yield the selected records that were not returned yet, by a new listing of the partition. Report
+        damage to ``watch``. No CodecError is raised.
+        """
+        self.partition = partition
+        segments = [segment for segment in partition.segments if segment.state == "live"]
+        there = {segment.path for segment in segments}
+        self._files = {path: file for path, file in self._files.items() if path in there}
+        try:
+            self._notice_replacement(segments)
+        except FileNotFoundError:
+            return  # between two listings
+        for segment, following in pair_with_next_base_offset(segments):
+            try:
+                yield from self._read_segment(segment, following)
+            except FileNotFoundError:
+                continue  # removed by retention: the next listing lacks it
+
+    @property
+    def _name(self) -> str:
+        """Name of the partition for messages."""
+        return f"{self.partition.topic}-{self.partition.partition}"
+
+    # ------------------------------------------------------------ files
+
+    def _read_segment(self, segment: Segment, following: int | None) -> Iterator[pa.RecordBatch]:
+        """Yield the new records of a segment, and note how far it was read. ``following`` is the base offset of the
+        next segment, None if there is none. Raise FileNotFoundError if the file is gone.
+        """
+        known = self._files.get(segment.path)
+        if known is not None and known.is_done and segment.rolled:
+            return
+        status = segment.path.stat()
+        identity = (status.st_dev, status.st_ino)
+        if known is None or known.identity != identity:
+            known = _Followed(identity, self._find_start(segment))
+            self._files[segment.path] = known
+        if known.is_done or status.st_size < known.position:
+            self._say_truncated(segment, known)
+        stamp = (status.st_size, status.st_mtime_ns)
+        known.unchanged_reads = known.unchanged_reads + 1 if stamp == known.stamp else 0
+        known.stamp = stamp
+        if not segment.rolled and (
+            known.is_broken
+            or status.st_size == known.position
+            or (known.unchanged_reads > _QUIET_READS and (known.held is None or known.is_torn))
+        ):
+            return
+        if self._was_rewritten(segment, known):
+            self._find_again(segment, known)
+        yield from self._read_bytes(replace(segment, size=status.st_size), known, following)
+
+    def _find_start(self, segment: Segment) -> int:
+        """Return the position at which the reading of a file begins that was not read yet: its end if no record of it is
+        selected, the first batch with unread offsets if it replaced another file.
+        """
+        if self._next_offset is not None:
+            if segment.base_offset >= self._next_offset:
+                if segment.base_offset > self._next_offset and not self._files:
+                    self._say(
+                        f"{self._name}: offsets {self._next_offset} to {segment.base_offset - 1} were deleted before they were read"
+                    )
+                return 0
+            self._skip_offsets_before(self._next_offset)
+            return find_start_position(segment, self._next_offset, None, self._engine)
+        if segment.path in self._unselected:
+            return segment.size
+        low, begin = self._rows.offsets[0], self._selection.timestamps[0]
+        if self._selection.policy is Policy.KAFKA and (low is not None or begin is not None):
+            return find_start_position(segment, low, begin, self._engine)
+        return 0
+
+    def _skip_offsets_before(self, offset: int) -> None:
+        """Select no offset below ``offset`` from now on."""
+        low = self._rows.offsets[0]
+        first = offset if low is None else max(low, offset)
+        self._rows = replace(self._rows, offsets=(first, None))
+
+    # ------------------------------------------------------------ rows
+
+    def _read_bytes(
+        self, segment: Segment, file: _Followed, following: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the records from ``file.position`` on, and advance it: to the end of the file, or to a batch that may
+        still be written.
+        """
+        begin = file.position
+        held: int | None = None
+        end: End | None = None
+        with closing(self._open(segment, begin, following)) as events:
+            for event in events:
+                if isinstance(event, pa.RecordBatch):
+                    yield event
+                elif isinstance(event, Flagged):
+                    if self._is_held(segment, file, event.batch):
+                        held = event.batch.position
+                        break
+                    self._watch.batch(event.batch)
+                elif isinstance(event, SplitEnd):
+                    end = event.end
+        if held is None:
+            held = self._settle_end(segment, file, end)
+        if held is None:
+            file.held = None
+        else:
+            file.position = held
+        self._note_last_batch(segment, file, begin)
+
+    def _open(
+        self, segment: Segment, start: int, following: int | None
+    ) -> Generator[Event, None, None]:
+        """Return the rows and events of a segment from byte ``start`` on."""
+        partition = replace(self.partition, segments=(segment,))
+        engine = self._engine
+        if not use_kernels(segment.size - start, engine, KERNEL_MIN_BYTES):
+            engine = "construct"
+        split = Split(segment, start, None, self._rows, following if segment.rolled else None)
+        plan = ReadPlan(
+            (split,),
+            Output(RECORDS, [partition], self._columns, False),
+            self._selection.policy,
+            "keep",
+            "next_file",
+            limits=self._limits,
+            engine=engine,
+            expects_removal=True,
+        )
+        return PlanReader(plan).read(split)
+
+    def _settle_end(self, segment: Segment, file: _Followed, end: End | None) -> int | None:
+        """Report how a pass over a segment ended, and set ``file.position``. Return the position of a batch at the end
+        of the active segment that may still be written, else None.
+        """
+        if segment.rolled:
+            file.is_done = True
+            file.position = segment.size
+            self._watch.end(segment, end)
+            return None
+        if end is None:
+            return None
+        lost, tail = separate_incomplete_tail(segment, end)
+        held = None if tail is None else tail.start
+        if tail is None and lost and lost[-1].end >= segment.size:
+            last = lost[-1].start
+            if self._may_be_written(segment, file, last):
+                lost, held = lost[:-1], last
+        if lost:
+            self._watch.end(
+                segment,
+                replace(end, lost=lost, trailing_bytes=0, stop="eof", error=None, note=None),
+            )
+        if held is not None:
+            return held
+        file.position = end.iterated_bytes
+        if end.error is None and not end.trailing_bytes:
+            return None
+        if self._may_be_written(segment, file, end.iterated_bytes):
+            return end.iterated_bytes
+        self._watch.end(segment, end)
+        file.is_broken = True
+        return None
+
+    def _is_held(self, segment: Segment, file: _Followed, batch: Batch) -> bool:
+        """Return whether a flagged batch is damaged, but may still be written."""
+        if segment.rolled or (batch.is_valid and not damage(batch)):
+            return False
+        return self._may_be_written(segment, file, batch.position)
+
+    def _may_be_written(self, segment: Segment, file: _Followed, position: int) -> bool:
+        """Return whether the damaged bytes at a position of the active segment are incomplete, or are damaged for less
+        than PATIENCE_S.
+        """
+        now = time.monotonic()
+        if file.held != position:
+            file.held, file.held_since, file.is_torn = position, now, False
+        if now - file.held_since < PATIENCE_S:
+            return True
+        file.is_torn = find_incomplete_tail(segment, position) is not None
+        return file.is_torn
+
+    def _note_last_batch(self, segment: Segment, file: _Followed, begin: int) -> None:
+        """Note the last batch before ``file.position``, of those from byte ``begin`` on, and the offset after it."""
+        if file.position <= begin:
+            return
+        if file.last is None:
+            indexed = find_position_by_index(segment, MAX_OFFSET, None, self._engine)
+            begin = max(begin, indexed) if indexed < file.position else begin
+        found = _read_last_header(segment.path, begin, file.position)
+        if found is None:
+            return
+        if file.first is None:
+            file.first = _read_last_header(segment.path, 0, 1)
+        file.last = found
+        self._next_offset = max(self._next_offset or 0, found.last_offset + 1)
+
+    # ------------------------------------------------------------ logs that were changed
+
+    def _was_rewritten(self, segment: Segment, file: _Followed) -> bool:
+        """Return whether the last batch that was read is no longer in the file. Raise FileNotFoundError if the file is gone."""
+        last = file.last
+        return (
+            last is not None
+            and _read_last_header(segment.path, last.position, last.position + 1) != last
+        )
+
+    def _say_truncated(self, segment: Segment, file: _Followed) -> None:
+        """Report that the broker truncated a file that was read further, and go on at its end."""
+        found = _read_last_header(segment.path, 0, None)
+        offset = segment.base_offset if found is None else found.last_offset + 1
+        file.position = 0 if found is None else found.end
+        file.last, file.held, file.is_done, file.is_broken = found, None, False, False
+        file.first = _read_last_header(segment.path, 0, 1)
+        self._say_shorter(offset)
+
+    def _find_again(self, segment: Segment, file: _Followed) -> None:
+        """Report that a file was truncated and written again since it was read, and go on at the first unread offset."""
+        assert self._next_offset is not None
+        self._say(
+            f"{self._name}: the log was truncated and written again below offset {self._next_offset}: its new records before that"
+            " offset are not printed"
+        )
+        self._skip_offsets_before(self._next_offset)
+        file.position = find_start_position(segment, self._next_offset, None, self._engine)
+        file.first, file.last, file.held, file.is_broken = None, None, None, False
+
+    def _notice_replacement(self, segments: Sequence[Segment]) -> None:
+        """If the partition holds the log of another topic now, because it was deleted and created again, report it and begin
+        with its first record. Raise FileNotFoundError if a file is gone.
+        """
+        topic_id = read_topic_id(self.partition.directory)
+        before, self._topic_id = self._topic_id, topic_id or self._topic_id
+        if self._next_offset is None or not segments:
+            return
+        if topic_id is None or before is None:
+            is_other = self._looks_replaced(segments, self._next_offset)
+        else:
+            is_other = topic_id != before
+        if is_other:
+            self._say(
+                f"{self._name}: the log was replaced by another one: it is printed from its first record on"
+            )
+            self._files, self._next_offset = {}, None
+            self._rows = replace(self._rows, offsets=(None, None))
+            self._unselected = set()
+
+    def _looks_replaced(self, segments: Sequence[Segment], next_offset: int) -> bool:
+        """Return whether segments without a topic id look like another log: it ends before the next unread offset, and none of
+        its files begins with the batch that was read there. If one does, and the active file is unknown, report that the log was
+        truncated. Raise FileNotFoundError if a file is gone.
+        """
+        active = segments[-1]
+        known = self._files.get(active.path)
+        if active.base_offset >= next_offset or (known is not None and known.first is None):
+            return False
+        first = _read_last_header(active.path, 0, 1)
+        if known is not None and first in (None, known.first):
+            return False
+        end = read_end_offset(segments)
+        if end >= next_offset:
+            return False
+        files = ((s.path, self._files[s.path].first) for s in segments if s.path in self._files)
+        if not any(first == _read_last_header(path, 0, 1) for path, first in files if first):
+            return True
+        self._say_shorter(end)
+        return False
+
+    def _say_shorter(self, end: int) -> None:
+        """Report that the log ends before the next unread offset, and go on at its end. Do nothing if it does not."""
+        if self._next_offset is not None and end < self._next_offset:
+            self._say(
+                f"{self._name}: the log was truncated from offset {self._next_offset} to {end}: records from there on replace"
+                " those that were printed"
+            )
+            self._next_offset = end
+
+
+def _read_last_header(path: Path, start: int, stop: int | None) -> _Header | None:
+    """Return the last batch that begins between two positions of a file, by the headers; None if there is none before
+    the first damage. ``stop`` None: up to the end. Raise FileNotFoundError if the file is gone.
+    """
+    found = None
+    headers = header_scanner(
+        path, _HEADERS, on_damage="keep", start=start, stop=stop, tail=Tail.ACTIVE
+    )
+    with suppress(CodecError):
+        for batch in headers:
+            if batch.num_rows:
+                found = _Header(*(batch.column(name)[-1].as_py() for name in _HEADERS))
+    return found

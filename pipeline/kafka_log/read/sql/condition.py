@@ -1,0 +1,91 @@
+"""A condition in SQL on the rows of a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import uuid4
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_log.read.sql.lazy_tables import LazyTable, connect, stream_result
+from kafka_log.read.sql.words import quote_offset
+
+_ROW = "row of the batch"
+
+
+class ConditionError(ValueError):
+    """DuckDB refuses a condition, or cannot compute it for a row."""
+
+
+class RowCondition:
+    """Filter of the rows for which an expression of DuckDB is true.
+
+    The expression is computed for each row alone: DuckDB refuses aggregates and window functions in it. ``columns`` are those that it
+    needs.
+
+    Args:
+        expression: The expression. ``offset`` need not be quoted.
+        schema: All columns that it may name.
+
+    Raises:
+        ConditionError: If the expression is invalid.
+        ModuleNotFoundError: If DuckDB is not installed.
+    """
+
+    def __init__(self, expression: str, schema: pa.Schema) -> None:
+        """Check the expression. Raises ConditionError as the class describes."""
+        self._expression = expression
+        self._schema = schema
+        self._needed: set[str] = set()
+        self._batch = pa.RecordBatch.from_pylist([], schema=schema)
+        # Its name is no other table's, and cannot be guessed: a subquery would see one batch only.
+        table = f"rows_{uuid4().hex}"
+        own = pa.field(_ROW, pa.int64())
+        self._connection = connect({table: LazyTable(schema.append(own), self._read)}, threads=1)
+        self._query = f'select "{_ROW}" from {table} where (\n{self._quoted()}\n)'
+        self._run()
+        self.columns: Sequence[str] = [name for name in schema.names if name in self._needed]
+
+    def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a batch for which the expression is true, with all columns. Raise ConditionError if it cannot be computed."""
+        self._batch = batch
+        return batch.take(self._run()) if batch.num_rows else batch
+
+    def _quoted(self) -> str:
+        """Return the expression with the column ``offset`` in quotes. Raise ConditionError if it has several statements."""
+        try:
+            return quote_offset(self._expression, everywhere=True)
+        except (duckdb.Error, UnicodeEncodeError) as error:
+            raise self._error(error) from None
+
+    def _run(self) -> pa.Array:
+        """Return the numbers of the rows of the batch for which the expression is true, in order."""
+        try:
+            if len(self._connection.extract_statements(self._query)) != 1:
+                raise ConditionError(f"--where {self._expression!r} is more than one expression")
+            relation = self._connection.sql(self._query)
+            found = stream_result(relation).read_all().column(0).combine_chunks()
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise self._error(error) from None
+        return found.take(pc.sort_indices(found))
+
+    def _error(self, error: Exception) -> ConditionError:
+        """Return the error with the expression and the first paragraph of DuckDB's message."""
+        reason = " ".join(str(error).partition("\n\nLINE")[0].split())
+        return ConditionError(f"--where {self._expression!r}: {reason}")
+
+    def _read(self, names: Sequence[str]) -> pa.RecordBatchReader:
+        """Return the batch with these columns, and note that they are needed."""
+        self._needed.update(names)
+        rows = self._batch.num_rows
+        arrays = [
+            pa.array(np.arange(rows)) if name == _ROW else self._batch.column(name)
+            for name in names
+        ]
+        schema = pa.schema([pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)])  # fmt: skip
+        return pa.RecordBatchReader.from_batches(
+            schema, [pa.RecordBatch.from_arrays(arrays, schema=schema)]
+        )

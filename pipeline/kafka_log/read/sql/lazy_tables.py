@@ -1,0 +1,103 @@
+"""Tables that DuckDB reads batch by batch, only with the columns that a query needs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+Read = Callable[[Sequence[str]], pa.RecordBatchReader]
+"""Returns rows with these columns, in this order."""
+
+
+class LazyTable(ds.Dataset):  # type: ignore[misc]
+    """Table of which DuckDB reads columns when a query runs, and none before.
+
+    DuckDB asks a dataset for a scanner with columns and a filter. Each scan of the table in a query calls ``read``.
+
+    Args:
+        schema: All columns.
+        read: Returns the rows with some of these columns.
+    """
+
+    def __init__(self, schema: pa.Schema, read: Read) -> None:
+        """Store the arguments. The base class has no constructor, because its objects are made in C++."""
+        self._columns = schema
+        self._read = read
+
+    @property
+    def schema(self) -> pa.Schema:
+        """All columns."""
+        return self._columns
+
+    def scanner(
+        self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any
+    ) -> _Scan:
+        """Return a scan of ``columns`` (None: all) with the rows for which ``filter`` is true (None: all rows)."""
+        names = self._columns.names if columns is None else list(columns)
+        return _Scan(self._columns, self._read, names, filter)
+
+
+class _Scan:
+    """One scan of a LazyTable."""
+
+    def __init__(self, schema: pa.Schema, read: Read, names: Sequence[str], condition: Any) -> None:
+        self._all_names: Sequence[str] = schema.names
+        self._read = read
+        self._names = names
+        self._condition = condition
+        self.projected_schema = pa.schema([schema.field(name) for name in names])
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the rows as a stream."""
+        # The text of a condition names the columns in it, and perhaps others.
+        text = "" if self._condition is None else str(self._condition)
+        more = [name for name in self._all_names if name not in self._names and name in text]
+        rows = self._read([*self._names, *more])
+        return pa.RecordBatchReader.from_batches(self.projected_schema, self._select(rows))
+
+    def _select(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """Yield the rows for which the condition is true, with the columns of the scan."""
+        for batch in rows:
+            if self._condition is None:
+                yield batch.select(self._names)
+                continue
+            table = pa.Table.from_batches([batch]).filter(self._condition)
+            yield from table.select(self._names).to_batches()
+
+
+def connect(
+    tables: Mapping[str, LazyTable], *, threads: int | None = None
+) -> duckdb.DuckDBPyConnection:
+    """Return a connection to an empty DuckDB database in memory that has ``tables``. Times are shown in UTC, extensions are not
+    installed by themselves, and variables of Python are no tables.
+
+    Args:
+        tables: Tables by name.
+        threads: Number of threads. None: all cores.
+    """
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": "false",
+        "python_enable_replacements": "false",
+        "temp_directory": os.fspath(Path(tempfile.gettempdir()) / f"kafka-log-{os.getpid()}"),
+    }
+    if threads is not None:
+        config["threads"] = threads
+    connection = duckdb.connect(":memory:", config=config)
+    connection.execute("set TimeZone = 'UTC'")
+    for name, table in tables.items():
+        connection.register(name, table)
+    return connection
+
+
+def stream_result(relation: duckdb.DuckDBPyRelation, rows: int = 1 << 13) -> pa.RecordBatchReader:
+    """Run a query, and return its result as a stream of batches of at most ``rows`` rows. Reading raises duckdb.Error."""
+    # to_arrow_reader is the name since DuckDB 1.5.
+    stream = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return stream(rows)

@@ -1,0 +1,308 @@
+"""Records of logs that grow: each is read once, also if segments are rolled, deleted, replaced or truncated."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_log.logs.discovery import survey
+from kafka_log.logs.partitions import Segment
+from kafka_log.read import following
+from kafka_log.read.following import PartitionFollower
+from kafka_log.read.selection import Selection
+from kafka_log.segment.model import Batch, End
+from tests.support.batches import batch
+from tests.support.growing_logs import Growing
+
+
+@dataclass
+class Followed:
+    """A follower of a directory, and what it reports."""
+
+    root: Path
+    filters: dict[str, Any] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
+    ends: list[End] = field(default_factory=list)
+    follower: PartitionFollower | None = None
+
+    def unreadable(self, error: Exception) -> None:
+        raise AssertionError(error)
+
+    def batch(self, batch: Batch) -> None:
+        self.damaged.append(batch.position)
+
+    def end(self, segment: Segment, end: End | None) -> None:
+        if end is not None and not end.is_normal:
+            self.ends.append(end)
+
+    def read(self) -> list[tuple[int, bytes]]:
+        [partition] = survey([self.root], (), unreadable_raises=False).partitions
+        if self.follower is None:
+            selection = Selection(**self.filters)
+            columns = ("offset", "value")
+            self.follower = PartitionFollower(partition, columns, selection, self, self.said.append)
+        rows = [row for part in self.follower.read_new(partition) for row in part.to_pylist()]
+        return [(row["offset"], row["value"]) for row in rows]
+
+
+def offsets(rows: list[tuple[int, bytes]]) -> list[int]:
+    return [offset for offset, _ in rows]
+
+
+def log_file(directory: Path, base: int = 0) -> Path:
+    directory.mkdir(exist_ok=True)
+    path = directory / f"{base:020d}.log"
+    path.touch()
+    return path
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_each_record_is_read_once_whatever_happens_to_the_log(seed: int, tmp_path: Path) -> None:
+    r = random.Random(seed)
+    log = Growing(tmp_path / "t-0", r, transactions=False)
+    followed = Followed(tmp_path, {"policy": r.choice(["kafka", "strict", "salvage"])})
+    end = 0
+    for _ in range(60):
+        happens = r.choice([log.append, log.append, log.append, log.roll, log.tear, log.delete, log.truncate])  # fmt: skip
+        happens()
+        end = min(end, log.end)
+        if happens != log.truncate and r.random() < 0.4:
+            continue  # several things happen between two looks
+        wanted = [(o, v.encode()) for o, v in log.uncommitted() if o >= end]
+        assert followed.read() == wanted
+        assert followed.read() == []
+        end = log.end
+    assert not followed.damaged
+    assert not followed.ends
+
+
+@pytest.mark.parametrize("policy", ["kafka", "strict", "salvage"])
+def test_a_batch_is_read_when_its_last_byte_is_written(policy: str, tmp_path: Path) -> None:
+    path = log_file(tmp_path / "t-0")
+    append(path, batch(0))
+    followed = Followed(tmp_path, {"policy": policy})
+    assert offsets(followed.read()) == [0, 1, 2]
+    data = batch(3)
+    for byte in range(len(data) - 1):
+        append(path, data[byte : byte + 1])
+        if byte % 7 == 0:
+            assert followed.read() == []
+    append(path, data[-1:])
+    assert offsets(followed.read()) == [3, 4, 5]
+    assert not followed.damaged and not followed.ends and not followed.said
+
+
+def test_a_torn_batch_is_not_damage_however_long_it_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "PATIENCE_S", 0.0)
+    path = log_file(tmp_path / "t-0")
+    append(path, batch(0) + batch(3)[:-1])
+    followed = Followed(tmp_path)
+    for _ in range(5):
+        followed.read()
+    append(path, batch(3)[-1:])
+    assert offsets(followed.read()) == [3, 4, 5]
+    assert not followed.damaged and not followed.ends
+
+
+def test_a_torn_batch_is_damage_once_the_next_segment_exists(tmp_path: Path) -> None:
+    path = log_file(tmp_path / "t-0")
+    append(path, batch(0) + batch(3)[:-1])
+    followed = Followed(tmp_path)
+    assert offsets(followed.read()) == [0, 1, 2]
+    append(log_file(tmp_path / "t-0", 6), batch(6))
+    assert offsets(followed.read()) == [6, 7, 8]
+    [end] = followed.ends
+    assert end.iterated_bytes == len(batch(0))
+
+
+@pytest.mark.parametrize("policy", ["kafka", "strict", "salvage"])
+def test_a_wrong_checksum_is_damage_after_a_moment(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = log_file(tmp_path / "t-0")
+    whole = batch(3)
+    changed = whole[:-1] + bytes([whole[-1] ^ 1])
+    append(path, batch(0) + changed)
+    followed = Followed(tmp_path, {"policy": policy})
+    assert offsets(followed.read()) == [0, 1, 2]
+    assert followed.read() == []
+    assert not followed.damaged and not followed.ends, "it may be written just now"
+    monkeypatch.setattr(following, "PATIENCE_S", 0.0)
+    followed.read()
+    assert followed.damaged or followed.ends
+    reported = len(followed.damaged) + len(followed.ends)
+    followed.read()
+    followed.read()
+    assert len(followed.damaged) + len(followed.ends) == reported, "once"
+
+
+def test_a_checksum_that_becomes_right_is_no_damage(tmp_path: Path) -> None:
+    path = log_file(tmp_path / "t-0")
+    whole = batch(3)
+    append(path, batch(0) + whole[:-1] + b"\xff")
+    followed = Followed(tmp_path)
+    followed.read()
+    path.write_bytes(batch(0) + whole)
+    assert offsets(followed.read()) == [3, 4, 5]
+    assert not followed.damaged
+
+
+def test_damage_between_good_batches_is_reported_and_the_rest_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "PATIENCE_S", 0.0)
+    path = log_file(tmp_path / "t-0")
+    whole = batch(3)
+    append(path, batch(0) + whole[:-1] + b"\xff" + batch(6))
+    followed = Followed(tmp_path)
+    assert offsets(followed.read())[-3:] == [6, 7, 8]
+    assert followed.damaged == [len(batch(0))]
+
+
+def test_preallocated_zeros_are_waited_for(tmp_path: Path) -> None:
+    path = log_file(tmp_path / "t-0")
+    path.write_bytes(batch(0) + b"\0" * 5000)
+    followed = Followed(tmp_path)
+    assert offsets(followed.read()) == [0, 1, 2]
+    for _ in range(5):
+        assert followed.read() == []
+    with path.open("r+b") as file:
+        file.seek(len(batch(0)))
+        file.write(batch(3))
+    os.utime(path, ns=(1, 1))  # a file system whose times are coarse may show any other
+    assert offsets(followed.read()) == [3, 4, 5]
+    assert not followed.damaged and not followed.ends
+
+
+def test_a_compacted_segment_is_not_read_again(tmp_path: Path) -> None:
+    first = log_file(tmp_path / "t-0")
+    append(first, batch(0) + batch(3) + batch(6))
+    followed = Followed(tmp_path)
+    assert offsets(followed.read()) == list(range(9))
+    cleaned = tmp_path / "cleaned"
+    cleaned.write_bytes(batch(0) + batch(6) + batch(9))
+    cleaned.rename(first)
+    append(log_file(tmp_path / "t-0", 12), batch(12))
+    assert offsets(followed.read()) == [*range(9, 15)], "of the replaced file only what is new"
+    assert not followed.said
+
+
+def test_records_that_retention_deletes_unread_are_reported(tmp_path: Path) -> None:
+    first = log_file(tmp_path / "t-0")
+    append(first, batch(0))
+    followed = Followed(tmp_path)
+    followed.read()
+    append(log_file(tmp_path / "t-0", 30), batch(30))
+    first.unlink()
+    assert offsets(followed.read()) == [30, 31, 32]
+    assert followed.said == ["t-0: offsets 3 to 29 were deleted before they were read"]
+
+
+def test_a_truncated_log_is_read_from_its_new_end(tmp_path: Path) -> None:
+    path = log_file(tmp_path / "t-0")
+    append(path, batch(0) + batch(3))
+    followed = Followed(tmp_path)
+    followed.read()
+    os.truncate(path, len(batch(0)))
+    assert followed.read() == []
+    append(path, batch(3, size=20))
+    assert offsets(followed.read()) == [3, 4, 5]
+    [line] = followed.said
+    assert "truncated from offset 6 to 3" in line
+
+
+def test_a_log_that_was_truncated_and_written_again_is_noticed(tmp_path: Path) -> None:
+    path = log_file(tmp_path / "t-0")
+    append(path, batch(0) + batch(3))
+    followed = Followed(tmp_path)
+    followed.read()
+    with path.open("r+b") as file:
+        file.truncate(len(batch(0)))
+        file.seek(0, os.SEEK_END)
+        file.write(batch(3, size=30) + batch(6))
+    assert offsets(followed.read()) == [6, 7, 8], "no offset twice"
+    [line] = followed.said
+    assert "written again below offset 6" in line
+
+
+def test_a_topic_that_was_created_anew_is_read_from_its_start(tmp_path: Path) -> None:
+    append(log_file(tmp_path / "t-0"), batch(0) + batch(3))
+    append(log_file(tmp_path / "t-0", 6), batch(6))
+    followed = Followed(tmp_path)
+    assert offsets(followed.read()) == list(range(9))
+    shutil.rmtree(tmp_path / "t-0")
+    append(log_file(tmp_path / "t-0"), batch(0, size=11))
+    assert offsets(followed.read()) == [0, 1, 2]
+    append(log_file(tmp_path / "t-0", 3), batch(3))
+    assert offsets(followed.read()) == [3, 4, 5]
+    [line] = followed.said
+    assert "replaced by another one" in line
+
+
+def test_a_topic_with_another_id_is_read_from_its_start(tmp_path: Path) -> None:
+    for topic_id in ("AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"):
+        path = log_file(tmp_path / "t-0")
+        (tmp_path / "t-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
+        append(path, batch(0) + batch(3))
+        if topic_id.endswith("Q"):
+            followed = Followed(tmp_path)
+            assert offsets(followed.read()) == list(range(6))
+            shutil.rmtree(tmp_path / "t-0")
+        else:
+            append(path, batch(6))
+            assert offsets(followed.read()) == list(range(9))
+
+
+def test_a_log_that_moves_to_another_disk_is_not_read_again(tmp_path: Path) -> None:
+    path = log_file(tmp_path / "t-0")
+    append(path, batch(0) + batch(3))
+    followed = Followed(tmp_path)
+    followed.read()
+    (tmp_path / "disk2").mkdir()
+    (tmp_path / "t-0").rename(tmp_path / "disk2" / "t-0")
+    append(log_file(tmp_path / "disk2" / "t-0"), batch(6))
+    assert offsets(followed.read()) == [6, 7, 8]
+    assert not followed.said
+
+
+def test_filters_apply_to_old_and_new_records(tmp_path: Path) -> None:
+    path = log_file(tmp_path / "t-0")
+    append(path, batch(0) + batch(3))
+    followed = Followed(tmp_path, {"keys": [b"k1"], "offsets": (-2, None)})
+    assert offsets(followed.read()) == [4]
+    append(path, batch(6))
+    assert offsets(followed.read()) == [7]
+
+
+def test_only_new_bytes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = log_file(tmp_path / "t-0")
+    append(path, b"".join(batch(3 * i, size=1000) for i in range(200)))
+    followed = Followed(tmp_path)
+    followed.read()
+    starts: list[int] = []
+    opened = PartitionFollower._open
+
+    def note(self: PartitionFollower, segment: Segment, start: int, *more: Any) -> Any:
+        starts.append(start)
+        return opened(self, segment, start, *more)
+
+    monkeypatch.setattr(PartitionFollower, "_open", note)
+    size = path.stat().st_size
+    followed.read()
+    append(path, batch(600))
+    assert offsets(followed.read()) == [600, 601, 602]
+    assert starts == [size]
