@@ -82,6 +82,8 @@ class HeaderColumns:
         if row is None:
             name = entry.frame.layout.layout_name
             raise ValueRefused(
-                f"{name} is not a batch: the view batches has no rows for it", source.where()
+                f"the codecs cannot read the batch header of the layout {name}: the view batches has no `header_only` rows for it;"
+                " add them to the schema of the view and generate the codecs again",
+                source.where(),
             )
         return row

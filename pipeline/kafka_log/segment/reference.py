@@ -80,7 +80,9 @@ def construct_engine(
     if head is None:
         name = layout.layout_name
         raise ValueRefused(
-            f"{name} is not a batch: the view batches has no rows for it", source.where(0)
+            f"the codecs cannot read batches of the layout {name}: the view batches has no rows for it; add them to the schema of"
+            " the view and generate the codecs again",
+            source.where(0),
         )
     batch = _batch(head, opened.fields, place)
     problems = _unknown_codec(batch, head, session)

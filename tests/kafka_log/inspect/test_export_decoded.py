@@ -110,7 +110,7 @@ def test_protobuf(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = pq.read_table(tmp_path / "a" / "payments-0.parquet").to_pylist()
     assert rows[2]["value"] == {"shop.Refund": {"payment": 7}, "shop.Payment": None}
     assert main([*base, str(tmp_path / "b"), "--decode", "avro"]) == 2
-    assert "of another type: PROTOBUF" in capsys.readouterr().err
+    assert "of another type (PROTOBUF)" in capsys.readouterr().err
 
 
 def test_json_schema(tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ class Comparison:
     """Whether some equal records are in different batches, or compressed differently."""
     joins: bool = False
     """Whether equal records follow after the last different ones."""
+    only_epochs: bool = True
+    """Whether no record differs in more than its leader epoch, and no side has records that the other lacks there."""
 
 
 def compare_partitions(
@@ -179,6 +181,7 @@ class _Comparer:
                     found.first, found.columns = int(one.differ[0]), one.columns
                 found.last = int(one.differ[-1])
                 found.differ += len(one.differ)
+                found.only_epochs &= one.only_epochs
                 found.joins = False
             self._count_lacking(one.only_a, self.b, found.b, "b")
             self._count_lacking(one.only_b, self.a, found.a, "a")
@@ -220,6 +223,7 @@ class _Comparer:
         trimmed = rest & (offsets < _or_lowest(other.start))
         behind = rest & ~trimmed & other.done & (offsets >= _or_lowest(other.end))
         counts.parted += int(parted.sum())
+        self.found.only_epochs &= not parted.any()
         counts.damaged += int(lost.sum())
         counts.trimmed += int(trimmed.sum())
         counts.behind += int(behind.sum())

@@ -14,6 +14,13 @@ Row = Mapping[str, Any]
 Explanation = tuple[str, str]
 """Meaning, and remedy or ``""``."""
 
+_NO_CHECKSUM = "no checksum covers it"
+_CHECK_EPOCHS = (
+    "Run kafka-log check on both: its findings leader_epoch_unknown, leader_epoch_start and"
+    " leader_epoch_negative name a batch whose header is wrong."
+)
+_ASK_OTHERS = "compare A and B with another replica (kafka-log diff), and keep copies of both"
+
 
 def describe_findings(row: Row, comparison: Comparison) -> Explanation:
     """Return the meanings of all findings of a row as one text, and the remedy of the first, which
@@ -26,8 +33,8 @@ def describe_findings(row: Row, comparison: Comparison) -> Explanation:
         for explanation in _describe(finding, row, comparison)
     ]
     if not found:
-        found = [(f"A and B have the same {count_noun(row['same'], 'record')}.", "Nothing.")]
-    remedy = next((remedy for _, remedy in found if remedy), "Nothing: the records are the same.")
+        found = [(f"A and B have the same {count_noun(row['same'], 'record')}.", "Nothing to do.")]
+    remedy = next((remedy for _, remedy in found if remedy), "Nothing to do: no record is lost.")
     return " ".join(meaning for meaning, _ in found), remedy
 
 
@@ -40,30 +47,38 @@ def _describe(finding: str, row: Row, comparison: Comparison) -> Iterator[Explan
 
 def _describe_parted(row: Row, comparison: Comparison, _: str, __: str) -> Explanation:
     """Return meaning and remedy for logs with different records: from which offset, in which
-    columns, how many, and which side has the newer leader epoch there. Remedy: keep a copy of the
-    side with the older epoch, which its broker truncates; if the epochs are equal or unknown (both
-    count as equal), ask the other replicas. The last two arguments are ignored.
+    columns, how many, and which side follows a newer leader epoch. Remedy: keep a copy of the side
+    with the older epoch, which its broker truncates; if the epochs are equal or unknown, ask the
+    other replicas. If only epochs differ and both sides agree again, the epoch in a header is
+    wrong: the remedy is to check both.
     """
     first, a, b = row["first_offset"], row["epoch_a"], row["epoch_b"]
-    if row["columns"] == ["leader_epoch"]:
-        what = f"From offset {first} on, A and B have the same records with different leader epochs ({a} and {b})."
+    is_same = row["columns"] == ["leader_epoch"] and comparison.only_epochs
+    if is_same:
+        where = f"at {count_noun(row['differ'], 'offset')} from {first} to {comparison.last}"
+        parts = [
+            f"A and B have the same records, but different leader epochs ({a} and {b}) {where}."
+        ]
     else:
-        what = (
-            f"A and B have different records from offset {first} on ({', '.join(row['columns'])})."
-        )
-    parts = [what, f"The records differ at {count_noun(row['differ'], 'offset')}"]
-    parts[-1] += f"; {row['parted_a']} more are only in A, {row['parted_b']} only in B."
+        columns = ", ".join(row["columns"])
+        parts = [
+            f"A and B have different records from offset {first} on (columns {columns}).",
+            f"The records differ at {count_noun(row['differ'], 'offset')}; {row['parted_a']} more are only in A, {row['parted_b']} only in B.",
+        ]
     if comparison.joins:
         parts.append(f"After offset {comparison.last} they agree again.")
+    if is_same and comparison.joins:
+        parts.append(f"So the leader epoch in a batch header of A or B is wrong: {_NO_CHECKSUM}.")
+        return " ".join(parts), f"{_CHECK_EPOCHS} If it names none, {_ASK_OTHERS}."
     if a is None or b is None or a == b:
-        parts.append("Both have the same leader epoch there, so an election is not the cause.")
-        remedy = "Find out which of the two the other replicas agree with, and keep copies of both."
-        return " ".join(parts), remedy
+        if a is not None and b is not None:
+            parts.append("Both have the same leader epoch there, so an election is not the cause.")
+        return " ".join(parts), f"{_ASK_OTHERS[0].upper()}{_ASK_OTHERS[1:]}."
     older, newer = ("A", "B") if a < b else ("B", "A")
     low, high = min(a, b), max(a, b)
     parts.append(
         f"There {older} has leader epoch {low} and {newer} has {high}: {newer} followed a leader without the records of {older},"
-        " as after an unclean election."
+        f" as after an unclean election{f', or the epoch in a batch header is wrong: {_NO_CHECKSUM}' if is_same else ''}."
     )
     if row["common_offset"] is not None:
         parts.append(
@@ -74,7 +89,18 @@ def _describe_parted(row: Row, comparison: Comparison, _: str, __: str) -> Expla
         f"Keep a copy of {older} ({directory}) before its broker starts: as a follower it truncates its log to offset"
         f" {first if row['common_offset'] is None else row['common_offset']}, and the records that only it has are lost."
     )
+    if is_same:
+        remedy = f"{_CHECK_EPOCHS} If it names none: {remedy[0].lower()}{remedy[1:]}"
     return " ".join(parts), remedy
+
+
+def _copy_partition(row: Row, here: str, other: str) -> str:
+    """Return the steps by which the broker of the side ``here`` copies the partition from ``other``."""
+    directory = row[f"directory_{here.lower()}"]
+    return (
+        f"While the broker of {other} leads the partition, stop the broker of {here}, move {directory} away and keep it, and start the broker:"
+        f" it copies the partition. If the broker of {here} leads, make that of {other} the leader first."
+    )
 
 
 def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
@@ -87,7 +113,7 @@ def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -
     return (
         f"{here} lacks {count_noun(lacks.missing, 'record')} of {other} inside its log, the first at offset {lacks.first_missing}:"
         " compaction does not remove these.",
-        f"Copy the partition from {other}, or delete it on the broker of {here}, which then fetches it again.",
+        _copy_partition(row, here, other),
     )
 
 
@@ -106,7 +132,7 @@ def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -
     there = f" {other} has {count_noun(count, 'record')} there." if count else ""
     return (
         what + there,
-        f"Run kafka-log check on it for all damage. Copy the partition from {other}.",
+        f"Run kafka-log check on both: it names all damage. If {other} is whole there: {_copy_partition(row, here, other)} Otherwise write the readable records to a new log with kafka-log salvage.",
     )
 
 
@@ -119,19 +145,18 @@ def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) ->
     count = row[f"behind_{here.lower()}"]
     return (
         f"{here} is behind by {count_noun(count, 'record')}: it ends before offset {ends[0]}, and {other} before {ends[1]}.",
-        f"Nothing, if {here} is a follower: it fetches them from {other}. If {here} becomes the leader, they are lost.",
+        f"Nothing to do while the broker of {other} leads the partition: {here} fetches the records from it. If the broker of {here} becomes the leader, {other} truncates them, and they are lost.",
     )
 
 
 def _describe_trimmed(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
-    """Return the sentence about the side ``here`` (``"A"`` or ``"B"``), whose log begins later: its
-    start offset, and the number of records of ``other`` (the other letter) before it. The remedy is
-    ``""``. ``comparison`` is not used.
+    """Return meaning and remedy for the side ``here``, whose log begins later: its start offset and
+    the number of records before it.
     """
     start, count = row[f"start_{here.lower()}"], row[f"trimmed_{here.lower()}"]
     return (
         f"{here} begins at offset {start}: retention or DeleteRecords removed {count_noun(count, 'record')} of {other} before it.",
-        "",
+        f"Nothing to do if you expect that. Otherwise run kafka-log check on {here}: segment_missing says whether its first segment is lost.",
     )
 
 

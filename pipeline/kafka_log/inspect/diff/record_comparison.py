@@ -146,6 +146,7 @@ class RecordComparison:
         positions: Positions in A of the equal records.
         last_same: Last offset of the equal records; -1 without any.
         columns: Names of the columns in which the first differing record differs.
+        only_epochs: Whether no record differs in more than its leader epoch.
     """
 
     def __init__(self, a: pa.RecordBatch, b: pa.RecordBatch) -> None:
@@ -164,6 +165,7 @@ class RecordComparison:
         self.positions = numbers(a, "position")[~mask]
         self.last_same = int(both[~mask][-1]) if self.same else -1
         self.columns: tuple[str, ...] = ()
+        self.only_epochs = wrong.keys() <= {"leader_epoch"}
         if len(self.differ):
             i = int(np.argmax(mask))
             self.columns = tuple(name for name, found in wrong.items() if found[i])

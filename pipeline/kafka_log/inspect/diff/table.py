@@ -157,7 +157,7 @@ def row_of_one_side(a: Partition | None, b: Partition | None) -> dict[str, Any]:
         "columns": [],
         f"directory_{name}": utf8(os.fspath(there.directory)),
         "meaning": f"Only {name.upper()} has this partition.",
-        "remedy": "Nothing, if the other broker has no replica of it.",
+        "remedy": "Nothing to do if the other broker has no replica of the partition. Otherwise run kafka-log check on the log directory of the other broker: partition_missing says whether a partition should be there.",
     }
 
 

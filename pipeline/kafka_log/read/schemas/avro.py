@@ -112,7 +112,9 @@ class AvroSchema:
         try:
             for _, other in registry.resolve_references(version):
                 if other.type != AVRO:
-                    raise SchemaError(f"it refers to a schema of type {other.type}")
+                    raise SchemaError(
+                        f"it refers to a schema of type {other.type} (schema {other.id})"
+                    )
                 self._parse(other.text)
             self._parsed = self._parse(version.text)
             self.shape = self._shape_of(self._parsed, (), Budget())

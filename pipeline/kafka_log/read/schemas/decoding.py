@@ -28,6 +28,7 @@ from kafka_log.read.schemas.registry import (
     SchemaVersion,
 )
 from kafka_log.read.schemas.shapes import (
+    MAX_FIELDS,
     MAX_JSON,
     MAX_PARTS,
     JsonTexts,
@@ -124,7 +125,7 @@ class PartDecoder:
         if schema_version is not None:
             version = registry.find_version(self._subject, schema_version)
             if version.type != AVRO:
-                raise SchemaError(f"version {schema_version} of {self._subject!r} is {version.type}: only Avro values can be resolved to a version")  # fmt: skip
+                raise SchemaError(f"version {schema_version} of {self._subject!r} is {version.type}: only Avro values can be resolved to a version, so leave schema_version (--schema-version) out")  # fmt: skip
             self._reader = AvroSchema(version, registry, is_reader=True)
             self.shape: Shape | None = self._reader.shape
         else:
@@ -178,7 +179,16 @@ class PartDecoder:
             found = self._load(schema_id)
             if isinstance(found, _Schema):
                 shapes.append(found.shape)
-        return merge(shapes) if shapes else None
+        if not shapes:
+            return None
+        merged = merge(shapes)
+        if merged is None:
+            raise SchemaError(
+                f"the schema versions of subject {self._subject!r} together have more than {MAX_FIELDS:,} fields: read its"
+                " values as bytes (without decode, --decode none), or, if they are Avro, resolve them to one version"
+                " (schema_version, --schema-version)"
+            )
+        return merged
 
     def _load(self, schema_id: SchemaId) -> _Schema | str:
         """Return the schema of an id, or a text that says why its values cannot be decoded: it is
@@ -208,7 +218,7 @@ class PartDecoder:
         """
         if version.type not in self._types:
             raise SchemaError(
-                f"schema {version.id} has the type {version.type}, which is not decoded"
+                f"schema {version.id} has the type {version.type}, which is not decoded: only {', '.join(self._types)}"
             )
         if version.type != AVRO and self._reader is not None:
             raise SchemaError(f"schema {version.id} is no Avro schema, so its values cannot be resolved to a version")  # fmt: skip
@@ -219,7 +229,9 @@ class PartDecoder:
                 decoder.shape, lambda data: decoder.decode(indexes + data), compiled.measure
             )
         if indexes:
-            raise SchemaError("the header has bytes after the GUID")
+            raise SchemaError(
+                "the header has bytes after the GUID, which only Protobuf values have"
+            )
         if version.type == JSON_SCHEMA:
             found = JsonSchema(version, self._registry)
             return _Schema(found.shape, found.decoder(), found.measure)
@@ -304,8 +316,8 @@ class PartDecoder:
             schema = NOT_FRAMED if schema_id is None else self._load(schema_id)
             if isinstance(schema, _Schema) and self._reader is None and self._lacks(schema):
                 schema = (
-                    f"schema {schema_id} has fields without a column: it is not of subject {self._subject!r}, and was not among"
-                    " the first records"
+                    f"schema {schema_id} has fields without a column: columns are made for the versions of subject {self._subject!r},"
+                    " or, if there are none, for the ids of the first records"
                 )
             if isinstance(schema, str):
                 for row in rows.tolist():
@@ -347,7 +359,7 @@ class PartDecoder:
         return [column, pa.array(numbers, mask=numbers < 0), undecoded, texts]
 
     def _lacks(self, schema: _Schema) -> bool:
-        """Return whether the columns cannot hold values of a schema."""
+        """Return whether the columns cannot hold values of a schema, or would have too many fields with it."""
         return self.shape is None or merge([self.shape, schema.shape]) != self.shape
 
     def _compile_program(self, schema: _Schema, count: int) -> Program | None:
@@ -440,9 +452,10 @@ class TopicDecoder:
             subjects = [f"{topic}-{part}" for part in parts]
             types = sorted({v.type for s in subjects for v in registry.subject_versions(s)})
             reason = (
-                f"the schemas of the topic are valid for no value, or of another type: {', '.join(types)}"
+                f"the schemas of the topic are invalid or of another type ({', '.join(types)})"
                 if types
-                else f"the {len(registry.versions)} known schemas have none for subject {subjects[-1]!r} or for the ids of its records"
+                else f"none of the {len(registry.versions)} known schemas is of subject {subjects[-1]!r} or has an id of its records: give"
+                " other schemas (schemas, --schemas)"
             )
             raise ValueError(
                 f"no schema of {' or '.join(parts)} of topic {topic!r} can be decoded as {decoding}: {reason}"

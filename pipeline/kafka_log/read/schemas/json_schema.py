@@ -50,7 +50,9 @@ class JsonSchema:
         try:
             for name, other in registry.resolve_references(version):
                 if other.type != JSON_SCHEMA:
-                    raise SchemaError(f"it refers to a schema of type {other.type}")
+                    raise SchemaError(
+                        f"it refers to a schema of type {other.type} (schema {other.id})"
+                    )
                 self._add_document(name, parse_json(other.text))
             root = parse_json(version.text)
             self._add_document("", root)

@@ -73,7 +73,9 @@ class ProtobufSchema:
             texts = {}
             for name, other in registry.resolve_references(version):
                 if other.type != PROTOBUF:
-                    raise SchemaError(f"it refers to a schema of type {other.type}")
+                    raise SchemaError(
+                        f"it refers to a schema of type {other.type} (schema {other.id})"
+                    )
                 texts[name] = other.text
             files = descriptor_pb2.FileDescriptorSet.FromString(_compile(version.text, texts))
             pool = descriptor_pool.DescriptorPool()

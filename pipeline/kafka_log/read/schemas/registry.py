@@ -136,7 +136,8 @@ class SchemaRegistry:
         if len({version.content for version in candidates}) > 1:
             subjects = ", ".join(sorted({repr(v.subject) for v in candidates})[:5])
             raise SchemaError(
-                f"{name} belongs to several schemas that differ (subjects {subjects})"
+                f"{name} belongs to several schemas that differ (subjects {subjects}): give schemas with only one of them"
+                " (schemas, --schemas)"
             )
         return candidates[-1]
 
@@ -153,7 +154,9 @@ class SchemaRegistry:
         """
         found = [v for v in self.subject_versions(subject) if v.version == version]
         if not found:
-            raise SchemaError(f"subject {subject!r} has no version {version}")
+            listed = ", ".join(str(v.version) for v in self.subject_versions(subject)[:20])
+            known = f"its versions: {listed}" if listed else "no schema of the subject is known"
+            raise SchemaError(f"subject {subject!r} has no version {version}; {known}")
         return self._select(found, subject, f"version {version} of subject {subject!r}")
 
     def resolve_references(self, version: SchemaVersion) -> tuple[tuple[str, SchemaVersion], ...]:

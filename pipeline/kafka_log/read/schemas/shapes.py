@@ -162,16 +162,16 @@ def _to_decimal(value: Any, scale: int) -> Decimal:
     return Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
 
 
-def merge(shapes: Sequence[Shape]) -> Shape:
+def merge(shapes: Sequence[Shape]) -> Shape | None:
     """Return the shape that holds values of all shapes: structs have the fields of each, in the
     order in which they come first; numbers are widened; JSON texts hold what differs otherwise.
-    Raise SchemaError above :data:`MAX_FIELDS`.
+    Return None if it has more than :data:`MAX_FIELDS`.
     """
     merged = shapes[0]
     for shape in shapes[1:]:
         merged = _merge_two(merged, shape)
         if merged.count > MAX_FIELDS:
-            raise SchemaError(f"the versions together have more than {MAX_FIELDS:,} fields")
+            return None
     return merged
 
 
@@ -293,6 +293,10 @@ class Budget:
         """
         self.left -= 1
         if self.left < 0:
-            raise SchemaError(f"the schema has more than {MAX_FIELDS:,} fields")
+            raise SchemaError(
+                f"it has more than {MAX_FIELDS:,} fields, the most that kafka-log decodes"
+            )
         if depth > MAX_DEPTH:
-            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+            raise SchemaError(
+                f"it is nested more than {MAX_DEPTH} levels deep, the most that kafka-log decodes"
+            )

@@ -177,6 +177,23 @@ def test_the_same_records_of_another_epoch(log: Log, data: st.DataObject) -> Non
     assert row["findings"] == ["parted"]
     assert (row["first_offset"], row["columns"]) == (log[i].base, ["leader_epoch"])
     assert row["differ"] == count(log[i:])
+    assert "Run kafka-log check on both" in row["remedy"] and "keep a copy of" in row["remedy"]
+
+
+@given(logs(least=2), st.data())
+@examples(15)
+def test_a_wrong_epoch_in_a_header_is_no_election(log: Log, data: st.DataObject) -> None:
+    """No checksum covers the epoch, and the side with the higher one is not the better one."""
+    i = data.draw(st.integers(0, len(log) - 2))
+    other = [replace(e, epoch=e.epoch + 4) if j == i else e for j, e in enumerate(log)]
+    assume(count(log[i : i + 1]) and count(log[i + 1 :]))
+    with both(log, other) as (a, b):
+        row = difference(a, b)
+    assert (row["findings"], row["columns"]) == (["parted"], ["leader_epoch"])
+    assert "same records" in row["meaning"] and "no checksum covers" in row["meaning"]
+    assert f"from {log[i].base} to " in row["meaning"]
+    assert "election" not in row["meaning"] and "keep a copy" not in row["remedy"]
+    assert "Run kafka-log check on both" in row["remedy"]
 
 
 @given(logs(least=3, keys=st.none() | st.binary(min_size=8, max_size=8)), st.data())

@@ -218,7 +218,10 @@ def test_versions_and_other_types() -> None:
     decoder = PartDecoder(registry, "t", "value", [], "avro")
     column, _, _, problems = decoder.decode_columns(values, None)
     assert column.to_pylist() == [None, 6]
-    assert problems.to_pylist() == ["schema 1 has the type JSON, which is not decoded", None]
+    assert problems.to_pylist() == [
+        "schema 1 has the type JSON, which is not decoded: only AVRO",
+        None,
+    ]
 
 
 @st.composite

@@ -272,7 +272,9 @@ def test_bytes_after_a_guid_of_another_type() -> None:
     _, _, _, problems = decoder.decode_columns(
         pa.array([b"\2"], pa.binary()), pa.array(headers, kind)
     )
-    assert problems.to_pylist() == ["the header has bytes after the GUID"]
+    assert problems.to_pylist() == [
+        "the header has bytes after the GUID, which only Protobuf values have"
+    ]
 
 
 def test_versions() -> None:
