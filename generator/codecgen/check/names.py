@@ -99,6 +99,7 @@ HELPERS = frozenset(
     [
         "wrap",
         "end_of",
+        "look_up",
         "max_of",
         "min_of",
         "minus",

@@ -120,6 +120,10 @@ def _explain_reads(plan: Plan, name: str) -> Iterator[str]:
         yield heading
         for op in read_program(plan, layout).ops:
             yield from _read_lines(op, layout, 1)
+        for derived in layout.look_ups:
+            d = derived.derived
+            name = d.name if d.array is None else f"{d.array}.{d.name}"
+            yield _format_operation(1, "look up", name, format_value(derived.value))
         for found in layout.rules:
             text = found.rule.text if found.condition is None else format_value(found.condition)
             yield _format_operation(1, "rule", found.rule.about, f"{text} ({found.name})")
@@ -483,6 +487,9 @@ def _format_value(value: Value) -> tuple[str, int]:
         case nodes.EndValue(end, array, inner):
             of = "" if isinstance(inner, nodes.ElementValue) else f".{'.'.join(inner.names)}"
             return f"{end}({'.'.join(array.names)}){of}", _ALONE
+        case nodes.LookUpValue(array, index, inner):
+            of = "" if isinstance(inner, nodes.ElementValue) else f".{'.'.join(inner.names)}"
+            return f"{format_value(array)}[{format_value(index)}]{of}", _ALONE
         case nodes.VersionValue(version):
             return ("version" if version is None else str(version)), _ALONE
         case nodes.PlaceValue(name):

@@ -81,6 +81,12 @@ def scalar_words(name: str) -> str:
 
 def given_type_words(f: Field) -> str:
     """Return the type of a value that a layout gets from outside in words: ``a value of color``, ``int32``."""
+    if isinstance(f.type, ArrayType):
+        element = f.type.element
+        if isinstance(element, BytesType):
+            return f"array of {'strings' if element.text else 'bytes'}"
+        assert isinstance(element, ScalarType)
+        return f"array of {scalar_words(element.name)}"
     assert isinstance(f.type, ScalarType)
     return f"a value of {f.type.enum}" if f.type.enum is not None else scalar_words(f.type.name)
 

@@ -59,7 +59,7 @@ _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
 _REST = OneOf(("rest",), "a range of fields", other_words.range_help)
 _FIELD_RANGE = Either((_REST, Use("field_range")))
-_WORDS = OneOf((*SCALARS, *FLEXIBLE))
+_WORDS = OneOf((*SCALARS, *FLEXIBLE), flexible=FLEXIBLE)
 _FIELDS = Key(
     MapOf(Either((_WORDS, Use("field")))),
     "The fields, in the order of the bytes. A bare word is a type.",
@@ -154,6 +154,11 @@ _VALUES_GIVEN = Key(
     MapOf(Either((OneOf((*INTEGERS, *VARINTS, "bool")), Declared()))),
     "Values from outside, by name: whoever holds it gives them. Each is a number, a boolean, or a value of an enum.",
 )
+_VALUES_AND_ARRAYS_GIVEN = Key(
+    MapOf(Either((OneOf((*INTEGERS, *VARINTS, "bool")), Declared(), Use("given_array")))),
+    "Values from outside, by name: whoever holds it gives them. Each is a number, a boolean, a value of an enum, or an array "
+    "that derived values look up in.",
+)
 _UNKNOWN = Key(OneOf(("bytes",)), "What has no case is the bytes that are left, and is kept.")
 
 FIELD_OF_CHOICE: Mapping[str, Key] = {
@@ -231,6 +236,20 @@ FORMS: Mapping[str, Form] = {
             ),
         },
     ),
+    "given_array": Form(
+        "An array from outside.",
+        {
+            "array": Key(
+                OneOf(
+                    ("string", "bytes", *INTEGERS, *VARINTS),
+                    "string, bytes or an integer type",
+                    other_words.given_array_help,
+                ),
+                "What its elements are.",
+                True,
+            )
+        },
+    ),
     "accepted_break": Form(
         "A change that breaks old readers or old data, and is made nevertheless.",
         {
@@ -278,7 +297,7 @@ FORMS: Mapping[str, Form] = {
                 "From which version on lengths are compact and tagged fields end the layout: `1+`, or `never`. Text, bytes and "
                 "arrays need no lengths of their own then.",
             ),
-            "given": _VALUES_GIVEN,
+            "given": _VALUES_AND_ARRAYS_GIVEN,
             "fields": replace(_FIELDS, required=True),
             "tagged": Key(
                 MapOf(Use("field")),
@@ -552,8 +571,16 @@ FORMS: Mapping[str, Form] = {
     "derived": Form(
         "A value worked out from fields.",
         {
-            "type": Key(OneOf(("i8", "i16", "i32", "i64")), "Its type; sums wrap in it.", True),
-            "is": Key(Code(), "How it is worked out.", True),
+            "type": Key(
+                OneOf(("i8", "i16", "i32", "i64", "string", "bytes")),
+                "Its type; sums wrap in it.",
+                True,
+            ),
+            "is": Key(
+                Code(),
+                "How it is worked out; `array[index]` looks an element of an array up.",
+                True,
+            ),
             "doc": DOC,
             "unit": Key(Word(), "Unit of the number."),
             "versions": _VERSIONS,

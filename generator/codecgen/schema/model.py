@@ -130,7 +130,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A value worked out from fields; of the layout, or of every element of one of its arrays (``item``)."""
+    """A value worked out from fields; of the layout, or of every element of one of its arrays (``item``). It is an integer in
+    which sums wrap, or text or bytes that are looked up.
+    """
 
     name: str
     type: str
@@ -142,6 +144,11 @@ class Derived:
     versions: Versions | None = None
     since: Since | None = None
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def python(self) -> str:
+        """Return the Python type of the value: ``int``, ``str`` or ``bytes``."""
+        return {"string": "str", "bytes": "bytes"}.get(self.type, "int")
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +296,11 @@ class Layout:
         """Return the fields that exist in a version, each with the type that it has there."""
         there = (f for f in self.fields if f.versions is None or version in f.versions)
         return tuple(f.in_versions((version,)) for f in there)
+
+    @property
+    def looked_up(self) -> tuple[Derived, ...]:
+        """Return the values derived for the layout itself, not for elements of its arrays, that look elements up."""
+        return tuple(d for d in self.derived if d.array is None and d.value.looks_up)
 
     def fills_of(self, array: str, version: int | None) -> tuple[Fill, ...]:
         """Return the values that builders write into elements of ``array`` in a version: those

@@ -158,6 +158,7 @@ _QUOTES = ("'", '"')
 _LONGEST = 80
 _WIDEST = 1000
 _NEGATION = re.compile(r"\b(?:when|default|valid|refuse|is)\s*:\s+(!)[a-z_]")
+_LOOK_UP = re.compile(r":\s+([a-z_][a-z0-9_.]*)\[")
 _TERNARY = re.compile(r"\b(?:when|default|valid|refuse|is)\s*:\s[^#]*?\s(\?)\s")
 
 
@@ -291,6 +292,15 @@ def constant_help(text: str) -> str:
     return f"write {_CONSTANTS[text]}" if text in _CONSTANTS else ""
 
 
+def given_array_help(text: str) -> str:
+    """Return the word of this language for the elements of an array from outside, for a word that
+    means text or bytes elsewhere, or ``""`` for other words.
+    """
+    if text.lower() in TEXTS:
+        return "write string"
+    return "write bytes" if text.lower() in BYTES else ""
+
+
 def find_foreign_operator(text: str, at: int) -> tuple[str, str] | None:
     """Return the foreign operator or quotation mark at index ``at`` and the help for it, or None if
     there is none. ``==`` and ``!=`` are our own.
@@ -313,6 +323,9 @@ def yaml_help(reason: str, line: str) -> tuple[str, int | None]:
     """
     if "'\\t'" in reason:
         return "indent with spaces, not with tabs", None
+    look_up = _LOOK_UP.search(line[:_WIDEST])
+    if "but got '['" in reason and look_up is not None:
+        return f'put the expression into quotes: "{look_up[1]}[..]"', None
     ternary, negation = _TERNARY.search(line[:_WIDEST]), _NEGATION.search(line[:_WIDEST])
     if ternary is not None:
         return "write if .. then .. else ..", ternary.start(1) + 1

@@ -86,7 +86,7 @@ class BuildFunction(WritePrinter):
         """Return the source of the function. Raise Unsupported if the layout has an operation that
         fast builders lack, TypeError if it has an expression that they cannot print.
         """
-        if self.layout.given:
+        if self.layout.given or self.layout.look_ups:
             raise Unsupported
         for _ in range(2):  # the second time it is known which bits are used
             self.begin()

@@ -71,6 +71,8 @@ class ParseFunction(ReadPrinter):
         """Return the source of the function. Raise Unsupported if the layout has an operation that
         fast parsers lack, TypeError if it has an expression that they cannot print.
         """
+        if self.layout.look_ups or self.layout.given_arrays:
+            raise Unsupported
         for _ in range(2):  # the second time it is known which bits are used
             self.begin()
             given = [self.local(fp.name) for fp in self.layout.given]

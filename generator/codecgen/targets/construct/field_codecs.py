@@ -113,6 +113,15 @@ class FieldCodecs:
     def given_codec(self, fp: FieldPlan) -> Code:
         """Return the code for the type of a value that a layout is given."""
         type_ = fp.field.type
+        if isinstance(type_, ArrayType):
+            one = type_.element
+            if isinstance(one, BytesType):
+                inner = self.bytes_codec(one, fp.field.endian, frozenset())
+            else:
+                assert isinstance(one, ScalarType)
+                inner = self.scalar_codec(one.name, fp.field.endian, frozenset())
+            count = self.scalar_codec(str(type_.count), fp.field.endian, frozenset())
+            return call(self.scope.use("Array"), inner, count=count)
         assert isinstance(type_, ScalarType)
         base = self.scalar_codec(type_.name, fp.field.endian, frozenset())
         return base if type_.enum is None else self.enum_field(base, type_.enum, None)

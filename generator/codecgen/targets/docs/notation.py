@@ -83,7 +83,7 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
     deciding = choosing(f.type)[0]
     gives = [(name, value) for name, value in f.gives if value is not deciding]
     if gives:
-        given = ", ".join(f"{name}: {condition_text(value)}" for name, value in gives)
+        given = ", ".join(f"{name}: {source(value.node)}" for name, value in gives)
         notes.append(f"given {given}")
     match f.type:
         case ScalarType(scalar, enum):
