@@ -74,6 +74,7 @@ RUNTIME = frozenset(
         "lines_file",
         "mask",
         "nullable",
+        "outer_length",
         "padding",
         "properties_file",
         "property",

@@ -20,6 +20,7 @@ from codecgen.plan.write_program import WriteProgram, is_written, write_program
 from codecgen.schema.expression import data_text
 from codecgen.schema.model import Model, View
 from codecgen.schema.types import (
+    FROM_OUTSIDE,
     ZERO_TERMINATED,
     ArrayType,
     BytesType,
@@ -181,7 +182,8 @@ def _read_lines(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator
         case read_ops.Open(length, first, last, when, _):
             to = "the end" if last is None else last
             asked = "" if when is None else f"if {format_value(when)}"
-            less = f" - {length.own_bytes}" if length.own_bytes else ""
+            own = length.own_bytes or length.field.excess
+            less = f" {'-' if own > 0 else '+'} {abs(own)}" if own else ""
             yield _format_operation(
                 depth, "open", f"{first.name} to {to}", f"size={length.name}{less}", asked
             )
@@ -219,6 +221,8 @@ def _length_words(type_: BytesType) -> str:
         return "to the end"
     if type_.length == ZERO_TERMINATED:
         return "to a zero byte"
+    if type_.length == FROM_OUTSIDE:
+        return f"size={type_.sized_by}{amount_words(type_)}"
     words = f"size={type_.length}" + (" without zeros at the end" if type_.padded else "")
     return words if type_.null is None else f"{words} null={type_.null}"
 

@@ -341,7 +341,7 @@ class Build:
             f = self.fields.all[i]
             if f.measures is not None and self.is_there(f):
                 field_range = self.fields.field_range(*f.measures)
-                self.write(f, sum(len(parts[j]) for j in field_range), parts)
+                self.write(f, sum(len(parts[j]) for j in field_range) + f.excess, parts)
         for f in self.fields.checksums:
             if f.checksum is not None and self.is_there(f):
                 covered = (

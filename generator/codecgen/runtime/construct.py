@@ -2,7 +2,7 @@
 
 from codecgen.runtime.arrays import Array, Until
 from codecgen.runtime.bits import Bit, Bits
-from codecgen.runtime.byte_strings import Bytes, Text
+from codecgen.runtime.byte_strings import Bytes, OuterLength, Text
 from codecgen.runtime.checksums import Mask
 from codecgen.runtime.chosen import Chosen
 from codecgen.runtime.compressed_section import Compressed
@@ -75,6 +75,7 @@ __all__ = [
     "LinesFile",
     "Mask",
     "Nullable",
+    "OuterLength",
     "Padding",
     "PropertiesFile",
     "Property",

@@ -84,6 +84,7 @@ class Field:
     Attributes:
         measures: (first, last) of the field range whose length in bytes the field holds; last None is the end of
             the layout.
+        excess: By how much the length is larger than the bytes that it measures.
         own_bytes: Bytes up to and with the field itself that ``measures`` counts too.
         counts: The array whose number of elements the field holds, or several that have the same number.
         checksum: The function over the field ranges ``covers``; fields of ``zero`` count as zero bytes, and
@@ -111,6 +112,7 @@ class Field:
         const: int | str | bytes | None = None,
         version: int | None = None,
         measures: tuple[str, str | None] | None = None,
+        excess: int = 0,
         counts: str | tuple[str, ...] = (),
         checksum: str | None = None,
         covers: tuple[str, str | None] | list[tuple[str, str | None]] | None = None,
@@ -143,6 +145,7 @@ class Field:
         self.const = const if version is None else version
         self.is_version = version is not None
         self.measures = measures
+        self.excess = excess
         self.counts = (counts,) if isinstance(counts, str) else counts
         self.checksum = None if checksum is None else checksum_function(checksum, mask)
         self.covers = tuple(covers) if isinstance(covers, list) else () if not covers else (covers,)

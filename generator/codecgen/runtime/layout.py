@@ -169,7 +169,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         """
         for f in self.fields:
             last = None if f.measures is None else f.measures[1]
-            if f.measures is None or last is not None or not isinstance(f.codec, Integer):
+            if f.measures is None or last is not None or f.excess:
+                continue
+            if not isinstance(f.codec, Integer):
                 continue
             if f.when is None and {f.name, f.measures[0]} <= self._offsets.keys():
                 at, before = self.offset_of(f.name), self.offset_of(f.measures[0])

@@ -311,7 +311,10 @@ class Parse:
                 if 0 <= n < measure.own_bytes:
                     reason = f"{measure.name} is {n}, less than its own {measure.own_bytes} bytes"
                     raise LengthError(reason)
-                self.source = around.window(n - measure.own_bytes if n > 0 else n, measure.name)
+                if measure.excess and n < measure.excess:
+                    raise LengthError(f"{measure.name} is {n}, less than {measure.excess}")
+                own = measure.own_bytes if n > 0 else 0
+                self.source = around.window(n - own - measure.excess, measure.name)
             except LengthError as error:
                 error.where = around.where(self.starts[measure.name][0])
                 raise self.fields.locate(error, measure) from None

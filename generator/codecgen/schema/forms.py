@@ -114,8 +114,11 @@ def bytes_type(r: Record) -> BytesType:
     number (``none``), and whether it is padded. Nothing is checked.
     """
     key = "string" if "string" in r else "bytes"
-    length, null = cast(str | int, r[key]), cast(int | None, r["none"])
-    return BytesType(length, key == "string", null, bool(r["padded"]))
+    length, null = r[key], cast(int | None, r["none"])
+    text, padded = key == "string", bool(r["padded"])
+    if isinstance(length, tuple):  # of a field, or from outside
+        return BytesType("rest", text, null, padded, sized_by=length[0], plus=-length[1])
+    return BytesType(cast(str | int, length), text, null, padded)
 
 
 def choice_type(r: Record) -> ChoiceType:

@@ -64,6 +64,11 @@ _FIELDS = Key(
     MapOf(Either((_WORDS, Use("field")))),
     "The fields, in the order of the bytes. A bare word is a type.",
 )
+_A_LENGTH = "the type of a length"
+_LENGTH_WORDS = OneOf((*LENGTHS, "rest", ZERO_TERMINATED), _A_LENGTH)
+_LENGTH_OF_BYTES = Either(
+    (_LENGTH_WORDS, Integer(), Amount(), ByVersion(Either((_LENGTH_WORDS, Integer()))))
+)
 _PADDED = Key(Boolean(), "Zero bytes fill up the fixed size; they are no part of the value.")
 _ORDER = OneOf(("big", "little"))
 _ENUM = Key(Declared(), "The enum whose values the number stands for.")
@@ -145,7 +150,6 @@ BIT_TYPES = (*INTEGERS, *(name for name in VARINTS if not SCALARS[name].signed))
 """The types whose bits can have names."""
 
 BYTE_LENGTHS = tuple(name for name in LENGTHS if name != "compact")
-_A_LENGTH = "the type of a length"
 _GIVEN = Key(
     MapOf(Code()),
     "The values that a layout, a choice, or each element of an array is given: each name that it declares, and an expression.",
@@ -357,15 +361,12 @@ FORMS: Mapping[str, Form] = {
                 "An integer, or an unsigned one of variable length, whose bits have meanings of their own.",
             ),
             "bytes": Key(
-                _one_or_by_version(
-                    OneOf((*LENGTHS, "rest", ZERO_TERMINATED), _A_LENGTH), Integer()
-                ),
-                "Bytes, by the type of their length, a number, the rest, or a zero byte that ends them.",
+                _LENGTH_OF_BYTES,
+                "Bytes, by the type of their length, a number, the rest, or a zero byte that ends them; an earlier field plus or minus "
+                "a number; or a value from outside.",
             ),
             "string": Key(
-                _one_or_by_version(
-                    OneOf((*LENGTHS, "rest", ZERO_TERMINATED), _A_LENGTH), Integer()
-                ),
+                _LENGTH_OF_BYTES,
                 "Text in UTF-8, likewise.",
             ),
             "padded": _PADDED,

@@ -49,6 +49,7 @@ class Field:
 
     ``types`` has the type in each range of versions where it is not always the same (``type`` is then the last of them),
     ``ranges`` how YAML says so, by key. ``gives`` has the values that the layout which the field holds is given, by name.
+    ``excess`` is by how much a length is larger than the bytes that it ``measures``.
     With ``is_given`` it is such a value, and no field: it has no bytes.
     """
 
@@ -65,6 +66,7 @@ class Field:
     const: int | str | bytes | None = None
     is_version: bool = False
     measures: FieldRange | None = None
+    excess: int = 0
     counts: tuple[str, ...] = ()
     checksum: str | None = None
     covers: tuple[FieldRange, ...] = ()

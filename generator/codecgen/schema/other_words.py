@@ -54,7 +54,7 @@ BYTES = ("bytes", "blob", "binary", "buffer", "bytearray")
 _SIZE = "write the length after the type, `bytes: 16` or `string: u8`; a field that holds a length has `measures`"
 _WHOLE_SIZE = "remove it: the fields give the size, or a field with `measures: rest`"
 _IN_ORDER = "each field begins where the field before it ends; a program must parse what lies at another position itself"
-_BIT_LENGTH = "only a whole field measures or counts: declare whole bytes of a length as one, such as `u24`; give a count in bits to a layout, `given: {n: head.count}`, whose array has `count: n`"
+_BIT_LENGTH = "only a whole field measures or counts: declare whole bytes of a length as one, such as `u24`; give a number in bits to a layout, `given: {n: head.size}`, for `count: n` or `bytes: n`"
 _TEST_OF_BIT = "name the bits: `flags: {bits: u8, members: {is_new: {at: 0}, unused: {reserved: keep}}}`; then write `when: flags.is_new`"
 _KEYS: Mapping[str, str] = {
     "name": "remove it: a field is named by the key before the colon, a document by its first value",

@@ -8,7 +8,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
 from codecgen.plan.columns import ViewPlan
 from codecgen.schema.lookup import bytes_of, choice_of
 from codecgen.schema.model import Field
-from codecgen.schema.types import ZERO_TERMINATED, ArrayType, ChoiceType, PaddingType
+from codecgen.schema.types import FROM_OUTSIDE, ZERO_TERMINATED, ArrayType, ChoiceType, PaddingType
 from codecgen.targets.arrow.checks import Unsupported
 
 
@@ -88,6 +88,10 @@ def _unsupported_feature(fp: FieldPlan) -> str:
     if fp.until is not None:
         return "an array whose elements say which one is the last"
     content = bytes_of(f)
+    if f.excess:
+        return "a length that is more or less than the bytes that it measures"
+    if content is not None and content.length == FROM_OUTSIDE:
+        return "of a length from outside"
     if content is not None and content.length == ZERO_TERMINATED:
         return "ended by a zero byte"
     if content is not None and content.padded:

@@ -659,7 +659,7 @@ class ParseFunction(ReadPrinter):
         innermost window. The function raises Irregular if the length is too small or exceeds the
         outer window. ``last`` is None if the range reaches the end of the layout.
         """
-        size, own = self.local(length.name), length.own_bytes
+        size, own = self.local(length.name), length.own_bytes or length.field.excess
         end = self.temporary(f"{length.name}_end")
         self.emit(f"{end} = pos + {size}{f' - {own}' if own else ''}")
         self.refuse_if(f"{size} < {own} or {end} > {self.end}")

@@ -7,6 +7,7 @@ from codecgen.plan.nodes import Value
 from codecgen.runtime.compression import CODECS
 from codecgen.schema.scalars import SCALARS
 from codecgen.schema.types import (
+    FROM_OUTSIDE,
     ZERO_TERMINATED,
     ArrayType,
     BitMember,
@@ -197,7 +198,11 @@ class FieldCodecs:
         invalid UTF-8.
         """
         plus: str | None = None
-        if type_.prefix is not None:
+        length: Code
+        if type_.length == FROM_OUTSIDE:
+            length = call(self.scope.use("OuterLength"), string(str(type_.sized_by)))
+            plus = str(type_.plus) if type_.plus else None
+        elif type_.prefix is not None:
             length, plus = self.length_codec(type_.prefix, endian, accepts)
         elif isinstance(type_.length, int) and not type_.padded:
             length = str(type_.length)

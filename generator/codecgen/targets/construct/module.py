@@ -239,6 +239,7 @@ class Module:
             const=None if f.const is None else literal(f.const),
             version=str(plan.version) if f.is_version else None,
             measures=_field_range(fp.measures, plan),
+            excess=str(f.excess) if f.excess else None,
             counts=_counted_arrays(f.counts),
             checksum=None if f.checksum is None else string(f.checksum),
             covers=_covered_ranges(fp, plan),

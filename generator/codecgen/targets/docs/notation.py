@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.type_text import constant_words, element_words, format_byte_count, scalar_name
+from codecgen.plan.type_text import (
+    amount_words,
+    constant_words,
+    element_words,
+    format_byte_count,
+    scalar_name,
+)
 from codecgen.schema.expression import Expression, source
 from codecgen.schema.model import Enum, EnumValue, Field
 from codecgen.schema.types import (
@@ -98,6 +104,8 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
             kind = "string" if text else "bytes"
             if f.type.padded:
                 notes.append("filled up with zero bytes")
+            if f.type.sized_by is not None:
+                notes.append(f"{f.type.sized_by}{amount_words(f.type)} of them")
             if length == ZERO_TERMINATED:
                 notes.append("a zero byte ends it")
             if isinstance(length, int):

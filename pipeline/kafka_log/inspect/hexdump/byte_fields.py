@@ -357,7 +357,7 @@ class _PieceMaker:
         none if it has no bytes.
         """
         codec = f.codec
-        if isinstance(codec, Bytes) and isinstance(codec.length, Codec):
+        if isinstance(codec, Bytes) and isinstance(codec.length, Codec) and codec.length.size != 0:
             after = _read_number(codec.length, self.data, start)[1]
             says = "null" if value is None else f"length {end - after}"
             yield Piece(start, after, path, says, kind=type_name(codec.length))
