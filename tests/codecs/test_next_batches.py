@@ -21,7 +21,7 @@ from tests.codecs.test_random_format import texts
 from tests.codecs.tree import Tree
 from tests.paths import ROOT
 
-NAMES = ["flagged", "columnar"]
+NAMES = ["flagged", "columnar", "dictionary"]
 PACKAGE = "drawn_codecs"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from codecgen.runtime.errors import CodecError
+from codecgen.runtime.errors import BuildError, CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log import SegmentReader, encode, read_table, write_segment
 from kafka_log.segment.scanner import Scanner
@@ -63,7 +64,52 @@ def flagged(directory: Path) -> None:
 
 def columnar(directory: Path) -> None:
     """Records whose timestamps stand in front of them. The version is read by the reference codecs, and not written."""
-    path = directory / "columnar-0" / f"{0:020}.log"
+    shown = ["record_times[0].delta", "records[0].key"]
+    path, data = read_everywhere(directory, "columnar", columnar_batch, shown)
+
+    def change(batch: bytearray) -> None:
+        """A count that is not that of the timestamps."""
+        place = LOG_ENTRY.cases[MAGIC].offset_of("record_count")
+        batch[place : place + 4] = (ROWS - 1).to_bytes(4, "big")
+
+    damaged(path, data, change)
+
+
+def dictionary(directory: Path) -> None:
+    """Records whose headers are indexes of names in front of them. The version is read by the reference codecs, and not written."""
+    shown = ['"h0", "h1", "h2", "h3"', "records[1].headers[0].name_index"]
+    path, data = read_everywhere(directory, "dictionary", dictionary_batch, shown)
+    layout = LOG_ENTRY.cases[MAGIC]
+    batch = next(b for b in SegmentReader(path) if b.magic == MAGIC)
+    parsed = layout.parse(data[batch.position : batch.position + batch.size])
+    keys = [[header.key for header in record.headers] for record in parsed.records]
+    assert keys == [[f"h{i % 4}"] * (i % 3) for i in range(ROWS, 2 * ROWS)]
+    header = parsed.records[1].headers[0]
+    header.name_index = 4
+    with pytest.raises(BuildError, match="name_index is 4, but names has elements 0 to 3") as wrong:
+        layout.build(parsed)
+    assert wrong.value.where.path == "records[1].headers[0].name_index"
+
+    def change(batch: bytearray) -> None:
+        """The index of a name that is not there."""
+        trace: list[tuple[str, int, int, bool]] = []
+        layout.parse(bytes(batch), trace=trace)
+        (place,) = (at for path, at, _, _ in trace if path == "records[1].headers[0].name_index")
+        batch[place] = 4
+
+    damaged(path, data, change)
+
+
+def read_everywhere(
+    directory: Path,
+    name: str,
+    build: Callable[[list[dict[str, Any]], str], bytes],
+    shown: list[str],
+) -> tuple[Path, bytes]:
+    """Read a log of all versions, with batches that ``build`` makes of rows, in every way and expect its rows. ``shown`` are
+    paths that a dump of their bytes has. Return the path of the log and its bytes.
+    """
+    path = directory / f"{name}-0" / f"{0:020}.log"
     path.parent.mkdir()
     data, expected = b"", []
     for i, (magic, codec) in enumerate(
@@ -72,14 +118,16 @@ def columnar(directory: Path) -> None:
         table = rows(i * ROWS, magic)
         expected += table.to_pylist()
         if magic == MAGIC:
-            data += columnar_batch(table.to_pylist(), codec)
+            data += build(table.to_pylist(), codec)
         else:
             data += b"".join(encode(table, magic=magic, codec=codec, batch_bytes=3000))
     path.write_bytes(data)
     times = [row.get("timestamp", NO_TIME) for row in expected]
     values = [row["value"] for row in expected]
+    headers = [row.get("headers", []) for row in expected]
     for engine in ENGINES:
         found = read_table(path, ALL, engine=engine)
+        assert found.column("headers").to_pylist() == headers
         assert found.column("timestamp").to_pylist() == times
         assert found.column("value").to_pylist() == values
         some = read_table(
@@ -99,18 +147,19 @@ def columnar(directory: Path) -> None:
     said("export", logs, "--format", "parquet", "--out", str(directory / "export"))
     (exported,) = (directory / "export").rglob("*.parquet")
     assert pq.read_table(exported).column("timestamp").to_pylist() == times
-    for name, options in {"kept": [], "gzip": ["--codec", "gzip"]}.items():
-        said("convert", logs, *options, "--out", str(directory / name))
-        kept = read_table(directory / name / path.parent.name, ["timestamp", "value"])
+    for kind, options in {"kept": [], "gzip": ["--codec", "gzip"]}.items():
+        said("convert", logs, *options, "--out", str(directory / kind))
+        kept = read_table(directory / kind / path.parent.name, ["timestamp", "value", "headers"])
+        assert kept.column("headers").to_pylist() == headers
         assert kept.column("timestamp").to_pylist() == times
         assert kept.column("value").to_pylist() == values
     assert "[--magic {2}]" in said("convert", "--help")
     said("convert", logs, "--magic", str(MAGIC), "--out", str(directory / "new"), code=2)
     for batch in SegmentReader(path, policy="strict"):
         if batch.magic == MAGIC:
-            shown = said("hexdump", str(path), "--byte", str(batch.position))
-            assert "record_times[0].delta" in shown and "records[0].key" in shown
-    damaged_times(path, data)
+            dump = said("hexdump", str(path), "--byte", str(batch.position))
+            assert all(one in dump for one in shown)
+    return path, data
 
 
 def columnar_batch(table: list[dict[str, Any]], codec: str) -> bytes:
@@ -133,14 +182,42 @@ def milliseconds(row: dict[str, Any]) -> int:
     return round(row["timestamp"].timestamp() * 1000)
 
 
-def damaged_times(path: Path, data: bytes) -> None:
-    """A count that is not that of the timestamps: the batch is refused by both engines alike, and a check finds it."""
+def dictionary_batch(table: list[dict[str, Any]], codec: str) -> bytes:
+    """Return a batch with the rows of a table, and each name of their headers once."""
+    first = table[0]
+    names = sorted({header["key"] for row in table for header in row["headers"]})
+    records = [
+        {
+            "offset": row["offset"],
+            "timestamp": milliseconds(row),
+            "key": row["key"],
+            "value": row["value"],
+            "headers": [
+                {"name_index": names.index(header["key"]), "value": header["value"]}
+                for header in row["headers"]
+            ],
+        }
+        for row in table
+    ]
+    built: bytes = LOG_ENTRY.cases[MAGIC].build(
+        {
+            "base_offset": first["offset"],
+            "base_timestamp": milliseconds(first),
+            "attributes": {"compression": codec},
+            "header_names": names,
+            "records": records,
+        }
+    )
+    return built
+
+
+def damaged(path: Path, data: bytes, change: Callable[[bytearray], None]) -> None:
+    """Change the first batch of the version: both engines refuse it alike, and a check finds it."""
     third = [b for b in SegmentReader(path) if b.magic == MAGIC]
     at, size = third[0].position, third[0].size
     layout = LOG_ENTRY.cases[MAGIC]
     batch = bytearray(data[at : at + size])
-    place = layout.offset_of("record_count")
-    batch[place : place + 4] = (ROWS - 1).to_bytes(4, "big")
+    change(batch)
     crc, covered = layout.offset_of("crc"), layout.offset_of("attributes")
     checksum = layout.by_name["crc"].checksum
     assert checksum is not None
@@ -155,7 +232,7 @@ def damaged_times(path: Path, data: bytes) -> None:
     assert any(json.loads(line)["severity"] == "error" for line in findings)
 
 
-BATCHES = {"flagged": flagged, "columnar": columnar}
+BATCHES = {"flagged": flagged, "columnar": columnar, "dictionary": dictionary}
 WRITTEN = ("flagged",)
 """The batches that views say how to write."""
 

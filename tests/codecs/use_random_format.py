@@ -66,7 +66,7 @@ def rows(first: int, magic: int) -> pa.Table:
     if magic:
         columns["timestamp"] = pa.array([TIME + i for i in offsets], pa.timestamp("ms", "UTC"))
     if magic >= 2:
-        pairs = [[{"key": "h", "value": b"%d" % i}] if i % 3 else [] for i in offsets]
+        pairs = [[{"key": f"h{i % 4}", "value": b"%d" % i}] * (i % 3) for i in offsets]
         struct = pa.struct([("key", pa.string()), ("value", pa.binary())])
         columns["headers"] = pa.array(pairs, pa.list_(struct))
     return pa.table(columns)

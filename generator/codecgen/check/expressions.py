@@ -324,8 +324,8 @@ def _suggest_literal(node: Node, wanted: Type) -> str:
 
 
 def _check_derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a derived value resolves to a number or null, and one for each name
-    newer than it. Yield nothing if its ``array`` is not an array of the layout.
+    """Yield a diagnostic unless a derived value resolves to null or to a value of its type (a number,
+    text or bytes), and one for each name newer than it. Yield nothing if its ``array`` is not an array of the layout.
     """
     item = None
     if d.array is not None:
@@ -333,13 +333,15 @@ def _check_derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
         if array is None or not isinstance(array.type, ArrayType):
             return
         item = array.type.element
-    scope = replace(scope, item=item, array=d.array)
+    scope = replace(scope, item=item, array=d.array, looks_up=True)
     resolver = Resolver(d.value, scope)
     value = resolver.resolve()
     found = None if value is None else value.type
     yield from resolver.found
     yield from check_ages(resolver)
-    if found is not None and found.kind not in ("int", "null"):
+    wanted = {"string": "text", "bytes": "bytes"}.get(d.type, "int")
+    if found is not None and found.kind not in (wanted, "null"):
         place = expression_span(scope.model, d.value)
-        message = f'"{d.name}" needs a number or null, but this is {found}'
-        yield Diagnostic("C022", message, place)
+        message = f'"{d.name}" needs {Type(wanted)} or null, but this is {found}'
+        help = {"text": "write `type: string`", "bytes": "write `type: bytes`"}.get(found.kind, "")
+        yield Diagnostic("C022", message, place, help=help)

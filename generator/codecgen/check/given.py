@@ -6,14 +6,16 @@ from collections.abc import Iterator
 
 from codecgen.check.expressions import check_ages
 from codecgen.diagnostics import Diagnostic, unique
+from codecgen.plan.nodes import FieldValue, Value
 from codecgen.plan.resolve import Resolver
 from codecgen.plan.scope import Scope
-from codecgen.plan.types import scalar_type
+from codecgen.plan.type_text import given_type_words
+from codecgen.plan.types import Type, scalar_type
 from codecgen.plan.value_ranges import exact_range
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import choice_of, given_of, integer_range, reference_of, versions_of
 from codecgen.schema.model import Choice, Field, Layout, Model, View
-from codecgen.schema.types import ScalarType, Span
+from codecgen.schema.types import ArrayType, BytesType, Element, ScalarType, Span
 from codecgen.spans import expression_span, hint, place
 
 
@@ -142,8 +144,8 @@ def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[D
     exist, or only since a later release; another type or enum; a value that may be null; or an
     integer that can be outside the range of the declared type.
     """
-    assert isinstance(declared.type, ScalarType)
-    wanted = scalar_type(declared.type)
+    array = isinstance(declared.type, ArrayType)
+    wanted = scalar_type(declared.type) if isinstance(declared.type, ScalarType) else Type("array")
     resolver = Resolver(value, scope)
     found = resolver.resolve(wanted.enum)
     yield from resolver.found
@@ -159,11 +161,45 @@ def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[D
     elif type_.nullable:
         message = f'"{declared.name}" may be null here: a layout is given values, not null'
         yield Diagnostic(
-            "C071", message, where, help="say what stands for null: `if x == null then -1 else x`"
+            "C071",
+            message,
+            where,
+            help="" if array else "say what stands for null: `if x == null then -1 else x`",
         )
-    elif wanted.kind == "int":
+    elif array:
+        yield from _check_elements(found, declared, where)
+    elif isinstance(declared.type, ScalarType) and wanted.kind == "int":
         low, high = exact_range(found)
         least, most = integer_range(declared.type.name) or (low, high)
         if low < least or high > most:
             message = f'"{declared.name}" is {declared.type.name}, and numbers from {low} to {high} are given'
             yield Diagnostic("C071", message, where, help=help)
+
+
+def _check_elements(found: Value, declared: Field, where: Span) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless the array that is given is a field whose elements are of the
+    declared kind, are never null and, if integers, fit the declared type.
+    """
+    assert isinstance(declared.type, ArrayType)
+    types = found.field.all_types() if isinstance(found, FieldValue) else ()
+    elements = [type_.element for type_ in types if isinstance(type_, ArrayType)]
+    if elements and all(_fits(one, declared.type.element) for one in elements):
+        return
+    message = (
+        f'"{declared.name}" needs an {given_type_words(declared)}, and this has other elements'
+    )
+    help = f"it is declared at {declared.span}; elements are plain and never null"
+    yield Diagnostic("C071", message, where, help=help)
+
+
+def _fits(element: Element, declared: Element) -> bool:
+    """Return whether each element of one type is a value of the other."""
+    match element, declared:
+        case BytesType(text=text, null=null), BytesType(text=wanted):
+            return text == wanted and null is None
+        case ScalarType(name, enum), ScalarType(wanted):
+            own, other = integer_range(name), integer_range(wanted)
+            if own is None or other is None or enum is not None:
+                return False
+            return other[0] <= own[0] and own[1] <= other[1]
+    return False

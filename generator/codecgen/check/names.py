@@ -74,6 +74,7 @@ RUNTIME = frozenset(
         "lines_file",
         "mask",
         "nullable",
+        "outer_length",
         "padding",
         "properties_file",
         "property",
@@ -99,6 +100,7 @@ HELPERS = frozenset(
     [
         "wrap",
         "end_of",
+        "look_up",
         "max_of",
         "min_of",
         "minus",

@@ -11,6 +11,7 @@ from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.schema.lookup import choice_of, reference_of
 from codecgen.schema.model import Model
 from codecgen.schema.types import (
+    ZERO_TERMINATED,
     ArrayType,
     BitsType,
     BytesType,
@@ -251,7 +252,9 @@ class Ends:
         """
         if type_.prefix is not None:
             return scalar_bounds(type_.prefix)[0]
-        return type_.length if isinstance(type_.length, int) else int(type_.length != "rest")
+        if isinstance(type_.length, int):
+            return type_.length
+        return int(type_.length == ZERO_TERMINATED)
 
     def min_size_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
         """Return the minimum size of a field in bytes. Fields with ``when`` and types without a

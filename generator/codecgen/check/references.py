@@ -20,7 +20,7 @@ from codecgen.schema.lookup import (
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model, Overhead, OverheadOf
 from codecgen.schema.nested_choices import first_layout
 from codecgen.schema.scalars import SCALARS
-from codecgen.schema.types import ArrayType, Reference, ScalarType, Span
+from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType, Span
 from codecgen.spans import hint, place, unknown
 
 
@@ -38,6 +38,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
             yield from unique(_check_choice_known(f, model))
             yield from _check_counts(f, layout)
             yield from _check_count(f, layout)
+            yield from _check_size(f, layout)
             yield from _check_codecs(f, model)
         yield from _check_derived_arrays(layout)
         if layout.overhead is not None:
@@ -157,6 +158,28 @@ def _check_count(f: Field, layout: Layout) -> Iterator[Diagnostic]:
     elif found.is_given and not _is_plain_integer(found):
         message = f'"{name}" is no integer: it cannot be a number of elements'
         yield Diagnostic("C016", message, where, help=f"it is declared at {found.span}")
+
+
+def _check_size(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if the length of bytes names no field of the layout and no value from outside, a
+    value from outside that is no integer, or a field that is the length of something else. Yield nothing
+    for other fields.
+    """
+    type_ = f.type
+    if not isinstance(type_, BytesType) or type_.sized_by is None:
+        return
+    where, name = place(f, "string" if type_.text else "bytes"), type_.sized_by
+    found = value_of(layout, name)
+    if found is None:
+        yield from _check_field_known(name, layout, where)
+    elif found.is_given and not _is_plain_integer(found):
+        message = f'"{name}" is no integer: it cannot be a number of bytes'
+        yield Diagnostic("C016", message, where, help=f"it is declared at {found.span}")
+    elif not found.is_given and (
+        found.measures is None or (found.measures.first, found.measures.last) != (f.name, f.name)
+    ):
+        message = f'"{name}" is the length of something else already'
+        yield Diagnostic("C016", message, where, help=f"see {place(found, 'measures')}")
 
 
 def _is_plain_integer(f: Field) -> bool:

@@ -17,6 +17,7 @@ from codecgen.schema.lookup import (
 )
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import (
+    FROM_OUTSIDE,
     ZERO_TERMINATED,
     ArrayType,
     BytesType,
@@ -192,7 +193,7 @@ def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diag
             place(f, "count"),
             help="remove `count`: the layout then writes the number",
         )
-    if isinstance(f.type, BytesType) and f.type.length in ("rest", ZERO_TERMINATED):
+    if isinstance(f.type, BytesType) and (f.type.length in ("rest", ZERO_TERMINATED, FROM_OUTSIDE)):
         message = "the size of a tagged field is in front of it already"
         yield Diagnostic("C052", message, f.span, help="write `type: bytes`, or `type: string`")
     for m in members(f):

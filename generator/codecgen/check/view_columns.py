@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.nodes import Conditional, FieldValue, Value
+from codecgen.plan.resolve import Resolver
+from codecgen.plan.scope import Scope
 from codecgen.plan.value_ranges import column_range
-from codecgen.schema.lookup import field_of, integer_range
-from codecgen.schema.model import Column, Field, Layout, Model, View
+from codecgen.schema.lookup import field_of, integer_range, versions_of
+from codecgen.schema.model import Column, Derived, Field, Layout, Model, View
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
@@ -117,11 +119,15 @@ def _check_element(column: Column, element: Element, model: Model) -> Iterator[D
 
 
 def _check_member(column: Column, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a member has the name of a field of the layout and a type that
+    """Yield a diagnostic unless a member has the name of a field (or derived value) of the layout and a type that
     holds each of the field's types, and one if the field can be null and the member cannot. Then
     check the member's own members.
     """
     f = field_of(layout, column.name)
+    derived = next((d for d in layout.looked_up if d.name == column.name), None)
+    if derived is not None:
+        yield from _check_derived_member(column, derived, layout, model)
+        return
     if f is None or not all(_can_hold(column, one.type) for one in f.variants()):
         kind = column.type if column.element is None else f"list of {column.element.type}"
         message = f'"{layout.name}" has no field "{column.name}" of type {kind}'
@@ -135,6 +141,37 @@ def _check_member(column: Column, layout: Layout, model: Model) -> Iterator[Diag
         yield Diagnostic("C032", message, column.span, help="say `nullable: true`")
     for one in f.variants():
         yield from _check_parts(column, one.type, model)
+
+
+def _check_derived_member(
+    column: Column, derived: Derived, layout: Layout, model: Model
+) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless a member can hold a looked-up value of the elements' layout, which all
+    versions have, and one if that value can be null and the member cannot.
+    """
+    type_ = BytesType("i32", text=derived.type == "string")
+    if not _can_hold(column, ScalarType(derived.type) if derived.python == "int" else type_):
+        message = f'"{layout.name}" derives "{column.name}" as {derived.type}, which {column.type} cannot hold'
+        help = f"it is declared at {derived.span}"
+        yield Diagnostic("C032", message, column.span, help=help)
+    elif derived.versions is not None:
+        message = (
+            f'"{derived.name}" is derived in some versions only: it cannot be a part of a column'
+        )
+        yield Diagnostic("C032", message, column.span, help=f"it is declared at {derived.span}")
+    elif not column.nullable and _can_derive_null(derived, layout, model):
+        message = f'"{column.name}" can be null in "{layout.name}"'
+        yield Diagnostic("C032", message, column.span, help="say `nullable: true`")
+
+
+def _can_derive_null(derived: Derived, layout: Layout, model: Model) -> bool:
+    """Return whether a derived value of a layout can be null in some version, or is invalid."""
+    for version in versions_of(layout, derived.versions):
+        scope = Scope(model, layout, version, owner=derived.name, looks_up=True)
+        value = Resolver(derived.value, scope).resolve()
+        if value is None or value.type.nullable:
+            return True
+    return False
 
 
 def _help_for(f: Field | None) -> str:

@@ -17,6 +17,7 @@ from codecgen.plan.nodes import (
     Value,
     fields_read,
     iterate_nodes,
+    look_ups_in,
 )
 from codecgen.plan.resolve_views import NUMBERS, ViewResolver, rows_scope
 from codecgen.plan.scope import Scope
@@ -157,7 +158,7 @@ def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iter
             )
     for version in versions_of(layout, None):
         scope = rows_scope(model, layout, version, rows)
-        bare = replace(scope, holds=())
+        bare = replace(scope, looks_up=False, holds=())
         for what, condition in (("`when`", rows.when), ("`full_check`", rows.full_check)):
             if condition is not None:
                 yield from check_value_type(ViewResolver(condition, bare), what, ("bool",), False)
@@ -203,7 +204,13 @@ def check_values(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnosti
             )
             yield from _check_width(column, resolve(value))
             resolver = resolve(value)
-            yield from view_columns.check_content(column, resolver.resolve(), resolver.scope.model)
+            found = resolver.resolve()
+            yield from view_columns.check_content(column, found, resolver.scope.model)
+            for look_up in () if found is None else look_ups_in(found):
+                name = look_up.array.field.name
+                if look_up.array.owner == "own" and name in (rows.each, *rows.beside):
+                    message = f'the elements of "{name}" become rows one by one, so that none can be looked up'
+                    yield Diagnostic("C032", message, rows.places[f"columns.{column.name}"])
         elif not column.nullable and column.type != "list":
             message = f'"{column.name}" has no value here, and cannot be null'
             help = f"give it a value, or say `nullable: true` at {column.span}"

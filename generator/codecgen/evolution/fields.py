@@ -126,7 +126,9 @@ class FieldComparison:
         """
         old, new = self.old, self.new
         ranges = [
-            None if fp.measures is None else (_range_names(plan, fp.measures, names), fp.own_bytes)
+            None
+            if fp.measures is None
+            else (_range_names(plan, fp.measures, names), fp.own_bytes, fp.field.excess)
             for fp, plan, names in (
                 (old, self.pair.old, self.names),
                 (new, self.pair.new, {}),
@@ -315,7 +317,7 @@ class FieldComparison:
         """
         if (old.text, old.padded) != (new.text, new.padded):
             yield self._other_type(old, new)
-        elif old.length != new.length:
+        elif (old.length, old.plus) != (new.length, new.plus):
             rule = "B008" if old.prefix is not None and new.prefix is not None else "B006"
             message = f"{type_words(old)} becomes {type_words(new)}"
             yield self.change(message, rule, "string" if old.text else "bytes")

@@ -13,6 +13,7 @@ from codecgen.examples.text_trial import text_findings
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.cases import find_held_plan
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.parsed import arrays_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import choice_of
 from codecgen.schema.model import Example, Field, Fill, Layout
@@ -399,7 +400,7 @@ def _compare_value(
     must have equal lengths.
     """
     type_ = fp.field.type
-    parsed = fields[fp.name]
+    parsed = {**arrays_of(fields), **fields}[fp.name]
 
     def compare_choice(given: object, parsed: Any, path: str) -> None:
         held = find_held_plan(meant.plan, plan, fp, fields, parsed)

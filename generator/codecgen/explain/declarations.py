@@ -397,7 +397,8 @@ class _Explainer:
         of = layout.name if d.array is None else f"each element of {layout.name}.{d.array}"
         yield from title(whole, f"derived value of {of}", d.span)
         yield from paragraph(d.doc)
-        yield from row("type", d.type + (f", in {d.unit}" if d.unit else "") + "; sums wrap")
+        wraps = "; sums wrap" if d.python == "int" else ""
+        yield from row("type", d.type + (f", in {d.unit}" if d.unit else "") + wraps)
         yield from row("is", str(d.value))
         yield from row("versions", str(d.versions) if d.versions else "")
         yield from self.since_rows(d.since or layout.since, None)

@@ -20,6 +20,7 @@ from codecgen.plan.write_program import WriteProgram, is_written, write_program
 from codecgen.schema.expression import data_text
 from codecgen.schema.model import Model, View
 from codecgen.schema.types import (
+    FROM_OUTSIDE,
     ZERO_TERMINATED,
     ArrayType,
     BytesType,
@@ -120,6 +121,10 @@ def _explain_reads(plan: Plan, name: str) -> Iterator[str]:
         yield heading
         for op in read_program(plan, layout).ops:
             yield from _read_lines(op, layout, 1)
+        for derived in layout.look_ups:
+            d = derived.derived
+            name = d.name if d.array is None else f"{d.array}.{d.name}"
+            yield _format_operation(1, "look up", name, format_value(derived.value))
         for found in layout.rules:
             text = found.rule.text if found.condition is None else format_value(found.condition)
             yield _format_operation(1, "rule", found.rule.about, f"{text} ({found.name})")
@@ -177,7 +182,8 @@ def _read_lines(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator
         case read_ops.Open(length, first, last, when, _):
             to = "the end" if last is None else last
             asked = "" if when is None else f"if {format_value(when)}"
-            less = f" - {length.own_bytes}" if length.own_bytes else ""
+            own = length.own_bytes or length.field.excess
+            less = f" {'-' if own > 0 else '+'} {abs(own)}" if own else ""
             yield _format_operation(
                 depth, "open", f"{first.name} to {to}", f"size={length.name}{less}", asked
             )
@@ -215,6 +221,8 @@ def _length_words(type_: BytesType) -> str:
         return "to the end"
     if type_.length == ZERO_TERMINATED:
         return "to a zero byte"
+    if type_.length == FROM_OUTSIDE:
+        return f"size={type_.sized_by}{amount_words(type_)}"
     words = f"size={type_.length}" + (" without zeros at the end" if type_.padded else "")
     return words if type_.null is None else f"{words} null={type_.null}"
 
@@ -483,6 +491,9 @@ def _format_value(value: Value) -> tuple[str, int]:
         case nodes.EndValue(end, array, inner):
             of = "" if isinstance(inner, nodes.ElementValue) else f".{'.'.join(inner.names)}"
             return f"{end}({'.'.join(array.names)}){of}", _ALONE
+        case nodes.LookUpValue(array, index, inner):
+            of = "" if isinstance(inner, nodes.ElementValue) else f".{'.'.join(inner.names)}"
+            return f"{format_value(array)}[{format_value(index)}]{of}", _ALONE
         case nodes.VersionValue(version):
             return ("version" if version is None else str(version)), _ALONE
         case nodes.PlaceValue(name):

@@ -191,7 +191,7 @@ def _plan_case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPla
             element = plan.expected(type_.element, entry)
         codecs = _plan_codecs(plan, entry, type_)
     scope = rows_scope(plan.model, entry.layout, entry.version, rows)
-    bare = replace(scope, holds=())
+    bare = replace(scope, looks_up=False, holds=())
 
     def value(expression: Expression, holds: bool = True) -> Value:
         found = ViewResolver(expression, scope if holds else bare).resolve()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from codecgen.plan import nodes
 from codecgen.plan.narrowing import compare
@@ -69,6 +70,11 @@ def fold(value: Value, known: Known = known_fields) -> Value:
             if isinstance(one, nodes.NullValue) or isinstance(other, nodes.NullValue):
                 return nodes.NullValue()
             return nodes.Sum(operator, one, other, type_)
+        case nodes.LookUpValue(index=index):
+            index = fold(index, known)
+            if isinstance(index, nodes.NullValue):
+                return index
+            return replace(value, index=index)
     return value
 
 

@@ -91,7 +91,7 @@ class _Sizer:
                 measured = sum(
                     self.sizes.get(f.name, 0) for f in self.layout.field_range(fp.measures)
                 )
-                self.sizes[fp.name] = self.size_scalar(fp.field.type, measured)
+                self.sizes[fp.name] = self.size_scalar(fp.field.type, measured + fp.field.excess)
         return sum(self.sizes.values())
 
     def is_present(self, fp: FieldPlan) -> bool:

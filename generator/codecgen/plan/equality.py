@@ -32,6 +32,8 @@ def shape(value: Value) -> object:
             return ("element", owner)
         case nodes.EndValue(end, array, inner):
             return (end, array.names, shape(inner))
+        case nodes.LookUpValue(array, index, inner):
+            return ("[]", array.owner, array.names, shape(index), shape(inner))
         case nodes.VersionValue(version):
             return ("version", version)
         case nodes.PlaceValue(name):

@@ -22,6 +22,10 @@ def replace_given(
             return with_owner(gives[field.name], of)
         case nodes.EndValue():
             return value
+        case nodes.LookUpValue():
+            found = replace_given(value.array, gives, owners, of)
+            assert isinstance(found, nodes.FieldValue)
+            value = replace(value, array=found)
     return nodes.map_children(value, lambda one: replace_given(one, gives, owners, of))
 
 
@@ -32,4 +36,8 @@ def with_owner(value: Value, owner: Owner) -> Value:
             return replace(value, owner=owner)
         case nodes.BitValue(word) if word.owner == "own":
             return replace(value, word=replace(word, owner=owner))
+        case nodes.LookUpValue():
+            array = with_owner(value.array, owner)
+            assert isinstance(array, nodes.FieldValue)
+            value = replace(value, array=array)
     return nodes.map_children(value, lambda one: with_owner(one, owner))

@@ -9,7 +9,14 @@ from typing import TypeVar
 
 from codecgen.identity_cache import cached_by_identity
 from codecgen.plan.generated_names import spell
-from codecgen.plan.nodes import DerivedValue, EndValue, FieldValue, Value, ends_read
+from codecgen.plan.nodes import (
+    DerivedValue,
+    EndValue,
+    FieldValue,
+    Value,
+    ends_read,
+    look_ups_in,
+)
 from codecgen.plan.resolve import as_maximum, resolve_expression
 from codecgen.plan.resolve_views import resolve_derived_value
 from codecgen.plan.scope import Scope
@@ -165,6 +172,16 @@ class LayoutPlan:
     def values(self) -> tuple[FieldPlan, ...]:
         """Return what parsed values of the layout hold: the values that it is given, and its fields."""
         return (*self.given, *self.fields)
+
+    @property
+    def look_ups(self) -> tuple[DerivedValue, ...]:
+        """Return the derived values that look an element of an array up by its number."""
+        return tuple(value for value in self.derived if any(True for _ in look_ups_in(value)))
+
+    @property
+    def given_arrays(self) -> tuple[FieldPlan, ...]:
+        """Return the arrays that the layout is given."""
+        return tuple(fp for fp in self.given if isinstance(fp.field.type, ArrayType))
 
     def value(self, name: str) -> FieldPlan | None:
         """Return the field ``name`` of this version, or the value of this name that it is given; None if it has neither."""

@@ -16,7 +16,7 @@ from codecgen.schema.types import BitMember, ChoiceType, StructType
 
 Owner = str
 """Whose field it is: of the layout that the expression belongs to (``own``), of the element at hand (``item``), of the first
-or the last element (``end``), of the entry around the rows that are written (``entry``), of the element of another array of
+or the last element, or one that is looked up (``end``), of the entry around the rows that are written (``entry``), of the element of another array of
 the same rows (:func:`owner_beside`), or of a part of a payload (:func:`owner_of_part`)."""
 
 End = OneOf["first", "last", "max", "min"]
@@ -138,6 +138,19 @@ class EndValue:
     array: FieldValue
     value: FieldValue | BitValue | ElementValue
     type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpValue:
+    """The element of an array with the number ``index``, or a value in it. Null if the array or the index is null; an index
+    without an element is an error, which names it by its ``text``.
+    """
+
+    array: FieldValue
+    index: Value
+    value: FieldValue | BitValue | ElementValue
+    type: Type
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +282,17 @@ Leaf = (
     Literal | Data | Word | NullValue | FieldValue | BitValue | ElementValue | EndValue | VersionValue
     | PlaceValue | ColumnValue
 )  # fmt: skip
-Value = Leaf | DerivedValue | Sum | Comparison | Membership | Logical | Negation | Conditional
+Value = (
+    Leaf
+    | LookUpValue
+    | DerivedValue
+    | Sum
+    | Comparison
+    | Membership
+    | Logical
+    | Negation
+    | Conditional
+)
 
 
 def constant(value: int | str | bytes) -> Literal | Data:
@@ -290,6 +313,8 @@ def children_of(value: Value) -> tuple[Value, ...]:
     match value:
         case DerivedValue():
             return (value.value,)
+        case LookUpValue():
+            return (value.index,)
         case Sum() | Comparison() | Logical():
             return (value.left, value.right)
         case Negation():
@@ -316,6 +341,8 @@ def map_children(value: Value, change: Callable[[Value], Value]) -> Value:
     match value:
         case DerivedValue():
             return replace(value, value=change(value.value))
+        case LookUpValue():
+            return replace(value, index=change(value.index))
         case Sum() | Comparison() | Logical():
             return replace(value, left=change(value.left), right=change(value.right))
         case Negation():
@@ -328,7 +355,7 @@ def map_children(value: Value, change: Callable[[Value], Value]) -> Value:
 
 
 def fields_read(value: Value) -> Iterator[FieldValue]:
-    """Yield the fields that an expression reads, including arrays whose ends or extremes it uses. Repeats are
+    """Yield the fields that an expression reads, including arrays whose elements it uses. Repeats are
     possible.
     """
     for node in iterate_nodes(value):
@@ -336,7 +363,7 @@ def fields_read(value: Value) -> Iterator[FieldValue]:
             yield node
         elif isinstance(node, BitValue):
             yield node.word
-        elif isinstance(node, EndValue):
+        elif isinstance(node, EndValue | LookUpValue):
             yield node.array
 
 
@@ -367,6 +394,11 @@ def cases_read(value: Value) -> Iterator[tuple[FieldValue, FieldValue]]:
 def ends_read(value: Value) -> Iterator[EndValue]:
     """Yield the ends and extremes of arrays that an expression uses."""
     return (node for node in iterate_nodes(value) if isinstance(node, EndValue))
+
+
+def look_ups_in(value: Value) -> Iterator[LookUpValue]:
+    """Yield the look-ups in an expression, the outer ones first."""
+    return (node for node in iterate_nodes(value) if isinstance(node, LookUpValue))
 
 
 def columns_read(value: Value) -> Iterator[ColumnValue]:

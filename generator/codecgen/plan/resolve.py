@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -12,7 +13,18 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.scope import Scope, can_be_null, element_kind, layout_containing
 from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, bytes_type, held_type, scalar_type
 from codecgen.schema import expression
-from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
+from codecgen.schema.expression import (
+    Binary,
+    EndOf,
+    Expression,
+    If,
+    LookUp,
+    Node,
+    Not,
+    Null,
+    Number,
+    Path,
+)
 from codecgen.schema.lookup import exists_in, field_spans, members, value_of, with_reserved_bits
 from codecgen.schema.model import Field
 from codecgen.schema.types import (
@@ -28,6 +40,7 @@ from codecgen.schema.types import (
 )
 from codecgen.spans import expression_span, hint
 
+_ITEM = re.compile(r"\bitem\.")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
@@ -104,6 +117,8 @@ class Resolver:
                 return self.resolve_path(node) if word is None else word
             case EndOf():
                 return self.resolve_end(node)
+            case LookUp():
+                return self.resolve_look_up(node)
             case Not(operand):
                 return nodes.Negation(self.resolve_condition(operand, "not"))
             case If(condition, then, otherwise):
@@ -497,6 +512,9 @@ class Resolver:
         if not isinstance(array, nodes.FieldValue) or not isinstance(array.field.type, ArrayType):
             message = f'"{node.end}" needs an array, and "{node.array}" is not one'
             raise self.fail("C022", message, node.array)
+        if array.field.is_given:
+            message = f'"{node.array}" is from outside: its elements are looked up by their number'
+            raise self.fail("C022", message, node.array, f"write `{node.array}[..]`")
         names = node.path.names if node.path is not None else ()
         value = self.resolve_element(
             array.field.type.element, names, "end", node.path or node.array
@@ -508,6 +526,34 @@ class Resolver:
         there = there or self.scope.ruled
         type_ = value.type.or_null(not there)
         return nodes.EndValue(node.end, array, value, type_)  # type: ignore[arg-type]
+
+    def resolve_look_up(self, node: LookUp) -> Value:
+        """Return the element of an array with a computed number, or a value in it, nullable if the
+        array, the number or that value can be null. Raise Stop after a diagnostic if look-ups are
+        not allowed here, it is no array, the number is none, or nothing has the name.
+        """
+        if not self.scope.looks_up:
+            message = "elements are looked up by their number only in derived values and in columns of views"
+            raise self.fail("C022", message, node.array)
+        array = self.resolve_path(node.array)
+        if not isinstance(array, nodes.FieldValue) or not isinstance(array.field.type, ArrayType):
+            message = f'"[" needs an array in front of it, and "{node.array}" is not one'
+            raise self.fail("C022", message, node.array)
+        index = self.resolve_node(node.index)
+        if index.type.kind != "int":
+            path = node.index if isinstance(node.index, Path) else node.array
+            message = (
+                f'an element of "{node.array}" is looked up by its number, not by {index.type}'
+            )
+            raise self.fail("C022", message, path)
+        names = node.path.names if node.path is not None else ()
+        value = self.resolve_element(
+            array.field.type.element, names, "end", node.path or node.array
+        )
+        nullable = value.type.nullable or array.type.nullable or index.type.nullable
+        type_ = value.type.or_null(nullable)
+        text = _ITEM.sub("", expression.source(node.index))
+        return nodes.LookUpValue(array, index, value, type_, text)
 
 
 def as_maximum(path: Expression) -> Expression:

@@ -65,10 +65,8 @@ def rows_scope(model: Model, layout: Layout, version: int | None, rows: Rows) ->
     scope = Scope(
         model, layout, version, owner=rows.layout, item=item, array=rows.each, beside=rows.beside
     )
-    if rows.when is None:
-        return scope
-    holds = ViewResolver(rows.when, scope).resolve()
-    return scope if holds is None else replace(scope, holds=(holds,))
+    holds = None if rows.when is None else ViewResolver(rows.when, scope).resolve()
+    return replace(scope, looks_up=True, holds=() if holds is None else (holds,))
 
 
 def payload_scope(model: Model, view: View, rows: Rows, parts: Parts) -> Scope:
@@ -338,10 +336,9 @@ def resolve_derived_value(derived: Derived, scope: Scope) -> nodes.DerivedValue:
     """Return a derived value with its resolved expression, for the version of ``scope``. Raise
     ValueError if the expression is invalid, which the checks exclude.
     """
-    inner = replace(scope, before=None, owner=derived.name, holds=())
-    return nodes.DerivedValue(
-        derived, resolve_expression(derived.value, inner), SCALARS[derived.type].bits
-    )
+    inner = replace(scope, before=None, owner=derived.name, looks_up=True, holds=())
+    bits = SCALARS[derived.type].bits if derived.type in SCALARS else 64
+    return nodes.DerivedValue(derived, resolve_expression(derived.value, inner), bits)
 
 
 def _find_cases(type_: ChoiceType, name: str) -> list[Reference]:

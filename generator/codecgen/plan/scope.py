@@ -26,7 +26,8 @@ class Scope:
     ``beside`` are other arrays whose elements are at hand. ``since`` is when the owner began to exist. With ``built`` the expression is worked out by the builder, which knows
     all arrays from the start; with ``whole`` the arrays are there as a whole, so that there is a largest element.
     With ``ruled`` it is a rule, which is not applied to arrays without elements. ``values_of`` is the name of the text or of its repeated lines if the fields are their values, else ``""``.
-    ``holds`` are conditions that are known to hold where the expression is worked out.
+    ``holds`` are conditions that are known to hold where the expression is worked out. With ``looks_up`` it may look
+    elements up by their number.
     """
 
     model: Model
@@ -42,6 +43,7 @@ class Scope:
     ruled: bool = False
     since: Since | None = None
     values_of: str = ""
+    looks_up: bool = False
     holds: tuple[Value, ...] = field(default=(), compare=False)
 
     def versions_of(self, ref: Reference) -> frozenset[int | None]:

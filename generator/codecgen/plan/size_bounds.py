@@ -8,6 +8,7 @@ from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.schema.expression import Binary, Node, Not, Path
 from codecgen.schema.scalars import find_scalar
 from codecgen.schema.types import (
+    ZERO_TERMINATED,
     ArrayType,
     BitsType,
     BytesType,
@@ -128,7 +129,7 @@ def _field_bounds(
             if isinstance(length, int):
                 return length, length, False
             if fp.field.type.prefix is None:
-                return *((0, 0) if length == "rest" else (1, 1)), True
+                return *((1, 1) if length == ZERO_TERMINATED else (0, 0)), True
             return *scalar_bounds(fp.field.type.prefix), True
         case PaddingType(multiple):
             return *((0, multiple - 1) if fp.size is None else (fp.size, fp.size)), False

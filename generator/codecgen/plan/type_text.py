@@ -81,6 +81,12 @@ def scalar_words(name: str) -> str:
 
 def given_type_words(f: Field) -> str:
     """Return the type of a value that a layout gets from outside in words: ``a value of color``, ``int32``."""
+    if isinstance(f.type, ArrayType):
+        element = f.type.element
+        if isinstance(element, BytesType):
+            return f"array of {'strings' if element.text else 'bytes'}"
+        assert isinstance(element, ScalarType)
+        return f"array of {scalar_words(element.name)}"
     assert isinstance(f.type, ScalarType)
     return f"a value of {f.type.enum}" if f.type.enum is not None else scalar_words(f.type.name)
 
@@ -188,6 +194,8 @@ def _bytes_words(type_: BytesType) -> str:
             return words + tail
         case "zero_terminated":
             return f"{what} up to a zero byte"
+        case "rest" | "from_outside" if type_.sized_by is not None:
+            return f"{what}, {type_.sized_by}{amount_words(type_)} of them"
         case "rest":
             return f"{what}, all that is left"
         case "compact":
@@ -197,8 +205,8 @@ def _bytes_words(type_: BytesType) -> str:
             return f"{what} with {scalar_name(length)} length{tail}"
 
 
-def amount_words(type_: ArrayType) -> str:
-    """Return what is added to the field that counts an array, ``" - 1"`` or ``" + 2"``; ``""`` if nothing is."""
+def amount_words(type_: ArrayType | BytesType) -> str:
+    """Return what is added to the field that counts an array or bytes, ``" - 1"`` or ``" + 2"``; ``""`` if nothing is."""
     return f" {'-' if type_.plus > 0 else '+'} {abs(type_.plus)}" if type_.plus else ""
 
 
@@ -232,6 +240,8 @@ def size_words(fp: FieldPlan) -> str:
             return f"{range_words(*scalar_bounds(prefix))}, + length"
         case BytesType("zero_terminated"):
             return "1 or more"
+        case BytesType("from_outside"):
+            return "varies"
         case BytesType():
             return "the rest"
         case PaddingType(multiple):

@@ -48,7 +48,7 @@ def exact_range(value: Value) -> Range:
             return 0, (1 << m.width) - 1
         case nodes.ElementValue(type_):
             return (0, 1) if type_.kind == "bool" else I64
-        case nodes.EndValue(value=inner):
+        case nodes.EndValue(value=inner) | nodes.LookUpValue(value=inner):
             return exact_range(inner)
         case nodes.ColumnValue(column):
             return column_range(column.type)

@@ -8,7 +8,7 @@ from codecgen.plan.constant_folding import fold
 from codecgen.plan.layouts import FieldPlan
 from codecgen.schema.lookup import null_as_read
 from codecgen.schema.model import Field
-from codecgen.schema.types import ArrayType, BytesType
+from codecgen.schema.types import FROM_OUTSIDE, ArrayType, BytesType
 
 
 class WriteError(Exception):
@@ -86,6 +86,10 @@ def require_writable(f: Field) -> None:
         raise WriteError(TAGGED, f)
     if isinstance(f.type, ArrayType) and f.type.plus:
         raise WriteError("a count that is a field plus or minus a number", f)
+    if f.excess:
+        raise WriteError("a length that is a field plus or minus a number", f)
+    if isinstance(f.type, BytesType) and f.type.length == FROM_OUTSIDE:
+        raise WriteError("bytes with a length from outside", f)
     if f.measures is not None and f.measures.first == f.name:
         raise WriteError("a length that counts itself, which kernels do not write", f)
     if len(f.covers) > 1:

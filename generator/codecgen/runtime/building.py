@@ -10,10 +10,10 @@ import construct
 
 from codecgen.runtime.arrays import Array, prefix_path
 from codecgen.runtime.bits import Bits
-from codecgen.runtime.errors import BuildError, describe_value
+from codecgen.runtime.errors import BuildError, ValueRefused, describe_value
 from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session
-from codecgen.runtime.parsed import Parsed
+from codecgen.runtime.parsed import Parsed, fields_with
 from codecgen.runtime.primitives import EnumField
 from codecgen.runtime.tags import Tags, decode_default, default_of
 from codecgen.runtime.zero_bytes import Padding
@@ -65,6 +65,7 @@ class Build:
                 missing = BuildError(f"{f.counts[0]} is left out: its count must be given")
                 raise self.fields.locate(missing, f)
         self.fill(parts)
+        self.check_look_ups()
         if self.session.strict:
             self.check_rules()
             self.check_derived()
@@ -84,6 +85,38 @@ class Build:
                 if value is not None and rule.find_breach(other) is None:
                     reason += f"; leave {rule.about} out, and the builder works it out"
                 raise self.fields.in_rule(BuildError(reason), rule)
+
+    def check_look_ups(self) -> None:
+        """Raise BuildError if a derived value looks up an element that an array does not have. In a
+        strict session, also raise it if a value that was parsed with other arrays from outside would
+        look up something else in those that are here.
+        """
+        if not self.fields.look_ups:
+            return
+        try:
+            self.fields.check_look_ups(self.obj)
+        except ValueRefused as error:
+            raise BuildError(error.reason, error.where) from None
+        before = self.obj.__dict__.get("_parsed_with", {})
+        if not before or not self.session.strict:
+            return
+        parsed = fields_with(self.obj, before)
+        for derived in self.fields.look_ups:
+            if derived.each is not None:
+                continue
+            try:
+                old = derived.value(parsed)
+            except ValueRefused:
+                continue
+            now = derived.value(self.obj)
+            if old != now:
+                reason = (
+                    f"{derived.name} was {describe_value(old)} when it was parsed, and is {describe_value(now)} by the "
+                    f"{' and '.join(before)} here: set {derived.looks_up or 'its fields'} anew, and give no parsed "
+                    "value (dict(value))"
+                )
+                f = self.fields.by_name[derived.looks_up or self.fields.names[0]]
+                raise self.fields.locate(BuildError(reason), f)
 
     def check_derived(self) -> None:
         """Raise BuildError if an element was parsed before and is given back unchanged, but a value
@@ -308,7 +341,7 @@ class Build:
             f = self.fields.all[i]
             if f.measures is not None and self.is_there(f):
                 field_range = self.fields.field_range(*f.measures)
-                self.write(f, sum(len(parts[j]) for j in field_range), parts)
+                self.write(f, sum(len(parts[j]) for j in field_range) + f.excess, parts)
         for f in self.fields.checksums:
             if f.checksum is not None and self.is_there(f):
                 covered = (

@@ -97,6 +97,26 @@ class Bytes(Codec):
         return data
 
 
+class OuterLength(Codec):
+    """The length of bytes that is the value ``name`` from outside. It has no bytes."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name_outside = name
+        self.size = 0
+
+    def read(self, source: Source, this: Any) -> int:
+        """Return the value from outside."""
+        found: int = this[self.name_outside]
+        return found
+
+    def write(self, value: Any, this: Any, session: Session) -> bytes:
+        """Return no bytes. Raise BuildError if the value from outside is not ``value``."""
+        if this[self.name_outside] != value:
+            raise BuildError(f"{self.name_outside} is {this[self.name_outside]}, not {value}")
+        return b""
+
+
 class Text(Bytes):
     """Text in UTF-8. With ``lossy``, lenient readers replace invalid bytes by U+FFFD."""
 

@@ -2,7 +2,7 @@
 
 from codecgen.runtime.arrays import Array, Until
 from codecgen.runtime.bits import Bit, Bits
-from codecgen.runtime.byte_strings import Bytes, Text
+from codecgen.runtime.byte_strings import Bytes, OuterLength, Text
 from codecgen.runtime.checksums import Mask
 from codecgen.runtime.chosen import Chosen
 from codecgen.runtime.compressed_section import Compressed
@@ -12,6 +12,7 @@ from codecgen.runtime.fields import (
     Fill,
     Rule,
     end_of,
+    look_up,
     max_of,
     min_of,
     minus,
@@ -74,6 +75,7 @@ __all__ = [
     "LinesFile",
     "Mask",
     "Nullable",
+    "OuterLength",
     "Padding",
     "PropertiesFile",
     "Property",
@@ -92,6 +94,7 @@ __all__ = [
     "ZeroFilled",
     "ZeroTerminated",
     "end_of",
+    "look_up",
     "max_of",
     "min_of",
     "minus",

@@ -12,9 +12,9 @@ from codecgen.runtime.arrays import E, prefix_path
 from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.checksums import Mask
 from codecgen.runtime.checksums import checksum as checksum_function
-from codecgen.runtime.errors import BuildError
+from codecgen.runtime.errors import BuildError, ValueRefused
 from codecgen.runtime.located_bytes import Condition, Source
-from codecgen.runtime.parsed import Derived
+from codecgen.runtime.parsed import Derived, arrays_of
 from codecgen.runtime.primitives import Codec
 from codecgen.runtime.rules import LayoutRule
 from codecgen.runtime.sensitive import Sensitive
@@ -84,6 +84,7 @@ class Field:
     Attributes:
         measures: (first, last) of the field range whose length in bytes the field holds; last None is the end of
             the layout.
+        excess: By how much the length is larger than the bytes that it measures.
         own_bytes: Bytes up to and with the field itself that ``measures`` counts too.
         counts: The array whose number of elements the field holds, or several that have the same number.
         checksum: The function over the field ranges ``covers``; fields of ``zero`` count as zero bytes, and
@@ -111,6 +112,7 @@ class Field:
         const: int | str | bytes | None = None,
         version: int | None = None,
         measures: tuple[str, str | None] | None = None,
+        excess: int = 0,
         counts: str | tuple[str, ...] = (),
         checksum: str | None = None,
         covers: tuple[str, str | None] | list[tuple[str, str | None]] | None = None,
@@ -143,6 +145,7 @@ class Field:
         self.const = const if version is None else version
         self.is_version = version is not None
         self.measures = measures
+        self.excess = excess
         self.counts = (counts,) if isinstance(counts, str) else counts
         self.checksum = None if checksum is None else checksum_function(checksum, mask)
         self.covers = tuple(covers) if isinstance(covers, list) else () if not covers else (covers,)
@@ -168,6 +171,7 @@ class Fields:
         self.tagged = tuple(f for f in self.all if f.tag is not None)
         self.source_file = source_file
         self.rules: tuple[LayoutRule, ...] = ()
+        self.look_ups: tuple[Derived, ...] = ()
         for f in self.all:
             if f.measures is not None:
                 first, own = self.names.index(f.measures[0]), self.names.index(f.name)
@@ -194,6 +198,31 @@ class Fields:
     def covered(self, f: Field) -> tuple[int, ...]:
         """Return the indices of the fields that a checksum covers."""
         return tuple(i for first, last in f.covers for i in self.field_range(first, last))
+
+    def check_look_ups(self, this: Any) -> None:
+        """Compute the derived values that look elements up from ``this``, the fields of the layout, and
+        from the elements of its arrays. Raise ValueRefused, whose path is the field with the number, if an
+        array has no such element.
+        """
+        for derived in self.look_ups:
+            if derived.each is None:
+                self._check_look_up(derived, "", this)
+            else:
+                for i, item in enumerate(this[derived.each] or ()):
+                    self._check_look_up(derived, f"[{i}]", this, item)
+
+    def _check_look_up(self, derived: Derived, element: str, *values: Any) -> None:
+        """Compute a derived value from ``values``; ``element`` is the path of the element from its
+        array, or ``""``. Raise ValueRefused, whose path is the field with the number, if there is no such
+        element.
+        """
+        try:
+            derived.value(*values)
+        except ValueRefused as error:
+            path = f"{element}.{derived.looks_up}" if derived.looks_up else element
+            if derived.each is not None:
+                raise self.locate(prefix_path(error, path), self.by_name[derived.each]) from None
+            raise self.locate(error, self.by_name[derived.looks_up or self.names[0]]) from None
 
     def in_rule(self, error: E, rule: LayoutRule) -> E:
         """Add the field and the YAML line of a broken rule to an error, and return the error."""
@@ -241,7 +270,9 @@ def contain(value: Any) -> Any:
     if isinstance(value, GivenFields):
         return value
     if isinstance(value, dict):
-        return GivenFields({name: contain(item) for name, item in value.items()})
+        fields = GivenFields({name: contain(item) for name, item in value.items()})
+        fields.__dict__["_parsed_with"] = arrays_of(value)
+        return fields
     if isinstance(value, list | tuple):
         return construct.ListContainer(contain(item) for item in value)
     return value
@@ -253,6 +284,21 @@ def end_of(items: Any, index: int, *names: str) -> Any:
     """
     if not items or not isinstance(items, list | tuple):
         return None
+    return value_at(items[index], *names)
+
+
+def look_up(items: Any, index: int | None, array: str, what: str, *names: str) -> Any:
+    """Return the value at the path ``names`` in the element of a list with the number ``index``, from
+    0. Return None if the list or the number is None. Raise ValueRefused, which names the list as
+    ``array`` and the number as ``what``, if there is no such element.
+    """
+    if items is None or index is None:
+        return None
+    if not 0 <= index < len(items):
+        there = f"elements 0 to {len(items) - 1}" if items else "no elements"
+        if len(items) == 1:
+            there = "only element 0"
+        raise ValueRefused(f"{what} is {index}, but {array} has {there}")
     return value_at(items[index], *names)
 
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from codecgen.runtime.arrays import Array
 from codecgen.runtime.errors import BuildError, describe_value
 from codecgen.runtime.located_bytes import Condition, Session, Source
+from codecgen.runtime.parsed import arrays_of
 from codecgen.runtime.primitives import Codec
 
 
@@ -17,6 +19,11 @@ class Given:
 
     name: str
     codec: Codec
+
+    @property
+    def is_array(self) -> bool:
+        """Return whether the value is an array, which is an attribute of parsed values and no item."""
+        return isinstance(self.codec, Array)
 
     def checked(self, value: Any) -> Any:
         """Return a value of a caller as parsers have it, such as the member of an enum for its name. Raise BuildError,
@@ -45,7 +52,8 @@ def built_values(
     itself. Raise BuildError if one is missing, or ``value`` has another one than the layout around.
     """
     if this is None:
-        return {one.name: one.checked(value.get(one.name)) for one in declared}
+        known = {**arrays_of(value), **value}
+        return {one.name: one.checked(known.get(one.name)) for one in declared}
     for one in declared:
         own = value.get(one.name)
         if own is not None and one.checked(own) != this[one.name]:

@@ -62,7 +62,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     builds from a dict, such as a Parsed.
 
     ``source`` is the YAML file that describes the layout. With ``trailing``, lenient readers skip bytes after the
-    last field. ``given`` are the values that whoever holds the layout gives it; parsed values begin with them. For type checkers ``P`` is the class of parsed values, and ``B`` the type of the values that
+    last field. ``given`` are the values that whoever holds the layout gives it; parsed values begin with them, and
+    have arrays among them as attributes. For type checkers ``P`` is the class of parsed values, and ``B`` the type of the values that
     ``build`` takes.
 
     Example:
@@ -122,6 +123,7 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         """
         own = {d.name: d for d in derived if d.each is None}
         self.parsed_class._derived = own
+        self.related.look_ups = tuple(d for d in derived if d.looks_up is not None)
         for d in derived:
             if d.each is not None:
                 self.by_name[d.each].of_each[d.name] = d
@@ -167,7 +169,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         """
         for f in self.fields:
             last = None if f.measures is None else f.measures[1]
-            if f.measures is None or last is not None or not isinstance(f.codec, Integer):
+            if f.measures is None or last is not None or f.excess:
+                continue
+            if not isinstance(f.codec, Integer):
                 continue
             if f.when is None and {f.name, f.measures[0]} <= self._offsets.keys():
                 at, before = self.offset_of(f.name), self.offset_of(f.measures[0])
@@ -283,9 +287,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     def _parse_of(self, source: Source, given: Mapping[str, Any]) -> Parse:
         """Return a new parse of the layout, which begins with the values that it is ``given``."""
-        return Parse(
-            self.layout_name, self.related, self.trailing, source, self.parsed_class(given)
-        )
+        arrays = {one.name: given[one.name] for one in self.given if one.is_array}
+        obj = self.parsed_class({name: given[name] for name in given if name not in arrays})
+        return Parse(self.layout_name, self.related, self.trailing, source, obj.with_arrays(arrays))
 
     # ------------------------------------------------------------ building
 

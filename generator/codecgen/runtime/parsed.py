@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import construct
 
+from codecgen.runtime.errors import ValueRefused
 from codecgen.runtime.readable import Milliseconds, html_of, text_of
 
 
@@ -17,7 +18,9 @@ class Derived:
     """A value that a layout derives from its fields, or, with ``each``, for every element of one of its arrays.
 
     ``value`` takes the fields, and the element. ``depends_on`` has the fields of the layout on which a value of an
-    element depends, if it depends on other elements too; None if it does not.
+    element depends, if it depends on other elements too; None if it does not. ``looks_up`` is the field (of
+    the element with ``each``) with the number of an element that the value looks up, ``""`` if it is no field, and
+    None if the value looks none up.
     """
 
     name: str
@@ -25,10 +28,13 @@ class Derived:
     each: str | None = None
     unit: str | None = None
     depends_on: Sequence[str] | None = None
+    looks_up: str | None = None
 
     def compute(self, *given: Any) -> Any:
-        """Return the value from plain fields, without other derived values; raise AttributeError if a field is absent."""
-        return self.value(*map(construct.Container, given))
+        """Return the value from plain fields, without other derived values. Raise AttributeError if a
+        field is absent, ValueRefused if it looks up an element that an array does not have.
+        """
+        return self.value(*map(plain_fields, given))
 
     def display(self, *given: Any) -> Any:
         """Return the value for people, computed from ``given``: the fields, and with ``each`` the
@@ -37,7 +43,7 @@ class Derived:
         """
         try:
             found = self.compute(*given)
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError, ValueRefused):
             return None
         return Milliseconds(found) if self.unit == "ms" and found is not None else found
 
@@ -124,6 +130,13 @@ class Parsed(_Container):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
+    def with_arrays(self, arrays: Mapping[str, list[Any]]) -> Self:
+        """Store arrays from outside as attributes, which are no items, and return the value itself."""
+        if arrays:
+            self.__dict__["_arrays"] = arrays
+            self.__dict__.update(arrays)
+        return self
+
     def _array(self) -> InArray:
         """Return the place of the value in an array, or an empty one."""
         found: InArray = self.__dict__.get("_in_array", _ALONE)
@@ -162,6 +175,29 @@ class Parsed(_Container):
     def _repr_html_(self) -> str:
         """Return the value as an HTML table, for notebooks."""
         return html_of(self)
+
+
+def arrays_of(value: Any) -> Mapping[str, list[Any]]:
+    """Return the arrays from outside of a parsed value by name; ``{}`` if it has none or is no Parsed."""
+    found: Mapping[str, list[Any]] = getattr(value, "__dict__", {}).get("_arrays", {})
+    return found
+
+
+def plain_fields(value: Any) -> construct.Container:
+    """Return a copy of a mapping of fields without derived values. Arrays from outside are attributes of it, as of ``value``."""
+    arrays = arrays_of(value)
+    return fields_with(value, arrays) if arrays else construct.Container(value)
+
+
+class _FieldsWithArrays(construct.Container):
+    """Fields whose attributes are arrays from outside, too."""
+
+
+def fields_with(value: Any, arrays: Mapping[str, list[Any]]) -> construct.Container:
+    """Return a copy of a mapping of fields with ``arrays`` from outside as attributes, by name."""
+    found = _FieldsWithArrays(value)
+    found.__dict__.update(arrays)
+    return found
 
 
 def make_class(layout: str, module: str, version: int | None = None) -> type[Parsed]:

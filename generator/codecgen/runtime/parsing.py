@@ -101,6 +101,7 @@ class Parse:
         for f in self.fields.all:
             self.parse_field(f)
         self.finish()
+        self.check_look_ups()
         self.check_rules(self.obj)
         return self.obj
 
@@ -128,6 +129,7 @@ class Parse:
                 )
             self.parse_field(last)
             self.finish()
+            self.check_look_ups()
             self.check_rules(self.obj)
         except CodecError as error:
             return Opened(self.obj, iter(()), error.without_frames())
@@ -156,7 +158,7 @@ class Parse:
 
     def elements(self, f: Field, codec: Array, array: LastArray) -> Iterator[Any]:
         """Yield the elements of the last array, then verify checksums, windows and rules that need
-        the end. If the field has rules of its own, yield only after all is checked. Yield nothing
+        the end. If the field has rules of its own, or the layout looks elements up, yield only after all is checked. Yield nothing
         if it is absent or null, else set ``array.there``. Raise CodecError, whose path names the
         field, if an element, checksum or rule is invalid.
         """
@@ -166,12 +168,13 @@ class Parse:
             rule.array == f.name for rule in self.fields.rules
         )
         kept: list[Any] = []
-        if f.refuse is not None or f.valid is not None:
+        if f.refuse is not None or f.valid is not None or self.fields.look_ups:
             # What the field says holds for all of the array: its elements come when they are known.
             self.parse_value(f)
             found = self.obj[f.name]
             array.there = found is not None
             self.finish()
+            self.check_look_ups()
             self.check_rules(self.obj, of_elements=True)
             yield from found or ()
             return
@@ -194,6 +197,22 @@ class Parse:
         self.finish()
         if ruled:
             self.check_rules({**self.obj, f.name: kept}, of_elements=True)
+
+    def check_look_ups(self) -> None:
+        """Raise ValueRefused for the first derived value that looks up an element which an array does
+        not have, at the byte of the field with its number.
+        """
+        if not self.fields.look_ups:
+            return
+        try:
+            self.fields.check_look_ups(self.obj)
+        except ValueRefused as error:
+            name = str(error.where.path).partition("[")[0]
+            start, _ = self.starts.get(name, (self.start, 0))
+            where = self.source.where(start)
+            raise error.located(
+                position=where.position, stream_position=where.stream_position, file=where.file
+            ) from None
 
     def check_rules(self, fields: Mapping[str, Any], *, of_elements: bool | None = None) -> None:
         """Check the layout's rules: those about elements of the last array (``of_elements`` True),
@@ -292,7 +311,10 @@ class Parse:
                 if 0 <= n < measure.own_bytes:
                     reason = f"{measure.name} is {n}, less than its own {measure.own_bytes} bytes"
                     raise LengthError(reason)
-                self.source = around.window(n - measure.own_bytes if n > 0 else n, measure.name)
+                if measure.excess and n < measure.excess:
+                    raise LengthError(f"{measure.name} is {n}, less than {measure.excess}")
+                own = measure.own_bytes if n > 0 else 0
+                self.source = around.window(n - own - measure.excess, measure.name)
             except LengthError as error:
                 error.where = around.where(self.starts[measure.name][0])
                 raise self.fields.locate(error, measure) from None

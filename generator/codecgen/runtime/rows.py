@@ -13,7 +13,7 @@ import construct
 from codecgen.runtime.bits import Bits
 from codecgen.runtime.chosen import Chosen
 from codecgen.runtime.declared import Declared
-from codecgen.runtime.errors import LengthError, TruncatedError
+from codecgen.runtime.errors import LengthError, TruncatedError, ValueRefused
 from codecgen.runtime.fields import Field
 from codecgen.runtime.heads import Head, PlainBits
 from codecgen.runtime.layout import Choice, Layout
@@ -118,7 +118,8 @@ class RowView(Declared):
         """Yield the rows of an opened entry as tuples of ``columns`` (None: all), one for each
         element or one for the entry, as its case says. ``place`` is the entry's position and size
         in the file, which columns may show. Yield nothing if no case applies. Raise CodecError if
-        an element does not parse; KeyError for an unknown column.
+        an element does not parse, or a column looks up an element that an array does not have; KeyError for
+        an unknown column.
         """
         cases = self._of_layout.get(id(layout), ())
         if any(case.when is not None and case.whole for case in cases):
@@ -130,7 +131,11 @@ class RowView(Declared):
         entry = opened.fields
         names = self.columns if columns is None else columns
         for item in row_items(case, opened, names):
-            yield tuple([value(entry, item, place) for value in values])
+            try:
+                row = tuple([value(entry, item, place) for value in values])
+            except ValueRefused as error:
+                raise error.located(position=place.position) from None
+            yield row
 
     def header(self, columns: Sequence[str]) -> Header:
         """Return a maker of rows, tuples of ``columns``, from the fields at fixed places alone, for

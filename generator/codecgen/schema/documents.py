@@ -24,6 +24,7 @@ from codecgen.schema.inference import (
     with_cases,
     with_counts,
     with_numbers,
+    with_sizes,
 )
 from codecgen.schema.key_types import FLEXIBLE, MAX_CASES, parse_number_range
 from codecgen.schema.model import (
@@ -274,11 +275,10 @@ class ModelBuilder:
         records = [(name, v) for name, v in entries if isinstance(v, Record)]
         counted = {name for _, v in records for name in forms.one_or_more(v["counts"])}
         counted |= {name for name, v in records if isinstance(v["count"], tuple)}
-        return with_counts(
-            tuple(
-                self.make_field(n, value, spans[n], accepts, n in counted) for n, value in entries
-            )
+        fields = (
+            self.make_field(n, value, spans[n], accepts, n in counted) for n, value in entries
         )
+        return with_sizes(with_counts(tuple(fields)))
 
     def make_tagged_fields(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
         """Return the tagged fields of a layout in order, followed by the field for their section if

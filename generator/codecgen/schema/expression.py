@@ -8,6 +8,7 @@
     sum        := atom (("+" | "-") atom)*
     atom       := number | "-" number | "true" | "false" | "null" | path | "(" expression ")"
                 | ("first"|"last") "(" path ")" ("." path)? | ("max"|"min") "(" path ")"
+                | path "[" expression "]" ("." path)?
     path       := name ("." name)*
     number     := digits | "0x" hexadecimal digits
 
@@ -73,6 +74,15 @@ class EndOf:
 
 
 @dataclass(frozen=True, slots=True)
+class LookUp:
+    """``array[index].path``: the element of an array with this number, from 0, or a value in it."""
+
+    array: Path
+    index: Node
+    path: Path | None
+
+
+@dataclass(frozen=True, slots=True)
 class Binary:
     """``+``, ``-``, a comparison, ``and``, ``or``."""
 
@@ -97,7 +107,7 @@ class If:
     otherwise: Node
 
 
-Node = Number | Truth | Data | Null | Path | EndOf | Binary | Not | If
+Node = Number | Truth | Data | Null | Path | EndOf | LookUp | Binary | Not | If
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +123,11 @@ class Expression:
     def paths(self) -> Iterator[Path]:
         """Yield all field paths in the expression, also those inside ``first``, ``last``, ``max`` and ``min``."""
         yield from _iterate_paths(self.node)
+
+    @property
+    def looks_up(self) -> bool:
+        """Return whether the expression looks an element of an array up."""
+        return _contains_look_up(self.node)
 
     def __str__(self) -> str:
         return " ".join(self.text.split())
@@ -139,7 +154,7 @@ MAX_DEPTH = 40
 MAX_TOKENS = 400
 MAX_DIGITS = 20
 _TOKEN = re.compile(
-    r"\s*(?:(0x[0-9a-fA-F]+|[0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|(==|!=|<=|>=|[-+().<>]))"
+    r"\s*(?:(0x[0-9a-fA-F]+|[0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|(==|!=|<=|>=|[-+().<>\[\]]))"
 )
 _EXTREMES = ("max", "min")
 _KEYWORDS = {"if", "then", "else", "and", "or", "not", "null", "true", "false", "first", "last"}
@@ -311,12 +326,25 @@ class _Parser:
             self.expect("(")
             array = self.parse_path(*self.take())
             self.expect(")")
-            rest = None
-            if self.peek() == ".":
-                self.take()
-                rest = self.parse_path(*self.take())
-            return EndOf(token, array, rest)
-        return self.parse_path(token, column)
+            return EndOf(token, array, self.parse_inner_path())
+        path = self.parse_path(token, column)
+        if self.peek() != "[":
+            return path
+        _, opened = self.take()
+        index = self.parse_expression()
+        if not self.peek():
+            raise ExpressionError("']' is missing", opened, help=f"write `{path}[{source(index)}]`")
+        self.expect("]")
+        return LookUp(path, index, self.parse_inner_path())
+
+    def parse_inner_path(self) -> Path | None:
+        """Parse a dot and the path after it, and return the path. Return None without a dot. Raise
+        ExpressionError if what follows the dot is no path.
+        """
+        if self.peek() != ".":
+            return None
+        self.take()
+        return self.parse_path(*self.take())
 
     def parse_path(self, token: str, column: int) -> Path:
         """Parse a path whose first name is ``token``, at ``column`` (from 0), and return it. Raise
@@ -371,6 +399,11 @@ def pieces(node: Node) -> Iterator[str | Path]:
             yield f"{end}("
             yield array
             yield f").{path}" if path is not None else ")"
+        case LookUp(array, index, path):
+            yield array
+            yield "["
+            yield from pieces(index)
+            yield f"].{path}" if path is not None else "]"
         case Not(operand):
             yield "not "
             yield from _pieces_in_parentheses(operand, _precedence(node))
@@ -419,15 +452,32 @@ def _pieces_in_parentheses(node: Node, least: int) -> Iterator[str | Path]:
         yield ")"
 
 
+def _contains_look_up(node: Node) -> bool:
+    """Return whether a node or a node below it looks an element up."""
+    match node:
+        case LookUp():
+            return True
+        case Binary(_, left, right):
+            return _contains_look_up(left) or _contains_look_up(right)
+        case Not(operand):
+            return _contains_look_up(operand)
+        case If(condition, then, otherwise):
+            return any(map(_contains_look_up, (condition, then, otherwise)))
+    return False
+
+
 def _iterate_paths(node: Node) -> Iterator[Path]:
     """Yield the field paths in a node from left to right, repeats included. Of ``first(array).x``
-    and the like, only the array.
+    and the like, only the array; of ``array[index].x``, the array and the paths of the index.
     """
     match node:
         case Path():
             yield node
         case EndOf(_, array, _):
             yield array
+        case LookUp(array, index, _):
+            yield array
+            yield from _iterate_paths(index)
         case Binary(_, left, right):
             yield from _iterate_paths(left)
             yield from _iterate_paths(right)

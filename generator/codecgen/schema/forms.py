@@ -27,6 +27,7 @@ from codecgen.schema.model import (
 from codecgen.schema.reader import Ranged, Reader, Record, Value, parse_hex, parse_integer
 from codecgen.schema.scalars import find_scalar
 from codecgen.schema.types import (
+    ArrayType,
     BitMember,
     BytesType,
     ChoiceType,
@@ -113,8 +114,11 @@ def bytes_type(r: Record) -> BytesType:
     number (``none``), and whether it is padded. Nothing is checked.
     """
     key = "string" if "string" in r else "bytes"
-    length, null = cast(str | int, r[key]), cast(int | None, r["none"])
-    return BytesType(length, key == "string", null, bool(r["padded"]))
+    length, null = r[key], cast(int | None, r["none"])
+    text, padded = key == "string", bool(r["padded"])
+    if isinstance(length, tuple):  # of a field, or from outside
+        return BytesType("rest", text, null, padded, sized_by=length[0], plus=-length[1])
+    return BytesType(cast(str | int, length), text, null, padded)
 
 
 def choice_type(r: Record) -> ChoiceType:
@@ -133,13 +137,13 @@ def choice_type(r: Record) -> ChoiceType:
 
 
 def given_values(value: object) -> tuple[Field, ...]:
-    """Return the values that a layout is given, as fields without bytes: numbers and booleans by the name of their type, others
-    by that of their enum.
+    """Return the values that a layout is given, as fields without bytes: numbers and booleans by the name of their type, arrays
+    by that of their elements, others by that of their enum.
     """
     return tuple(
         Field(
             name,
-            ScalarType(type_) if find_scalar(type_) is not None else ScalarType("i64", type_),
+            _given_type(type_),
             entry.span,
             is_given=True,
             places={"enum": cast(Any, entry.value)[1].span},
@@ -148,6 +152,18 @@ def given_values(value: object) -> tuple[Field, ...]:
             entries(value), cast(dict[str, Value], value or {}).values(), strict=True
         )
     )
+
+
+def _given_type(type_: object) -> ScalarType | ArrayType:
+    """Return the type of a value from outside: that of a word, an enum for a word that is no type,
+    and an array for the form of one.
+    """
+    if isinstance(type_, Record):
+        element = str(type_["array"])
+        if element in ("string", "bytes"):
+            return ArrayType(BytesType("i32", text=element == "string"), count="i32")
+        return ArrayType(ScalarType(element), count="i32")
+    return ScalarType(str(type_)) if find_scalar(str(type_)) else ScalarType("i64", str(type_))
 
 
 def absent_number(r: Record) -> int | None:

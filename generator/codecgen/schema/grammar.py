@@ -59,10 +59,15 @@ _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
 _REST = OneOf(("rest",), "a range of fields", other_words.range_help)
 _FIELD_RANGE = Either((_REST, Use("field_range")))
-_WORDS = OneOf((*SCALARS, *FLEXIBLE))
+_WORDS = OneOf((*SCALARS, *FLEXIBLE), flexible=FLEXIBLE)
 _FIELDS = Key(
     MapOf(Either((_WORDS, Use("field")))),
     "The fields, in the order of the bytes. A bare word is a type.",
+)
+_A_LENGTH = "the type of a length"
+_LENGTH_WORDS = OneOf((*LENGTHS, "rest", ZERO_TERMINATED), _A_LENGTH)
+_LENGTH_OF_BYTES = Either(
+    (_LENGTH_WORDS, Integer(), Amount(), ByVersion(Either((_LENGTH_WORDS, Integer()))))
 )
 _PADDED = Key(Boolean(), "Zero bytes fill up the fixed size; they are no part of the value.")
 _ORDER = OneOf(("big", "little"))
@@ -145,7 +150,6 @@ BIT_TYPES = (*INTEGERS, *(name for name in VARINTS if not SCALARS[name].signed))
 """The types whose bits can have names."""
 
 BYTE_LENGTHS = tuple(name for name in LENGTHS if name != "compact")
-_A_LENGTH = "the type of a length"
 _GIVEN = Key(
     MapOf(Code()),
     "The values that a layout, a choice, or each element of an array is given: each name that it declares, and an expression.",
@@ -153,6 +157,11 @@ _GIVEN = Key(
 _VALUES_GIVEN = Key(
     MapOf(Either((OneOf((*INTEGERS, *VARINTS, "bool")), Declared()))),
     "Values from outside, by name: whoever holds it gives them. Each is a number, a boolean, or a value of an enum.",
+)
+_VALUES_AND_ARRAYS_GIVEN = Key(
+    MapOf(Either((OneOf((*INTEGERS, *VARINTS, "bool")), Declared(), Use("given_array")))),
+    "Values from outside, by name: whoever holds it gives them. Each is a number, a boolean, a value of an enum, or an array "
+    "that derived values look up in.",
 )
 _UNKNOWN = Key(OneOf(("bytes",)), "What has no case is the bytes that are left, and is kept.")
 
@@ -231,6 +240,20 @@ FORMS: Mapping[str, Form] = {
             ),
         },
     ),
+    "given_array": Form(
+        "An array from outside.",
+        {
+            "array": Key(
+                OneOf(
+                    ("string", "bytes", *INTEGERS, *VARINTS),
+                    "string, bytes or an integer type",
+                    other_words.given_array_help,
+                ),
+                "What its elements are.",
+                True,
+            )
+        },
+    ),
     "accepted_break": Form(
         "A change that breaks old readers or old data, and is made nevertheless.",
         {
@@ -278,7 +301,7 @@ FORMS: Mapping[str, Form] = {
                 "From which version on lengths are compact and tagged fields end the layout: `1+`, or `never`. Text, bytes and "
                 "arrays need no lengths of their own then.",
             ),
-            "given": _VALUES_GIVEN,
+            "given": _VALUES_AND_ARRAYS_GIVEN,
             "fields": replace(_FIELDS, required=True),
             "tagged": Key(
                 MapOf(Use("field")),
@@ -338,15 +361,12 @@ FORMS: Mapping[str, Form] = {
                 "An integer, or an unsigned one of variable length, whose bits have meanings of their own.",
             ),
             "bytes": Key(
-                _one_or_by_version(
-                    OneOf((*LENGTHS, "rest", ZERO_TERMINATED), _A_LENGTH), Integer()
-                ),
-                "Bytes, by the type of their length, a number, the rest, or a zero byte that ends them.",
+                _LENGTH_OF_BYTES,
+                "Bytes, by the type of their length, a number, the rest, or a zero byte that ends them; an earlier field plus or minus "
+                "a number; or a value from outside.",
             ),
             "string": Key(
-                _one_or_by_version(
-                    OneOf((*LENGTHS, "rest", ZERO_TERMINATED), _A_LENGTH), Integer()
-                ),
+                _LENGTH_OF_BYTES,
                 "Text in UTF-8, likewise.",
             ),
             "padded": _PADDED,
@@ -552,8 +572,16 @@ FORMS: Mapping[str, Form] = {
     "derived": Form(
         "A value worked out from fields.",
         {
-            "type": Key(OneOf(("i8", "i16", "i32", "i64")), "Its type; sums wrap in it.", True),
-            "is": Key(Code(), "How it is worked out.", True),
+            "type": Key(
+                OneOf(("i8", "i16", "i32", "i64", "string", "bytes")),
+                "Its type; sums wrap in it.",
+                True,
+            ),
+            "is": Key(
+                Code(),
+                "How it is worked out; `array[index]` looks an element of an array up.",
+                True,
+            ),
             "doc": DOC,
             "unit": Key(Word(), "Unit of the number."),
             "versions": _VERSIONS,

@@ -14,9 +14,12 @@ from codecgen.schema.model import Choice, Enum, Field, Layout
 from codecgen.schema.nested_choices import first_layout
 from codecgen.schema.reader import Record
 from codecgen.schema.types import (
+    FROM_OUTSIDE,
     ArrayType,
     BitsType,
+    BytesType,
     ChoiceType,
+    FieldRange,
     FieldType,
     Reference,
     ScalarType,
@@ -220,6 +223,26 @@ def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
     inside = inside or choice_of(f) is not None  # its cases are found later, and may have versions
     told_apart = f.versions is not None or bool(f.types)
     return told_apart or inside or any(m.versions is not None for m in members(f))
+
+
+def with_sizes(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Return the fields with ``measures`` in each field that bytes name as their length, unless it
+    measures something else, and with the length of those that name no field as one from outside.
+    """
+    out = {f.name: f for f in fields}
+    for f in fields:
+        name = f.type.sized_by if isinstance(f.type, BytesType) else None
+        if name is None or not isinstance(f.type, BytesType):
+            continue
+        size = out.get(name)
+        if size is None:
+            out[f.name] = out[f.name].with_types(length=FROM_OUTSIDE)
+        elif size.measures is None:
+            where = f.places.get("string" if f.type.text else "bytes", f.span)
+            own = FieldRange(f.name, f.name, where)
+            places = {**size.places, "measures": where}
+            out[name] = replace(size, measures=own, excess=f.type.plus, places=places)
+    return tuple(out.values())
 
 
 def with_counts(fields: tuple[Field, ...]) -> tuple[Field, ...]:

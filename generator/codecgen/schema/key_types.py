@@ -52,12 +52,14 @@ def _no_help(text: str) -> str:
 @dataclass(frozen=True, slots=True)
 class OneOf:
     """One of a few words. ``title`` says what they are: ``a checksum``. ``help`` returns the help for
-    a text that is none of them, or ``""`` if it has none.
+    a text that is none of them, or ``""`` if it has none. ``flexible`` are those that only flexible
+    layouts use.
     """
 
     words: tuple[str, ...]
     title: str = ""
     help: Callable[[str], str] = field(default=_no_help, compare=False)
+    flexible: tuple[str, ...] = ()
 
     @property
     def is_short(self) -> bool:

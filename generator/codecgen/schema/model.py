@@ -49,6 +49,7 @@ class Field:
 
     ``types`` has the type in each range of versions where it is not always the same (``type`` is then the last of them),
     ``ranges`` how YAML says so, by key. ``gives`` has the values that the layout which the field holds is given, by name.
+    ``excess`` is by how much a length is larger than the bytes that it ``measures``.
     With ``is_given`` it is such a value, and no field: it has no bytes.
     """
 
@@ -65,6 +66,7 @@ class Field:
     const: int | str | bytes | None = None
     is_version: bool = False
     measures: FieldRange | None = None
+    excess: int = 0
     counts: tuple[str, ...] = ()
     checksum: str | None = None
     covers: tuple[FieldRange, ...] = ()
@@ -130,7 +132,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A value worked out from fields; of the layout, or of every element of one of its arrays (``item``)."""
+    """A value worked out from fields; of the layout, or of every element of one of its arrays (``item``). It is an integer in
+    which sums wrap, or text or bytes that are looked up.
+    """
 
     name: str
     type: str
@@ -142,6 +146,11 @@ class Derived:
     versions: Versions | None = None
     since: Since | None = None
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def python(self) -> str:
+        """Return the Python type of the value: ``int``, ``str`` or ``bytes``."""
+        return {"string": "str", "bytes": "bytes"}.get(self.type, "int")
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +298,11 @@ class Layout:
         """Return the fields that exist in a version, each with the type that it has there."""
         there = (f for f in self.fields if f.versions is None or version in f.versions)
         return tuple(f.in_versions((version,)) for f in there)
+
+    @property
+    def looked_up(self) -> tuple[Derived, ...]:
+        """Return the values derived for the layout itself, not for elements of its arrays, that look elements up."""
+        return tuple(d for d in self.derived if d.array is None and d.value.looks_up)
 
     def fills_of(self, array: str, version: int | None) -> tuple[Fill, ...]:
         """Return the values that builders write into elements of ``array`` in a version: those

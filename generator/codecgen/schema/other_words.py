@@ -54,7 +54,7 @@ BYTES = ("bytes", "blob", "binary", "buffer", "bytearray")
 _SIZE = "write the length after the type, `bytes: 16` or `string: u8`; a field that holds a length has `measures`"
 _WHOLE_SIZE = "remove it: the fields give the size, or a field with `measures: rest`"
 _IN_ORDER = "each field begins where the field before it ends; a program must parse what lies at another position itself"
-_BIT_LENGTH = "only a whole field measures or counts: declare whole bytes of a length as one, such as `u24`; give a count in bits to a layout, `given: {n: head.count}`, whose array has `count: n`"
+_BIT_LENGTH = "only a whole field measures or counts: declare whole bytes of a length as one, such as `u24`; give a number in bits to a layout, `given: {n: head.size}`, for `count: n` or `bytes: n`"
 _TEST_OF_BIT = "name the bits: `flags: {bits: u8, members: {is_new: {at: 0}, unused: {reserved: keep}}}`; then write `when: flags.is_new`"
 _KEYS: Mapping[str, str] = {
     "name": "remove it: a field is named by the key before the colon, a document by its first value",
@@ -158,6 +158,7 @@ _QUOTES = ("'", '"')
 _LONGEST = 80
 _WIDEST = 1000
 _NEGATION = re.compile(r"\b(?:when|default|valid|refuse|is)\s*:\s+(!)[a-z_]")
+_LOOK_UP = re.compile(r":\s+([a-z_][a-z0-9_.]*)\[")
 _TERNARY = re.compile(r"\b(?:when|default|valid|refuse|is)\s*:\s[^#]*?\s(\?)\s")
 
 
@@ -291,6 +292,15 @@ def constant_help(text: str) -> str:
     return f"write {_CONSTANTS[text]}" if text in _CONSTANTS else ""
 
 
+def given_array_help(text: str) -> str:
+    """Return the word of this language for the elements of an array from outside, for a word that
+    means text or bytes elsewhere, or ``""`` for other words.
+    """
+    if text.lower() in TEXTS:
+        return "write string"
+    return "write bytes" if text.lower() in BYTES else ""
+
+
 def find_foreign_operator(text: str, at: int) -> tuple[str, str] | None:
     """Return the foreign operator or quotation mark at index ``at`` and the help for it, or None if
     there is none. ``==`` and ``!=`` are our own.
@@ -313,6 +323,9 @@ def yaml_help(reason: str, line: str) -> tuple[str, int | None]:
     """
     if "'\\t'" in reason:
         return "indent with spaces, not with tabs", None
+    look_up = _LOOK_UP.search(line[:_WIDEST])
+    if "but got '['" in reason and look_up is not None:
+        return f'put the expression into quotes: "{look_up[1]}[..]"', None
     ternary, negation = _TERNARY.search(line[:_WIDEST]), _NEGATION.search(line[:_WIDEST])
     if ternary is not None:
         return "write if .. then .. else ..", ternary.start(1) + 1

@@ -287,7 +287,7 @@ class Reader:
             case key_types.OneOf(words):
                 value = text if text in words else None
                 code = "C013" if "i8" in words else "C006"
-                if code == "C013" and text in key_types.FLEXIBLE and not self.flexible:
+                if text in kind.flexible and not self.flexible:
                     value = None
                 help = kind.help(text) or other_words.word_help(text, words)
                 help = help or _suggest(text, words, is_listed=kind.is_short)

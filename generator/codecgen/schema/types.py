@@ -84,6 +84,9 @@ class FieldRange:
 ZERO_TERMINATED = "zero_terminated"
 """What stands in the place of a length where a zero byte ends bytes or text."""
 
+FROM_OUTSIDE = "from_outside"
+"""What stands in the place of a length that is a value from outside."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
@@ -133,18 +136,23 @@ class BytesType:
 
     ``length`` is the type of the length before them, a number for a fixed size, ``"rest"`` for all
     that is left, or ``"zero_terminated"``. ``null`` is the length that means null (``None``: null is not
-    allowed). With ``padded`` zero bytes fill up a fixed size, and are no part of the value.
+    allowed). With ``padded`` zero bytes fill up a fixed size, and are no part of the value. ``sized_by`` is a field
+    that is larger by ``plus`` than their number: they take the rest of the range that it measures. If it is a value
+    from outside, ``length`` is ``"from_outside"``.
     """
 
     length: str | int
     text: bool = False
     null: int | None = None
     padded: bool = False
+    sized_by: str | None = None
+    plus: int = 0
 
     @property
     def prefix(self) -> str | None:
         """Return the type of the length prefix, or None if there is none."""
-        known = isinstance(self.length, int) or self.length in ("rest", ZERO_TERMINATED)
+        words = ("rest", ZERO_TERMINATED, FROM_OUTSIDE)
+        known = isinstance(self.length, int) or self.length in words
         return None if known else str(self.length)
 
 

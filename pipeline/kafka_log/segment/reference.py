@@ -273,6 +273,7 @@ def _read_records(
         if lost is not None:
             raise lost
     except CodecError as error:
+        error.located(position=place.position, file=session.file)
         if session.strict:
             raise
         return [*_no_base_offset(batch, error), *problems, Problem("records", error)]

@@ -18,6 +18,7 @@ from codecgen.schema.expression import (
     Expression,
     ExpressionError,
     If,
+    LookUp,
     Node,
     Not,
     Null,
@@ -43,6 +44,7 @@ def _grow(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
         st.builds(Binary, operators, inner, inner)
         | st.builds(Not, inner)
         | st.builds(If, inner, inner, inner)
+        | st.builds(LookUp, _paths, inner, st.none() | _paths)
     )
 
 
@@ -56,6 +58,9 @@ def bare(node: Node) -> Node:
             return Path(names)
         case EndOf(end, array, path):
             return EndOf(end, Path(array.names), None if path is None else Path(path.names))
+        case LookUp(array, index, path):
+            inner = None if path is None else Path(path.names)
+            return LookUp(Path(array.names), bare(index), inner)
         case Binary(operator, left, right):
             return Binary(operator, bare(left), bare(right))
         case Not(operand):
@@ -150,6 +155,15 @@ def test_paths_have_their_columns(node: Node) -> None:
         ("a or b and c", Binary("or", Path(("a",)), Binary("and", Path(("b",)), Path(("c",))))),
         ("a + 1 == b", Binary("==", Binary("+", Path(("a",)), Number(1)), Path(("b",)))),
         ("last(x.y).z.w", EndOf("last", Path(("x", "y")), Path(("z", "w")))),
+        (
+            "a + x.y[i + 1].z",
+            Binary(
+                "+",
+                Path(("a",)),
+                LookUp(Path(("x", "y")), Binary("+", Path(("i",)), Number(1)), Path(("z",))),
+            ),
+        ),
+        ("x[y[0]]", LookUp(Path(("x",)), LookUp(Path(("y",)), Number(0), None), None)),
         ("first(x)", EndOf("first", Path(("x",)), None)),
         (
             "if a then b else if c then 1 else null",
@@ -169,7 +183,12 @@ def test_precedence(text: str, node: Node) -> None:
         ("a == b == c", "'==' does not belong here", 7, 2),
         ("a b", "'b' does not belong here", 2, 1),
         ("a * b", "'*' has no meaning in an expression", 2, 1),
-        ("a[0]", "'[' has no meaning in an expression", 1, 1),
+        ("a[0", "']' is missing", 1, 1),
+        ("a[]", "a field is expected, not ']'", 2, 1),
+        ("a[0)", "']' is expected, not ')'", 3, 1),
+        ("a[0]]", "']' does not belong here", 4, 1),
+        ("[0]", "a field is expected, not '['", 0, 1),
+        ("a[0][1]", "'[' does not belong here", 4, 1),
         ("a.1", "a field is expected, not '1'", 2, 1),
         ("first(a", "the expression ends too early", 6, 1),
         ("first a", "'(' is expected, not 'a'", 6, 1),

@@ -30,6 +30,7 @@ class Refused(Exception):
         self.reason = reason
 
 
+LOOKED_UP = "looked up in an array"
 OTHER_ARRAY = "an array that does not give the rows"
 NOT_DIRECT = "a value that is not an integer directly in the elements"
 NOT_WRITTEN = "a value that is not written as an integer"
@@ -129,6 +130,8 @@ class Arithmetic:
                 return Term(Num(0), TRUE)
             case nodes.Data():
                 raise Refused("compared with bytes or text")
+            case nodes.LookUpValue():
+                raise Refused(LOOKED_UP)
             case nodes.DerivedValue(_, inner, width):
                 return type(self)(self.leaf, width).term(inner)
             case nodes.Sum():

@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.plan import FieldPlan, LayoutPlan, Plan
+from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
 from codecgen.plan.columns import ViewPlan
 from codecgen.schema.lookup import bytes_of, choice_of
 from codecgen.schema.model import Field
-from codecgen.schema.types import ZERO_TERMINATED, ArrayType, ChoiceType, PaddingType
+from codecgen.schema.types import FROM_OUTSIDE, ZERO_TERMINATED, ArrayType, ChoiceType, PaddingType
 from codecgen.targets.arrow.checks import Unsupported
 
 
 def refuse_unsupported_view(plan: Plan, view: ViewPlan) -> None:
     """Raise Unsupported for the first field that the layouts of a view, or layouts inside of them,
-    cannot have, and for rows that are made of several arrays.
+    cannot have, for rows that are made of several arrays, and for columns that look elements up.
     """
     for case in view.cases:
         if case.beside and case.array is not None:
             raise Unsupported("rows made of several arrays", case.array.field)
+        for value in case.values.values():
+            for look_up in nodes.look_ups_in(value):
+                raise Unsupported("an array in which elements are looked up", look_up.array.field)
         refuse_unsupported_layout(plan, case.entry)
 
 
 def refuse_unsupported_layout(plan: Plan, entry: LayoutPlan) -> None:
     """Raise Unsupported for the first field, in ``entry`` or in layouts inside of it, with a
     feature that kernels and NumPy readers lack: padding, ``until`` arrays, zero-terminated or
-    zero-padded bytes, some lengths and checksums. Do nothing if there is none. Cases of a field
+    zero-padded bytes, some lengths and checksums, arrays from outside and look-ups. Do nothing if there is none. Cases of a field
     that is a choice are not examined.
     """
     for layout in _layouts(plan, entry):
+        for fp in layout.given_arrays:
+            raise Unsupported("an array from outside", fp.field)
+        for value in layout.look_ups:
+            for look_up in nodes.look_ups_in(value):
+                raise Unsupported("an array in which elements are looked up", look_up.array.field)
         given = [fp.name for fp in layout.given]
         for fp in layout.fields:
             reason = _unsupported_feature(fp)
@@ -80,6 +88,10 @@ def _unsupported_feature(fp: FieldPlan) -> str:
     if fp.until is not None:
         return "an array whose elements say which one is the last"
     content = bytes_of(f)
+    if f.excess:
+        return "a length that is more or less than the bytes that it measures"
+    if content is not None and content.length == FROM_OUTSIDE:
+        return "of a length from outside"
     if content is not None and content.length == ZERO_TERMINATED:
         return "ended by a zero byte"
     if content is not None and content.padded:

@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
-from codecgen.targets.python_source import Code, Condition, call, flat, literal, return_statement
+from codecgen.targets.python_source import (
+    Code,
+    Condition,
+    call,
+    flat,
+    literal,
+    return_statement,
+    string,
+)
 
 
 class PythonExpressions:
@@ -103,6 +111,8 @@ class PythonExpressions:
                 return f"{self.this}.{field}"
             case nodes.EndValue(end, array, inner):
                 return self.end_text(end, array, inner)
+            case nodes.LookUpValue():
+                return self.look_up_text(value)
             case nodes.Negation(operand):
                 return f"not {self.operand_text(operand)}"
             case nodes.Conditional(condition, then, otherwise):
@@ -148,6 +158,15 @@ class PythonExpressions:
         arguments = (self.text(array), "0" if end == "first" else "-1", *map(_quoted, names))
         return f"{self.use_helper('end_of')}({', '.join(arguments)})"
 
+    def look_up_text(self, value: nodes.LookUpValue) -> str:
+        """Return the expression for an element that is looked up, or for a value in it: a call of the
+        runtime's ``look_up`` with the names of array and number for its error.
+        """
+        inner = () if isinstance(value.value, nodes.ElementValue) else value.value.names
+        names = [".".join(value.array.names), value.text, *inner]
+        arguments = [self.text(value.array), self.text(value.index), *map(string, names)]
+        return f"{self.use_helper('look_up')}({', '.join(arguments)})"
+
     def sum_text(self, value: nodes.Sum) -> str:
         """Return the expression for a sum or difference without a call of ``wrap``. If it may be
         null, return a call of the runtime's ``plus`` or ``minus``. A right operand that is a sum
@@ -190,7 +209,7 @@ class PythonExpressions:
 
     def is_atomic(self, value: Value) -> bool:
         """Return whether the text of a value never needs parentheses."""
-        return isinstance(value, nodes.Leaf)
+        return isinstance(value, nodes.Leaf | nodes.LookUpValue)
 
     def logical_operand(self, operator: str, value: Value) -> str:
         """Return the expression for an operand of ``and`` or ``or`` (``operator``), in parentheses if it is a

@@ -86,7 +86,8 @@ class BuildFunction(WritePrinter):
         """Return the source of the function. Raise Unsupported if the layout has an operation that
         fast builders lack, TypeError if it has an expression that they cannot print.
         """
-        if self.layout.given:
+        fields = (fp.field for fp in self.layout.fields)
+        if self.layout.given or self.layout.look_ups or any(f.excess for f in fields):
             raise Unsupported
         for _ in range(2):  # the second time it is known which bits are used
             self.begin()

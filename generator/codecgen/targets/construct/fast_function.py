@@ -20,7 +20,8 @@ RESERVED = frozenset(
     [
         *keyword.kwlist,
         *dir(builtins),
-        *["end_of", "max_of", "min_of", "minus", "ordered", "plus", "value_at", "wrap"],
+        *["end_of", "look_up", "max_of", "min_of", "minus", "ordered", "plus"],
+        *["value_at", "wrap"],
     ]
 )
 """Names that no field of a layout gets as its local variable."""

@@ -72,6 +72,8 @@ class ParseFunction(ReadPrinter):
         """Return the source of the function. Raise Unsupported if the layout has an operation that
         fast parsers lack, TypeError if it has an expression that they cannot print.
         """
+        if self.layout.look_ups or self.layout.given_arrays:
+            raise Unsupported
         for _ in range(2):  # the second time it is known which bits are used
             self.begin()
             given = [self.local(fp.name) for fp in self.layout.given]
@@ -639,7 +641,7 @@ class ParseFunction(ReadPrinter):
         innermost window. The function raises Irregular if the length is too small or exceeds the
         outer window. ``last`` is None if the range reaches the end of the layout.
         """
-        size, own = self.local(length.name), length.own_bytes
+        size, own = self.local(length.name), length.own_bytes or length.field.excess
         end = self.temporary(f"{length.name}_end")
         self.emit(f"{end} = pos + {size}{f' - {own}' if own else ''}")
         self.refuse_if(f"{size} < {own} or {end} > {self.end}")

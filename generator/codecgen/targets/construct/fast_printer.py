@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from codecgen.plan import FieldPlan
 from codecgen.schema.scalars import COMPACT, SCALARS, Scalar
-from codecgen.schema.types import ZERO_TERMINATED, BitsType, BytesType, ScalarType
+from codecgen.schema.types import FROM_OUTSIDE, ZERO_TERMINATED, BitsType, BytesType, ScalarType
 from codecgen.targets.construct.fast_function import RESERVED, FunctionPrinter
 from codecgen.targets.construct.fast_module import Unsupported
 from codecgen.targets.python_source import string
@@ -235,6 +235,8 @@ class ReadPrinter(FunctionPrinter):
         that is, if the following fields vary in size.
         """
         target = self.local(fp.name)
+        if type_.length == FROM_OUTSIDE:
+            raise Unsupported
         if type_.length == "rest":
             if after is None:
                 raise Unsupported

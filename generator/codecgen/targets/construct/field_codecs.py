@@ -7,6 +7,7 @@ from codecgen.plan.nodes import Value
 from codecgen.runtime.compression import CODECS
 from codecgen.schema.scalars import SCALARS
 from codecgen.schema.types import (
+    FROM_OUTSIDE,
     ZERO_TERMINATED,
     ArrayType,
     BitMember,
@@ -113,6 +114,15 @@ class FieldCodecs:
     def given_codec(self, fp: FieldPlan) -> Code:
         """Return the code for the type of a value that a layout is given."""
         type_ = fp.field.type
+        if isinstance(type_, ArrayType):
+            one = type_.element
+            if isinstance(one, BytesType):
+                inner = self.bytes_codec(one, fp.field.endian, frozenset())
+            else:
+                assert isinstance(one, ScalarType)
+                inner = self.scalar_codec(one.name, fp.field.endian, frozenset())
+            count = self.scalar_codec(str(type_.count), fp.field.endian, frozenset())
+            return call(self.scope.use("Array"), inner, count=count)
         assert isinstance(type_, ScalarType)
         base = self.scalar_codec(type_.name, fp.field.endian, frozenset())
         return base if type_.enum is None else self.enum_field(base, type_.enum, None)
@@ -188,7 +198,11 @@ class FieldCodecs:
         invalid UTF-8.
         """
         plus: str | None = None
-        if type_.prefix is not None:
+        length: Code
+        if type_.length == FROM_OUTSIDE:
+            length = call(self.scope.use("OuterLength"), string(str(type_.sized_by)))
+            plus = str(type_.plus) if type_.plus else None
+        elif type_.prefix is not None:
             length, plus = self.length_codec(type_.prefix, endian, accepts)
         elif isinstance(type_.length, int) and not type_.padded:
             length = str(type_.length)

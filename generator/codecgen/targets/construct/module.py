@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
-from codecgen.plan.nodes import DerivedValue, Value, ends_read, fields_read
+from codecgen.plan.nodes import DerivedValue, Value, ends_read, fields_read, look_ups_in
 from codecgen.runtime.checksums import Mask
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Declared, Derived, Enum, Layout
@@ -166,6 +166,7 @@ class Module:
                     each=None if d.array is None else string(d.array),
                     unit=None if d.unit is None else string(d.unit),
                     depends_on=_names_around(value),
+                    looks_up=_number_field(plan, value),
                 )
             )
         if items:
@@ -238,6 +239,7 @@ class Module:
             const=None if f.const is None else literal(f.const),
             version=str(plan.version) if f.is_version else None,
             measures=_field_range(fp.measures, plan),
+            excess=str(f.excess) if f.excess else None,
             counts=_counted_arrays(f.counts),
             checksum=None if f.checksum is None else string(f.checksum),
             covers=_covered_ranges(fp, plan),
@@ -317,9 +319,10 @@ class Module:
         parameters = f"{layout.name}: Container"
         if d.array is not None:
             parameters += ", item: Container"
-        result = "int | None" if derived.type.nullable else "int"
+        result = f"{d.python} | None" if derived.type.nullable else d.python
         unit = f", in {d.unit}" if d.unit else ""
-        note = f"int{bits}{unit}; sums wrap. From {self.file}:{d.span.line}."
+        kind = f"int{bits}{unit}; sums wrap" if d.python == "int" else d.type.capitalize()
+        note = f"{kind}. From {self.file}:{d.span.line}."
         if d.versions is not None:
             note = f"Versions {d.versions}. {note}"
         lines = [f"def {name}({parameters}) -> {result}:", docstring(d.doc, note, indent=4)]
@@ -416,6 +419,22 @@ def _covered_ranges(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
     """Return the range that a checksum covers, a list if there are several, or None if there is none."""
     parts = [run for part in fp.covers if (run := _field_range(part, plan)) is not None]
     return listing(parts) if len(parts) > 1 else parts[0] if parts else None
+
+
+def _number_field(plan: LayoutPlan, value: DerivedValue) -> Code | None:
+    """Return the code of the name of the field that errors of a look-up name: the first one that its
+    number is computed from, of the element for a value of elements; ``""`` if there is none. Return
+    None for a value that looks nothing up.
+    """
+    look_ups = list(look_ups_in(value.value))
+    if not look_ups:
+        return None
+    owner = "own" if value.derived.array is None else "item"
+    for look_up in look_ups:
+        for f in fields_read(look_up.index):
+            if f.owner == owner and not (owner == "own" and plan.field(f.names[0]) is None):
+                return string(f.names[0])
+    return string("")
 
 
 def _names_around(value: DerivedValue) -> Code | None:

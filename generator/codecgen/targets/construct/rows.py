@@ -224,6 +224,8 @@ def paths_of(value: Value, case: CasePlan) -> set[str]:
                 found.add(node.names[0])
             case nodes.FieldValue(owner=owner) if (array := nodes.array_beside(owner)) is not None:
                 found.add(array)
+            case nodes.LookUpValue(nodes.FieldValue(owner="own") as looked):
+                found.add(looked.names[0])
             case nodes.DerivedValue(derived) if (
                 of := derived.array
             ) is not None and of in case.beside:

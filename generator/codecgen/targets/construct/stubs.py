@@ -123,7 +123,7 @@ class Stub:
             name = d.name if d.array is None else f"{d.array}_{d.name}"
             any_ = self.types.use("typing", "Any")
             parameters = f"{layout.name}: {any_}" + ("" if d.array is None else f", item: {any_}")
-            type_ = self.types.optional(self.types.builtin("int"), value.type.nullable)
+            type_ = self.types.derived_type(value)
             self.functions[name] = f"def {name}({parameters}) -> {type_}: ..."
 
     def add_layout_version(self, plan: LayoutPlan) -> None:
@@ -138,7 +138,7 @@ class Stub:
                 self.add_class(self.types.inner_class(name, fp.name), bits, hidden=True)
         fields = [(fp.name, self.types.field_type(plan, fp)) for fp in plan.values]
         derived = [
-            (v.derived.name, self.types.optional(self.types.builtin("int"), v.type.nullable))
+            (v.derived.name, self.types.derived_type(v))
             for v in plan.derived
             if v.derived.array is None
         ]

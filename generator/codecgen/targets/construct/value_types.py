@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from codecgen.identity_cache import cached_by_identity
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.layouts import FieldPlan
+from codecgen.plan.nodes import DerivedValue
 from codecgen.schema.scalars import SCALARS, is_float
 from codecgen.schema.types import (
     ArrayType,
@@ -235,10 +236,14 @@ class ValueTypes:
         known = {fp.name for fp in element.values}
         known |= {v.derived.name for v in element.derived if v.derived.array is None}
         return [
-            (v.derived.name, self.optional(self.builtin("int"), v.type.nullable))
+            (v.derived.name, self.derived_type(v))
             for v in plan.derived
             if v.derived.array == array and v.derived.name not in known
         ]
+
+    def derived_type(self, value: DerivedValue) -> str:
+        """Return the type of a derived value, with ``None`` if it can be null."""
+        return self.optional(self.builtin(value.derived.python), value.type.nullable)
 
     def element_class(self, plan: LayoutPlan, fp: FieldPlan, element: LayoutPlan) -> str:
         """Return the class of an element of an array: the class of its layout, or a class of its

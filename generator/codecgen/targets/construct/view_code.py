@@ -311,11 +311,14 @@ class NestedColumns:
     def _member(
         self, column: Column, layout: LayoutPlan, text: str, several: bool, depth: int
     ) -> str:
-        """Return the expression for one member of a struct column; "None" if ``layout`` has no such
-        field. If the struct may be of ``several`` versions, the expression gives None for a value
+        """Return the expression for one member of a struct column, a field or a derived value; "None" if
+        ``layout`` has no such field. If the struct may be of ``several`` versions, the expression gives None for a value
         without the field. Bits become one number.
         """
         fp = layout.field(column.name)
+        derived = next((d for d in layout.layout.looked_up if d.name == column.name), None)
+        if derived is not None:
+            return f"{self.module.refer(layout.name, derived.name)}({text})"
         if fp is None and not several:
             return "None"  # not in this version
         value = f'{text}.get("{column.name}")' if several else f"{text}.{column.name}"

@@ -153,7 +153,9 @@ def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
             if field_range is not None and field_range.first == field_range.last == fp.name:
                 what = "text (UTF-8)" if f.type.text else "bytes"
                 tail = "; without it all that is left" if other.field.when is not None else ""
-                return as_phrase(f"{what}, as many as {other.name} says{tail}")
+                less = amount_words(f.type)
+                says = f"{other.name}{less} of them" if less else f"as many as {other.name} says"
+                return as_phrase(f"{what}, {says}{tail}")
     return type_phrase(site, page, f.type)
 
 
@@ -245,7 +247,8 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
     out = []
     if fp.measures is not None:
         field_range = range_words(fp.measures, plan)
-        out.append(phrase("the length in bytes of ", field_range))
+        added = _more_words(fp.field.excess)
+        out.append(phrase("the length in bytes of ", field_range, added))
     if fp.field.counts:
         counted = [phrase(field_name(name), _added_words(plan, name)) for name in fp.field.counts]
         out.append(phrase("the number of ", join(counted, " and of ")))
@@ -269,6 +272,11 @@ def _added_words(plan: LayoutPlan, array: str) -> str:
     found = plan.field(array)
     type_ = None if found is None else found.field.type
     plus = type_.plus if isinstance(type_, ArrayType) else 0
+    return _more_words(plus)
+
+
+def _more_words(plus: int) -> str:
+    """Return a number that is added, ``" + 1"``; ``""`` for 0."""
     return f" {'+' if plus > 0 else '-'} {abs(plus)}" if plus else ""
 
 

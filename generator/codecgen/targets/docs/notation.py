@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.type_text import constant_words, element_words, format_byte_count, scalar_name
+from codecgen.plan.type_text import (
+    amount_words,
+    constant_words,
+    element_words,
+    format_byte_count,
+    scalar_name,
+)
 from codecgen.schema.expression import Expression, source
 from codecgen.schema.model import Enum, EnumValue, Field
 from codecgen.schema.types import (
@@ -83,7 +89,7 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
     deciding = choosing(f.type)[0]
     gives = [(name, value) for name, value in f.gives if value is not deciding]
     if gives:
-        given = ", ".join(f"{name}: {condition_text(value)}" for name, value in gives)
+        given = ", ".join(f"{name}: {source(value.node)}" for name, value in gives)
         notes.append(f"given {given}")
     match f.type:
         case ScalarType(scalar, enum):
@@ -98,6 +104,8 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
             kind = "string" if text else "bytes"
             if f.type.padded:
                 notes.append("filled up with zero bytes")
+            if f.type.sized_by is not None:
+                notes.append(f"{f.type.sized_by}{amount_words(f.type)} of them")
             if length == ZERO_TERMINATED:
                 notes.append("a zero byte ends it")
             if isinstance(length, int):

@@ -70,13 +70,17 @@ def reader_rows(site: Site, layout: Layout) -> tuple[ReaderRow, ...]:
 
 def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
     """Yield place, input, and the reactions of strict and lenient readers, for each kind of invalid
-    input: of fields, then broken rules, then forms that lenient readers accept. Fields without a
+    input: of fields, then look-ups, then broken rules, then forms that lenient readers accept. Fields without a
     version are skipped.
     """
     versions = layout.all_versions()
     there = [f for f in layout.fields if any(exists_in(f, version) for version in versions)]
     for f in there:
         yield from _field_rules(site, f)
+    for d in layout.derived:
+        if d.value.looks_up:
+            what = phrase("a number for which an array has no element: ", code(str(d.value)))
+            yield code(d.name if d.array is None else f"{d.array}.{d.name}"), what, REFUSED, REFUSED
     for rule in layout.rules:
         meaning = phrase(" (", as_phrase(rule.doc), ")") if rule.doc else ""
         if rule.condition is not None:

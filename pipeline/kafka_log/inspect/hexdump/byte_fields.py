@@ -172,7 +172,7 @@ class _LayoutReader:
             for f in self.layout.fields:
                 if f.when is not None and not f.when(self.obj):
                     self.obj[f.name] = None
-                elif isinstance(f.codec, Array):
+                elif isinstance(f.codec, Array) and (f.codec.compressed or _has_layouts(f.codec)):
                     self._read_array(f, f.codec)
                 else:
                     self._read_field(f)
@@ -340,12 +340,12 @@ class _PieceMaker:
 
     def layout_pieces(self, codec: Any, value: Any, path: str) -> Iterator[Piece]:
         """Yield the pieces of the fields of one layout, in order; of a choice, those of the case
-        that ``value`` selects. Fields that were not read have none; an unknown case has none at
-        all.
+        that ``value`` selects. Fields that were not read have none; an unknown case, and a value that
+        is no layout, have none at all.
         """
         if hasattr(codec, "cases"):
             codec = codec.case_of(value.get(codec.by))
-        for f in () if codec is None else codec.fields:
+        for f in getattr(codec, "fields", ()):
             here = f"{path}.{f.name}"
             found = value.get(f.name, self.begun.get(here, self))
             if here in self.spans and found is not self:
@@ -359,7 +359,7 @@ class _PieceMaker:
         none if it has no bytes.
         """
         codec = f.codec
-        if isinstance(codec, Bytes) and isinstance(codec.length, Codec):
+        if isinstance(codec, Bytes) and isinstance(codec.length, Codec) and codec.length.size != 0:
             after = _read_number(codec.length, self.data, start)[1]
             says = "null" if value is None else f"length {end - after}"
             yield Piece(start, after, path, says, kind=type_name(codec.length))
@@ -368,6 +368,12 @@ class _PieceMaker:
         elif isinstance(codec, Array) and codec.count is not None and value is not None:
             number, after = _read_number(codec.count, self.data, start)
             yield Piece(start, after, path, f"count {number}", kind=type_name(codec.count))
+            if not _has_layouts(codec):
+                says = ", ".join(map(format_value, value[:MAX_ELEMENTS]))
+                says += ", ..." if len(value) > MAX_ELEMENTS else ""
+                if value:
+                    yield Piece(after, end, path, says, kind=type_name(codec.element))
+                return
             for i in range(len(value) + 1):
                 here = f"{path}[{i}]"
                 item = value[i] if i < len(value) else self.begun.get(here)
@@ -379,6 +385,11 @@ class _PieceMaker:
             yield Piece(start, end, path, says, kind=type_name(codec))
 
 
+def _has_layouts(codec: Array) -> bool:
+    """Return whether the elements of an array are layouts, perhaps of a choice."""
+    return hasattr(codec.element, "fields") or hasattr(codec.element, "cases")
+
+
 def _read_number(codec: Codec, data: bytes, start: int) -> tuple[int, int]:
     """Return the number at ``start``, and the position after it."""
     source = Source(data, Session(strict=False), pos=start)
@@ -387,6 +398,9 @@ def _read_number(codec: Codec, data: bytes, start: int) -> tuple[int, int]:
 
 MAX_TEXT = 60
 """Maximum number of characters shown of a string."""
+
+MAX_ELEMENTS = 16
+"""Maximum number of elements shown of an array whose elements are no layouts."""
 
 TIME_BYTES = 8
 """Size of a field with milliseconds since 1970. Smaller fields in milliseconds are durations or differences."""
