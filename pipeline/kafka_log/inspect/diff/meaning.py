@@ -150,8 +150,9 @@ def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) ->
 
 
 def _describe_trimmed(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
-    """Return meaning and remedy for the side ``here``, whose log begins later: its start offset and
-    the number of records before it.
+    """Return meaning and remedy for the side ``here`` (``"A"`` or ``"B"``), whose log begins later:
+    its start offset, and the number of records of ``other`` (the other letter) before it.
+    ``comparison`` is not used.
     """
     start, count = row[f"start_{here.lower()}"], row[f"trimmed_{here.lower()}"]
     return (
