@@ -241,8 +241,10 @@ def limit_to_segment(rows: RowSelection, segment: Segment) -> RowSelection:
 def filter_for_segment(
     rows: RowSelection, segment: Segment, following: Segment | None
 ) -> RowSelection:
-    """Return a row filter limited to a segment's offsets, with only those aborted transactions that
-    may have records in it. ``following`` is the next segment, None for the last one.
+    """Return a row filter for one segment. Its offsets are limited to ``segment.offsets``, usually
+    no limit; only a remote copy may have one. It keeps the aborted transactions that overlap the
+    segment: from its base offset to the end of ``segment.offsets``, else to the base offset of
+    ``following``, the next segment (None: no end), which does not limit the filter's offsets.
 
     A remote copy may reach beyond the start of the next segment: then it keeps the transactions of both.
     """

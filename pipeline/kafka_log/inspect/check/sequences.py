@@ -90,8 +90,9 @@ class SequenceCheck(Check):
     ) -> Iterator[Finding]:
         """Yield findings about the batches ``rows`` of one producer id and epoch (``key``), each
         compared with the one before: ``sequences_twice`` if it begins at or before the last
-        sequence number, ``sequences_missing`` if it skips numbers although no offset is missing
-        between the two. ``missing`` has the number of offsets missing before each batch.
+        sequence number, ``sequences_missing`` if it skips numbers and ``missing`` is equal for
+        both. ``missing`` has, for each batch of the segment, how many offsets from 0 on are missing
+        before it in total.
         """
         for row in rows:
             first, last = (
