@@ -122,7 +122,10 @@ def _changed(document: Tree, change: Callable[[str], str]) -> Tree:
     if "cases" in document:
         out["cases"] = {key: change(ref) for key, ref in document["cases"].items()}
     if "given" in document:
-        out["given"] = {name: change(type_) for name, type_ in document["given"].items()}
+        out["given"] = {
+            name: type_ if isinstance(type_, dict) else change(type_)
+            for name, type_ in document["given"].items()
+        }
     if "view" in document:
         out["of"] = _of(document["of"], change)
         out["rows"] = [{**rows, "of": _of(rows["of"], change)} for rows in document["rows"]]

@@ -68,6 +68,8 @@ def _without_rules(facts: Facts, layout: str, version: int | None, values: Any) 
     parts: list[bytes] = []
     tags: dict[int, bytes] = {}
     for name, spec in fields:
+        if "looks_up" in spec and not 0 <= values[name] <= len(values[spec["looks_up"]]):
+            raise Unfit("no such element")
         if "tags" in spec:
             parts.append(_section(tags | {item["tag"]: item["data"] for item in values[name]}))
             continue
@@ -85,6 +87,7 @@ def _without_rules(facts: Facts, layout: str, version: int | None, values: Any) 
         name, spec = fields[i]
         if "measures" in spec and there[name]:
             size = sum(len(parts[j]) for j in fields_of_run(names, name, spec["measures"]))
+            size += spec.get("excess", 0)
             parts[i] = number(spec["type"], size, spec.get("endian", endian))
     sums = [i for i, (name, spec) in enumerate(fields) if "checksum" in spec and there[name]]
     for i in _inner_first(sums, fields, names):
@@ -196,6 +199,12 @@ def _part(
         return b"\0" * (INTEGERS[spec["type"]][0] if spec["type"] in INTEGERS else 0)
     value = values[name]
     endian = spec.get("endian", endian)
+    if "outside" in spec:
+        data = value.encode() if isinstance(value, str) else value
+        if len(data) != values[spec["outside"]] + spec["more"]:
+            raise Unfit("another number")
+        if "array" not in spec:
+            return bytes(data)
     if "type" in spec:
         return scalar(spec["type"], value, endian)
     if "bits" in spec:

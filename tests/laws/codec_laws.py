@@ -181,7 +181,12 @@ def build_or_refuse(codec: Any, parsed: Any, data: bytes) -> None:
 def difference(expected: Any, found: Any, path: str = "") -> str:
     """Where two values differ, or nothing. Lengths and checksums, which only a parser has, are passed over."""
     if isinstance(expected, Full):
+        for name, value in expected.looked_up.items():
+            if getattr(found, name) != value:
+                return f"{path}{name} = {getattr(found, name)!r}"
         for name, value in expected.items():
+            if name not in found and hasattr(found, name):
+                continue  # an array from outside
             if name not in found:
                 return f"no {path}{name}"
             worked_out = value == 0 and name in expected.left

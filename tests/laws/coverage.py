@@ -11,6 +11,7 @@ from codecgen.schema.expression import (
     EndOf,
     ExpressionError,
     If,
+    LookUp,
     Node,
     Not,
     Null,
@@ -34,6 +35,7 @@ EXPRESSIONS = (
     "last",
     "max",
     "min",
+    "[]",
     "not",
     "if",
     "and",
@@ -151,6 +153,9 @@ def _expression(node: Node, out: set[str]) -> None:
                 out.add("expression: path in bits")
         case EndOf(end, _, _):
             out.add(f"expression: {end}")
+        case LookUp(_, index, _):
+            out.add("expression: []")
+            _expression(index, out)
         case Not(operand):
             out.add("expression: not")
             _expression(operand, out)

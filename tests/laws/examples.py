@@ -59,6 +59,9 @@ def _shown(facts: Facts, name: str, version: int | None, full: Full) -> Tree:
     """Values as YAML has them. Raises NoValue for what it has no way of writing."""
     out: Tree = {}
     for one, type_ in facts.layouts[name].get("given", {}).items():
+        if isinstance(type_, dict):
+            out[one] = [_plain(item) for item in full[one]]
+            continue
         out[one] = _bit(facts, {"enum": type_} if type_ in facts.enums else {}, full[one])
     for field, spec in facts.fields(name, version):
         if field in full.left or (full[field] is None and "null" not in spec):

@@ -48,7 +48,9 @@ def settled(spec: Tree, tree: Tree, version: int | None, counted: bool) -> Tree:
         if spec["array"] in WORDS:
             word = spec["array"]
             out["array"] = {word: "compact" if new else OLD[word]}
-        implicit = not {"count", "length", "until", "compressed"} & set(spec) and not counted
+        implicit = (
+            not {"count", "length", "until", "compressed", "outside"} & set(spec) and not counted
+        )
         if implicit:
             out["count"] = "compact" if new else OLD["count"]
     if "nullable" in spec and there(spec["nullable"], version):

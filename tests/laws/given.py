@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.laws.draws import Draw
 from tests.laws.names import Names
-from tests.laws.world import Facts, Tree, bits_of, reach
+from tests.laws.world import INTEGERS, VARINTS, Facts, Tree, bits_of, reach
 
 NUMBERS = ("i64", "i32", "u8", "i16")
 _READ = (
@@ -42,13 +42,27 @@ def add(documents: list[Tree], d: Draw) -> None:
         given: Tree = {}
         for _ in range(d.number(1, 2)):
             given[names.fresh()] = d.pick(("bool", d.pick(NUMBERS), d.pick(list(enums))))
-        held["given"] = given
-        for fields, index in holders:
+        if d.chance(2):
+            element = d.pick(({"string": "u8"}, {"bytes": "i16"}, d.pick(_READ)))
+            for fields, index in holders:
+                _add_array(fields, index, element)
+            holders = [one for document in layouts for one in _holders(document["fields"], name)]
+        arrays = [_arrays(fields, index) for fields, index in holders]
+        kinds = [kind for kind in arrays[0] if all(kind in one for one in arrays)]
+        array = names.fresh() if kinds and d.number(0, 3) else None
+        kind = d.pick(kinds) if kinds else ""
+        for i, (fields, index) in enumerate(holders):
             spec = list(fields.values())[index]
             spec["given"] = {
                 n: _value(type_, fields, index, enums, d) for n, type_ in given.items()
             }
+            if array is not None:
+                spec["given"][array] = d.pick(arrays[i][kind])
         _use(held, given, enums, names, d)
+        held["given"] = given
+        if array is not None:
+            given[array] = {"array": kind}
+            _look_up(held, array, kind, names)
 
 
 def _is_used_otherwise(name: str, documents: list[Tree]) -> bool:
@@ -161,6 +175,56 @@ def _paths(name: str, spec: Tree, type_: str) -> Iterator[str]:
             yield name
 
 
+def _arrays(fields: Tree, index: int) -> dict[str, list[str]]:
+    """The arrays before a field that it can give, by what their elements are."""
+    out: dict[str, list[str]] = {}
+    for name, spec in list(fields.items())[: _before(fields, index)]:
+        if not isinstance(spec, dict) or "array" not in spec or {*spec} & _NOT_GIVEN:
+            continue
+        element = spec["array"]
+        if isinstance(element, dict):
+            kind = next((one for one in ("string", "bytes") if one in element), None)
+            if kind is None or "null" in element or isinstance(element[kind], dict):
+                continue
+            out.setdefault(kind, []).append(name)
+        elif element in _READ:
+            low, high = reach(element)
+            for kind in (*INTEGERS, *VARINTS):
+                if reach(kind)[0] <= low and high <= reach(kind)[1]:
+                    out.setdefault(kind, []).append(name)
+    return out
+
+
+def _add_array(fields: Tree, index: int, element: Any) -> None:
+    """Put an array in front of one of some fields, unless there is one already."""
+    if "looked_at" in fields:
+        return
+    items, at = list(fields.items()), _before(fields, index)
+    fields.clear()
+    array = {"array": element, "count": "u8"}
+    fields.update([*items[:at], ("looked_at", array), *items[at:]])
+
+
+def _before(fields: Tree, index: int) -> int:
+    """The place of the first field that says something of one of them, such as its count, or of that one."""
+    name = list(fields)[index]
+    told = (i for i, spec in enumerate(fields.values()) if f"'{name}'" in str(spec))
+    return min(index, next(told, index))
+
+
+_NOT_GIVEN = {"when", "versions", "null", "nullable", "default", "absent", "outside", "length"}
+
+
+def _look_up(held: Tree, array: str, kind: str, names: Names) -> None:
+    """A last field with the number of an element, from 1, or 0, and a value that is derived of it."""
+    number = names.fresh()
+    held["fields"][number] = {"type": "u8", "looks_up": array}
+    held.setdefault("derived", {})[names.fresh()] = {
+        "type": kind if kind in ("string", "bytes") else "i64",
+        "is": f"if {number} == 0 then null else {array}[{number} - 1]",
+    }
+
+
 def _use(held: Tree, given: Tree, enums: dict[str, Tree], names: Names, d: Draw) -> None:
     """A last field that is there by what is given, and perhaps a value that is derived of it."""
     name, type_ = d.pick(list(given.items()))
@@ -171,6 +235,12 @@ def _use(held: Tree, given: Tree, enums: dict[str, Tree], names: Names, d: Draw)
     else:
         condition = f"{name} {d.pick(('==', '!='))} {d.pick(list(enums[type_]['values']))}"
     spec: Tree = {"type": d.pick(("u8", "i32", "varlong")), "when": condition}
+    if type_ in NUMBERS and d.chance(2):
+        spec = {"array": d.pick(("u8", "i16", "varint"))}
+        if d.chance(2):
+            spec = {d.pick(("bytes", "string")): "outside"}
+        held["fields"][names.fresh()] = spec | {"outside": name, "more": d.pick((0, 0, 1, -1))}
+        return
     held["fields"][names.fresh()] = spec if d.number(0, 4) else {"string": "u8", "when": condition}
     numbers = [n for n, t in given.items() if t in NUMBERS]
     if numbers and d.chance(2):
@@ -184,6 +254,9 @@ def drawn(facts: Facts, layout: str, r: random.Random) -> dict[str, Any]:
     for name, type_ in facts.layouts[layout].get("given", {}).items():
         if type_ == "bool":
             out[name] = r.random() < 0.5
+        elif isinstance(type_, dict):
+            one = {"string": "ab", "bytes": b"\1"}.get(type_["array"], 7)
+            out[name] = [one] * r.choice((0, 1, 3))
         elif type_ in NUMBERS:
             out[name] = r.choice((0, 1, 2, 5))
         else:

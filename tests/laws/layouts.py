@@ -420,6 +420,9 @@ class Maker(ChosenFields):
             elif d.chance(16 if self.plain else 6) and self.may_pad:
                 self.padding(name)
                 return
+            elif d.chance(16 if self.plain else 6):
+                self.sized(name)
+                return
         elif kind <= 10:
             spec = {"array": self.element()}
             spec |= (
@@ -493,6 +496,19 @@ class Maker(ChosenFields):
             return None
         spec: Tree = {"layout": d.pick(told).name, "version": self.telling()}
         return spec | (self.present() if d.chance(3) else {})
+
+    def sized(self, name: str) -> None:
+        """Bytes or text behind a length that is more or less than their number."""
+        d = self.d
+        size = self.fresh()
+        self.fields[size] = {
+            "type": d.pick(("u8", "i8", "u16", "i32") if self.plain else (*INTEGERS, *VARINTS)),
+            "measures": {"from": name, "to": name},
+            "excess": d.pick((1, 4, -1, -2)),
+        }
+        self.see(size, self.fields[size])
+        self.fields[name] = {d.pick(("bytes", "string")): "rest"}
+        self.see(name, self.fields[name])
 
     def padding(self, name: str) -> None:
         """Zeros up to a multiple."""

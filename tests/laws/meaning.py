@@ -7,7 +7,18 @@ from functools import reduce
 from operator import getitem
 from typing import Any
 
-from codecgen.schema.expression import Binary, EndOf, If, Node, Not, Null, Number, Path, Truth
+from codecgen.schema.expression import (
+    Binary,
+    EndOf,
+    If,
+    LookUp,
+    Node,
+    Not,
+    Null,
+    Number,
+    Path,
+    Truth,
+)
 from tests.laws.world import Facts, parsed
 
 Look = Callable[[tuple[str, ...]], Any]
@@ -48,6 +59,8 @@ class Meaning:
                 return self.look(names)
             case EndOf(end, array, path):
                 return self.end_of(end, self.look(array.names), path)
+            case LookUp(array, index, path):
+                return self.look_up(self.look(array.names), self.value(index), path)
             case Not(operand):
                 return not self.value(operand)
             case If(condition, then, otherwise):
@@ -68,6 +81,13 @@ class Meaning:
                     other = self.look(path.names)
                     return (other, number) if path is left else (number, other)
         return self.value(left), self.value(right)
+
+    def look_up(self, items: Any, index: Any, path: Path | None) -> Any:
+        if items is None or index is None:
+            return None
+        if index < 0:
+            raise LookupError(index)
+        return reduce(getitem, () if path is None else path.names, items[index])
 
     def end_of(self, end: str, items: Any, path: Path | None) -> Any:
         if end in ("max", "min"):
@@ -100,7 +120,7 @@ def words_of(facts: Facts, layout: str) -> dict[tuple[str, ...], dict[str, int]]
     out: dict[tuple[str, ...], dict[str, int]] = {}
     tree = facts.layouts[layout]
     for name, type_ in tree.get("given", {}).items():
-        if type_ in facts.enums:
+        if isinstance(type_, str) and type_ in facts.enums:
             out[name,] = facts.values(type_)
     for name, spec in {**tree["fields"], **tree.get("tagged", {})}.items():
         if isinstance(spec, str):

@@ -1,6 +1,7 @@
 """The keys ``none`` and ``count`` of fields, and what the trees of the laws have in their place.
 
-An array with a ``count`` like ``n + 1`` is in a tree an array that ``n`` counts, with ``more``: how many elements there are
+What is as many as a value from outside is in a tree ``outside``, the name of that value, with ``more``. A length
+with ``excess`` measures the field whose bytes are a number less. An array with a ``count`` like ``n + 1`` is in a tree an array that ``n`` counts, with ``more``: how many elements there are
 more than ``n`` says. A tree says ``null`` for a length or count, ``absent`` for a number, ``present`` and ``null`` for a number in front of a
 layout, and ``nullable`` where a flexible layout settles it: an oracle that reads one key for each meaning is simple.
 """
@@ -43,10 +44,14 @@ def _fields(fields: Tree, change: Any) -> Tree:
 def _to_amounts(fields: Tree) -> None:
     """Say at arrays how many elements there are, instead of at the field that counts them."""
     for name, spec in fields.items():
+        if isinstance(spec, dict) and "excess" in spec:
+            measured = fields[spec.pop("measures")["from"]]
+            key = "bytes" if "bytes" in measured else "string"
+            measured[key] = _amount(name, -spec.pop("excess"))
         for array in counted_arrays(spec):
             if "more" in fields[array]:
                 more = fields[array].pop("more")
-                fields[array]["count"] = f"{name} {'-' if more < 0 else '+'} {abs(more)}"
+                fields[array]["count"] = _amount(name, more)
                 left = [other for other in counted_arrays(spec) if other != array]
                 spec.pop("counts")
                 if left:
@@ -65,6 +70,11 @@ def _from_amounts(fields: Tree) -> None:
                 fields[name] = {"type": fields[name]}
             arrays = [*counted_arrays(fields[name]), array]
             fields[name]["counts"] = arrays if len(arrays) > 1 else array
+
+
+def _amount(name: str, more: int) -> str:
+    """A field, or a value from outside, plus or minus a number."""
+    return f"{name} {'-' if more < 0 else '+'} {abs(more)}" if more else name
 
 
 def counted_arrays(spec: Any) -> list[str]:
@@ -88,6 +98,10 @@ def _field(spec: Any, change: Any) -> Any:
 
 def _to_none(spec: Tree) -> Tree:
     out = {key: value for key, value in spec.items() if key not in _OURS}
+    out.pop("looks_up", None)
+    if "outside" in out:
+        key = next((one for one in ("bytes", "string") if one in out), "count")
+        out[key] = _amount(out.pop("outside"), out.pop("more"))
     if "nullable" in spec:
         out["none"] = True if spec["nullable"] == "0+" else {spec["nullable"]: True}
     elif "present" in spec:

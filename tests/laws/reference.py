@@ -52,7 +52,11 @@ class Reference:
         notes: Sequence[Diagnostic] = (),
     ) -> None:
         told = [_LEFT_OUT.search(note.help) for note in notes]
-        self.left_out = {m["layout"] for m in told if m is not None and m["view"] == view["view"]}
+        self.left_out = {
+            m["layout"].rpartition(".")[2]  # without the directory that is used
+            for m in told
+            if m is not None and m["view"].rpartition(".")[2] == view["view"]
+        }
         self.facts = facts
         self.view = view
         self.limits = limits

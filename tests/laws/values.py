@@ -44,6 +44,7 @@ class Full(dict[str, Any]):
         super().__init__()
         self.left: set[str] = set()
         self.meaning: Meaning | None = None
+        self.looked_up: dict[str, Any] = {}
 
 
 def full(value: Any) -> Any:
@@ -62,6 +63,11 @@ def given(value: Any) -> Any:
     if isinstance(value, dict):
         return dict(value)
     return [given(part) for part in value] if isinstance(value, list) else value
+
+
+def looks_up(fields: list[tuple[str, Tree]]) -> tuple[str, str]:
+    """The field that has the number of an element, and the array."""
+    return next((name, spec["looks_up"]) for name, spec in fields if "looks_up" in spec)
 
 
 class Values:
@@ -122,6 +128,10 @@ class Values:
                     break
                 if field in counts.values() or attempt == TRIES - 1:
                     raise NoValue(field)
+        for derived, code in tree.get("derived", {}).items():
+            if "is" in code and "[" in code["is"]:
+                number, array = out[looks_up(fields)[0]], out[looks_up(fields)[1]]
+                out.looked_up[derived] = array[number - 1] if 0 < number <= len(array) else None
         return out
 
     def asked(self, fields: list[tuple[str, Tree]]) -> dict[str, list[int]]:
@@ -229,7 +239,8 @@ class Values:
         wanted = r.choice(there) if own is not None else there[0]
         if own is not None and own in forced:
             wanted = forced[own]
-        value = self.layout(reference.partition("@")[0], wanted, deep + 1, forced)
+        told = self.told(spec, out) if "layout" in spec else None
+        value = self.layout(reference.partition("@")[0], wanted, deep + 1, forced, told)
         value.left -= {own, *forced}
         return value
 
@@ -282,6 +293,12 @@ class Values:
                 return r.choice((0, 0, 3))  # nothing is there to be counted
             out.left.add(name)
             return array["null"] if items is None else len(items) - array.get("more", 0)
+        if "looks_up" in spec:
+            there = len(out[spec["looks_up"]])
+            return there + 1 if r.random() < 0.1 else r.randint(0, there)
+        if spec.get("outside") is not None and "array" not in spec:
+            data = b"~" * self.number_outside(spec, out)
+            return data.decode() if "string" in spec else data
         if "const" in spec or spec.get("is") == "version":
             if r.random() < 0.8:
                 out.left.add(name)
@@ -451,7 +468,8 @@ class Values:
         name = str(spec.get("layout", spec.get("array"))).partition("@")[0]
         values: dict[str, Any] = {}
         for one, type_ in self.facts.layouts[name]["given"].items():
-            words = self.facts.values(type_) if type_ in self.facts.enums else {}
+            enum = isinstance(type_, str) and type_ in self.facts.enums
+            words = self.facts.values(type_) if enum else {}
             value = spec["given"][one]
             values[one] = words[value] if value in words else out.meaning.of(value)
         return values
@@ -495,6 +513,8 @@ class Values:
             number = least
         if isinstance(spec.get("count"), int):
             number = spec["count"]
+        if "outside" in spec:
+            number = self.number_outside(spec, out)
         element = spec["array"]
         if isinstance(element, dict):
             items = [self.plain(element) for _ in range(number)]
@@ -511,6 +531,13 @@ class Values:
             items = self.up_to_the_last(spec["until"], spec, version, deep, self.told(spec, out))
         made[name] = items
         return list(items)
+
+    def number_outside(self, spec: Tree, out: Full) -> int:
+        """How many there are by a value from outside. Raises NoValue where that is none, or too many."""
+        number = int(out[spec["outside"]] + spec["more"])
+        if not 0 <= number < 300:
+            raise NoValue("a number from outside")
+        return number
 
     def up_to_the_last(
         self,

@@ -73,7 +73,7 @@ def values_from(values: Mapping[str, Condition], this: Any) -> dict[str, Any]:
 class Giving(Codec):
     """A layout that is given values: ``values`` returns each from the fields of the layout around, by name."""
 
-    def __init__(self, layout: Codec, **values: Condition) -> None:
+    def __init__(self, layout: Codec, values: Mapping[str, Condition]) -> None:
         super().__init__()
         self.layout = layout
         self.values = values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -174,3 +175,20 @@ def test_the_holder_decides_for_a_builder(package: ModuleType) -> None:
     assert error.value.where.path == "records[1].schema_id"
     wrong["records"][1] = {"delta": 1, "has_schema": False, "kind": "plain", "base": 0}
     assert package.BATCH.build(wrong) == expected(False, 0, 0)
+
+
+def test_any_name_may_be_given(tmp_path: Path) -> None:
+    """Names that mean something in the runtime are names like any others."""
+    schema = """
+layout: box
+fields:
+  part: {layout: part, given: {layout: 1, self_: 2, head: 3, values_: 4}}
+---
+layout: part
+given: {layout: u8, self_: u8, head: u8, values_: u8}
+fields: {x: {type: u8, valid: x == layout + self_ + head + values_}}
+"""
+    box = package_of(schema, tmp_path, "any_name_codecs").BOX
+    assert box.parse(b"\x0a").part.x == 10
+    with pytest.raises(ValueRefused):
+        box.parse(b"\x0b")

@@ -129,10 +129,8 @@ class FieldCodecs:
 
     def giving(self, layout: Code, fp: FieldPlan) -> Code:
         """Return the code for a layout that the field ``fp`` holds, with the values that the field gives it."""
-        if not fp.gives:
-            return layout
-        values = {name: self.scope.function(value) for name, value in fp.gives.items()}
-        return call(self.scope.use("Giving"), layout, **values)
+        values = self.given_mapping(fp)
+        return layout if values is None else call(self.scope.use("Giving"), layout, values)
 
     def given_mapping(self, fp: FieldPlan) -> Code | None:
         """Return the code for the values that a field gives to the layout it holds, by name; None if it gives none."""

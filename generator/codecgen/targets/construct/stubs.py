@@ -136,8 +136,9 @@ class Stub:
             if isinstance(fp.field.type, BitsType):
                 bits = [(m.name, self.types.bit_type(m)) for m in fp.field.type.members]
                 self.add_class(self.types.inner_class(name, fp.name), bits, hidden=True)
-        fields = [(fp.name, self.types.field_type(plan, fp)) for fp in plan.values]
-        derived = [
+        arrays = plan.given_arrays
+        fields = [(f.name, self.types.field_type(plan, f)) for f in plan.values if f not in arrays]
+        derived = [(fp.name, self.types.field_type(plan, fp)) for fp in arrays] + [
             (v.derived.name, self.types.derived_type(v))
             for v in plan.derived
             if v.derived.array is None
