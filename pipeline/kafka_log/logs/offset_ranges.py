@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
+from itertools import pairwise
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.replicas import read_segment_end
 from kafka_log.segment.batch_headers import entries, headers
-from kafka_log.segment.framing import Entry, HeaderColumns
+from kafka_log.segment.framing import HeaderColumns
+from kafka_log.segment.model import Tail
 from kafka_log.segment.places import is_url
 from kafka_log.segment.ranges import MAX_OFFSET, Range
 from kafka_log.segment.reader import SegmentReader, last_offset_at
@@ -75,15 +75,30 @@ def widest_offsets(segment: Segment, following: Segment | None) -> tuple[int, in
     about files in a store and files whose headers cannot be read.
     """
     first, end = segment.base_offset, MAX_OFFSET + 1 if following is None else following.base_offset
+    held = read_offsets(segment)
+    return (first, end) if held is None else (min(first, held[0]), max(end, held[1]))
+
+
+def are_in_offset_order(segments: Sequence[Segment]) -> bool:
+    """Return whether each segment ends before the next one begins, by the batch headers at their
+    ends. Segments without batches, files in a store and files whose headers cannot be read are
+    passed over.
+    """
+    held = [offsets for segment in segments if (offsets := read_offsets(segment)) is not None]
+    return all(before[1] <= after[0] for before, after in pairwise(held))
+
+
+def read_offsets(segment: Segment) -> tuple[int, int] | None:
+    """Return the first offset of a segment and the one after its last, by the batch headers at its
+    ends. Return None for a file in a store, without batches, or whose headers cannot be read.
+    """
     if is_url(segment.path):
-        return first, end
+        return None
     try:
-        lowest, after = _read_first_offset(segment), _read_end(segment)
+        first, end = _read_first_offset(segment), _read_end(segment)
     except (CodecError, OSError):
-        return first, end
-    return min(first, first if lowest is None else lowest), max(
-        end, end if after is None else after
-    )
+        return None
+    return None if first is None or end is None else (first, end)
 
 
 def _read_first_offset(segment: Segment) -> int | None:
@@ -107,16 +122,30 @@ def _read_end(segment: Segment) -> int | None:
     """Return the offset after the last batch of a segment before damage; None if it has no batch.
     Verify no checksum. Raise CodecError if the last offset is the largest possible one.
     """
-    from kafka_log.logs.index_files import read_last_position  # layouts of indexes
+    end = _read_end_by_index(segment)
+    if end is not None:
+        return end
+    found = read_segment_end(segment, on_damage="keep")
+    return None if found is None else found.offset
 
-    last: Entry | None = None
-    if start := read_last_position(segment):
-        with suppress(CodecError, IndexError):  # no batch begins there, or it is damaged
-            last = deque(entries(segment.path, start=start), maxlen=1).pop()
-    if last is None:
-        found = read_segment_end(segment, on_damage="keep")
-        return None if found is None else found.offset
-    offset, bound = HeaderColumns(("last_offset", "offset_bound"), os.fspath(segment.path)).read(
-        last
-    )
-    return 1 + (last_offset_at(segment.path, last.position, offset) if bound is None else offset)
+
+def _read_end_by_index(segment: Segment) -> int | None:
+    """Return the offset after the last batch of a segment by the headers from the last entry of its
+    offset index on. Return None if no batch that fits the entry begins there, the batches do not
+    end with the file, or a file cannot be read.
+    """
+    from kafka_log.logs.index_files import read_last_index_entry  # layouts of indexes
+
+    indexed = read_last_index_entry(segment)
+    if indexed is None or not 0 < indexed[1] < segment.size:
+        return None
+    columns = HeaderColumns(("base_offset", "last_offset", "offset_bound"), os.fspath(segment.path))
+    try:
+        found = list(entries(segment.path, Tail.ROLLED, indexed[1]))
+        first, last, _ = columns.read(found[0])
+        if not segment.base_offset <= (last if first is None else first) <= last <= indexed[0]:
+            return None
+        _, last, bound = columns.read(found[-1])
+    except (CodecError, IndexError):
+        return None
+    return 1 + (last_offset_at(segment.path, found[-1].position, last) if bound is None else last)
