@@ -73,10 +73,9 @@ def read_index_entries(path: Path, kind: Any) -> Any:
     return found[:count] if rising else none
 
 
-def read_last_position(segment: Segment) -> int:
-    """Return the byte position in the last entry of a segment's offset index; 0 if the index is
-    missing, empty, preallocated or cannot be read, or the position lies outside of the file.
-    Nothing is verified.
+def read_last_index_entry(segment: Segment) -> tuple[int, int] | None:
+    """Return offset and byte position in the last entry of a segment's offset index. Return None if
+    the index is missing, empty, preallocated or cannot be read. Nothing is verified.
     """
     entry_bytes = OFFSET_ENTRY_DTYPE.itemsize
     try:
@@ -85,9 +84,10 @@ def read_last_position(segment: Segment) -> int:
             file.seek(max(size - size % entry_bytes - entry_bytes, 0))
             found = np.frombuffer(file.read(entry_bytes), OFFSET_ENTRY_DTYPE)
     except (OSError, ValueError):
-        return 0
-    position = int(found["position"][0]) if len(found) else 0
-    return position if 0 < position < segment.size else 0
+        return None
+    if not len(found) or not found["position"][0]:
+        return None
+    return segment.base_offset + int(found["relative_offset"][0]), int(found["position"][0])
 
 
 def find_position_by_index(

@@ -3,120 +3,137 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
+from itertools import pairwise
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Segment
-from kafka_log.logs.replicas import read_segment_end
-from kafka_log.segment.batch_headers import entries, headers
+from kafka_log.segment.batch_headers import entries
 from kafka_log.segment.framing import Entry, HeaderColumns
+from kafka_log.segment.model import Tail
 from kafka_log.segment.places import is_url
 from kafka_log.segment.ranges import MAX_OFFSET, Range
-from kafka_log.segment.reader import SegmentReader, last_offset_at
+from kafka_log.segment.reader import SegmentReader
 
 
 def within_offsets(
     segments: Sequence[Segment], offsets: Range, only: frozenset[int] | None = None
 ) -> list[Segment]:
     """Return the segments of a partition that may hold offsets of the half-open range; with
-    ``only`` one of these offsets. Leave out a segment only if both its name with the next one and
-    the batch headers at its ends exclude them. Segments without a canonical name are always
-    included.
+    ``only`` one of these offsets. Leave out a segment only if its name and the next one exclude
+    them, and its first and last batch, and those of the next one, lie where names say. Segments
+    without a canonical name are always included.
 
     Names alone decide about files in a store, where each header would be a request, and about files whose headers cannot be read.
     """
-    found = []
-    for i, segment in enumerate(segments):
-        following = segments[i + 1 : i + 2]
-        end = next((other.base_offset for other in following if other.has_canonical_name), None)
-        if (
-            not segment.has_canonical_name
-            or _may_hold(segment.base_offset, end, offsets, only)
-            or _may_hold_by_headers(segment, offsets, only)
-        ):
-            found.append(segment)
-    return found
+    names = (other.base_offset if other.has_canonical_name else None for other in segments[1:])
+    ends = [*names, None]
+
+    @cache
+    def is_right(i: int) -> bool:
+        return i == len(segments) or _lies_within(segments[i], ends[i])
+
+    return [
+        segment
+        for i, (segment, end) in enumerate(zip(segments, ends, strict=False))
+        if not segment.has_canonical_name
+        or _may_hold((segment.base_offset, end), offsets, only)
+        or not (is_right(i) and is_right(i + 1))
+    ]
 
 
-def _may_hold(
-    first: int, end: int | None, offsets: Range, only: frozenset[int] | None = None
-) -> bool:
-    """Return whether the offsets ``first`` to ``end`` (excluded; None: unknown) include some of the
-    half-open range, and one of ``only`` (None: any).
+def _may_hold(held: Range, offsets: Range, only: frozenset[int] | None) -> bool:
+    """Return whether the half-open range ``held`` includes offsets of another one, and one of
+    ``only`` (None: any).
     """
-    low, high = offsets
+    (first, end), (low, high) = held, offsets
+    assert first is not None
     if (high is not None and first >= high) or (low is not None and end is not None and end <= low):
         return False
     return only is None or any(first <= offset and (end is None or offset < end) for offset in only)
 
 
-def _may_hold_by_headers(segment: Segment, offsets: Range, only: frozenset[int] | None) -> bool:
-    """Return whether a segment may hold offsets of the half-open range, and one of ``only`` (None:
-    any), by its first and its last batch. Return False for a file in a store, a file without
-    batches, and one whose batches cannot be read.
+def _lies_within(segment: Segment, next_base: int | None) -> bool:
+    """Return whether the batches at the ends of a segment have offsets from its base offset on and
+    below ``next_base`` (None: no limit); True if there are none, or they cannot be read.
     """
-    if is_url(segment.path):
-        return False
-    try:
-        first = _read_first_offset(segment)
-        if first is None or not _may_hold(first, None, offsets, only):
-            return False
-        end = _read_end(segment)
-    except (CodecError, OSError):
-        return False
-    return end is not None and _may_hold(first, end, offsets, only)
+    held = read_offsets(segment)
+    if held is None:
+        return True
+    return segment.base_offset <= held[0] and (next_base is None or held[1] <= next_base)
 
 
 def widest_offsets(segment: Segment, following: Segment | None) -> tuple[int, int]:
     """Return the half-open range of offsets that a segment may hold, by its name and that of the
-    segment after it (None: there is none), and by the batch headers at its ends. Names alone decide
+    segment after it (None: there is none), and by the batches at its ends. Names alone decide
     about files in a store and files whose headers cannot be read.
     """
     first, end = segment.base_offset, MAX_OFFSET + 1 if following is None else following.base_offset
+    held = read_offsets(segment)
+    return (first, end) if held is None else (min(first, held[0]), max(end, held[1]))
+
+
+def are_in_offset_order(segments: Sequence[Segment]) -> bool:
+    """Return whether each segment ends before the next one begins, by the batches at their ends.
+    Segments without batches, files in a store and files whose headers cannot be read are passed
+    over.
+    """
+    held = [offsets for segment in segments if (offsets := read_offsets(segment)) is not None]
+    return all(before[1] <= after[0] for before, after in pairwise(held))
+
+
+def read_offsets(segment: Segment) -> tuple[int, int] | None:
+    """Return the lowest offset in the first and the last batch of a segment, and the one after the
+    highest. Return None for a file in a store, without batches, or whose headers cannot be read.
+    """
     if is_url(segment.path):
-        return first, end
-    try:
-        lowest, after = _read_first_offset(segment), _read_end(segment)
-    except (CodecError, OSError):
-        return first, end
-    return min(first, first if lowest is None else lowest), max(
-        end, end if after is None else after
-    )
-
-
-def _read_first_offset(segment: Segment) -> int | None:
-    """Return the first offset of the first batch of a segment; None if it has no batch. If its
-    header does not state the range of its offsets, return the lowest offset of its records. Verify
-    no checksum. Raise CodecError if the batch is damaged or the file cannot be read.
-    """
-    columns = ("base_offset", "last_offset", "offset_bound")
-    found = next(iter(headers(segment.path, columns)), None)
-    if found is None:
         return None
-    first, last, bound = found
-    if first is not None and bound is not None:
-        return int(first)
-    batch = next(iter(SegmentReader(segment.path)), None)
-    offsets = [] if batch is None else [record.offset for record in batch.records]
-    return min(offsets, default=int(last if first is None else first))
+    try:
+        first = next(entries(segment.path), None)
+        last = _find_last_entry(segment)
+        if first is None or last is None:
+            return None
+        ends = [_offsets_of_batch(segment, entry) for entry in (first, last)]
+    except (CodecError, OSError):
+        return None
+    return min(low for low, _ in ends), max(high for _, high in ends) + 1
 
 
-def _read_end(segment: Segment) -> int | None:
-    """Return the offset after the last batch of a segment before damage; None if it has no batch.
-    Verify no checksum. Raise CodecError if the last offset is the largest possible one.
+def _offsets_of_batch(segment: Segment, entry: Entry) -> tuple[int, int]:
+    """Return the first and the last offset of a batch by its header; by its records if the header
+    does not state both. Raise CodecError if the header is damaged.
     """
-    from kafka_log.logs.index_files import read_last_position  # layouts of indexes
+    columns = HeaderColumns(("base_offset", "last_offset", "offset_bound"), os.fspath(segment.path))
+    first, last, bound = columns.read(entry)
+    if first is not None and bound is not None:
+        return first, last
+    batch = next(iter(SegmentReader(segment.path, start=entry.position)), None)
+    offsets = [] if batch is None else [record.offset for record in batch.records]
+    stated = last if first is None else first
+    return min(offsets, default=stated), max(offsets, default=last)
 
-    last: Entry | None = None
-    if start := read_last_position(segment):
-        with suppress(CodecError, IndexError):  # no batch begins there, or it is damaged
-            last = deque(entries(segment.path, start=start), maxlen=1).pop()
-    if last is None:
-        found = read_segment_end(segment, on_damage="keep")
-        return None if found is None else found.offset
-    offset, bound = HeaderColumns(("last_offset", "offset_bound"), os.fspath(segment.path)).read(
-        last
-    )
-    return 1 + (last_offset_at(segment.path, last.position, offset) if bound is None else offset)
+
+def _find_last_entry(segment: Segment) -> Entry | None:
+    """Return the last batch of a segment before damage, found from the last entry of its offset
+    index on, or else by all headers; None if it has no batch. Raise UnreadableError if the file
+    cannot be read.
+    """
+    from kafka_log.logs.index_files import read_last_index_entry  # layouts of indexes
+
+    indexed = read_last_index_entry(segment)
+    if indexed is not None and 0 < indexed[1] < segment.size:
+        with suppress(CodecError):  # no batch begins there, or the last one does not end the file
+            found = list(entries(segment.path, Tail.ROLLED, indexed[1]))
+            low, high = _offsets_of_batch(segment, found[0])
+            if segment.base_offset <= low <= high <= indexed[0]:
+                return found[-1]
+    from kafka_log.segment.scanner import header_scanner  # numpy
+
+    position = None
+    for rows in header_scanner(
+        segment.path, ("position",), on_damage="keep", tail=segment.tail, size=segment.size
+    ):
+        position = rows.column(0)[-1].as_py() if rows.num_rows else position
+    return None if position is None else next(entries(segment.path, start=position), None)

@@ -90,11 +90,21 @@ def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) 
 
 def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
     """Return the offset after the last readable record of consecutive segments, at least the
-    highest base offset in their names; 0 if neither exists. Ignore damage and unreadable files.
+    highest base offset in their names; 0 if neither exists. Ignore damage and unreadable files, and
+    under ``salvage`` offsets that contradict the name of their segment.
+
+    The last segment that has records is read under the policy; of the others the last headers suffice.
     """
-    named = max(
+    from kafka_log.logs.offset_ranges import read_offsets  # headers are read
+
+    highest = max(
         (segment.base_offset for segment in segments if segment.has_canonical_name), default=0
     )
+    for segment in segments[:-1]:
+        held = read_offsets(segment)
+        allowed = offsets_of(segment.path) if policy is Policy.SALVAGE else None
+        if held is not None and (allowed is None or held[1] - 1 in allowed):
+            highest = max(highest, held[1])
     for segment in reversed(segments):
         if policy is Policy.SALVAGE:
             end = _read_salvaged_end(segment)
@@ -102,8 +112,8 @@ def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
             found = read_segment_end(segment, policy, on_damage="keep")
             end = None if found is None else found.offset
         if end is not None:
-            return max(end, named)
-    return named
+            return max(end, highest)
+    return highest
 
 
 def _read_salvaged_end(segment: Segment) -> int | None:

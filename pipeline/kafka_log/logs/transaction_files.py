@@ -23,6 +23,7 @@ from kafka_log.logs.broker_files import (
     read_small_file,
 )
 from kafka_log.logs.index_files import find_position_by_index
+from kafka_log.logs.offset_ranges import are_in_offset_order
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.transactions import (
     AbortedTransaction,
@@ -64,7 +65,7 @@ def read_transactions_from_files(
 ) -> Transactions | None:
     """Return the transactions of one partition from the transaction indexes and producer snapshots
     of its broker. Return None if batch headers have to be read instead: these files are missing,
-    invalid, say too little or contradict sampled batches, or segments are not live. Never raise
+    invalid, say too little or contradict sampled batches, or segments are not live or not in order. Never raise
     their errors.
 
     Args:
@@ -75,6 +76,8 @@ def read_transactions_from_files(
         return None
     bases = [segment.base_offset for segment in segments]
     if any(after <= before for before, after in pairwise(bases)):
+        return None
+    if not are_in_offset_order(segments):
         return None
     try:
         return _TransactionFiles(segments, engine).read()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from kafka_codecs import ControlRecordType, TimestampType
 from kafka_log.logs.broker_files import read_producer_snapshot
 from kafka_log.logs.header_rows import DamageHandling, read_header_rows, should_use_kernels
+from kafka_log.logs.offset_ranges import are_in_offset_order
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.removed_segments import explain_removal
 from kafka_log.segment import framing
@@ -265,6 +266,20 @@ def track_transactions(
         )
 
 
+def sort_steps(steps: Iterable[Step], segments: Sequence[Segment]) -> Iterator[Step]:
+    """Yield the transactional batches ``steps`` of ``segments`` in the order of their offsets, each
+    offset once. They are yielded as they come if the segments are in this order; if segments have
+    wrong names or overlap, all of them are held in memory first.
+    """
+    if are_in_offset_order(segments):
+        yield from steps
+        return
+    by_offset: dict[int, Step] = {}
+    for step in steps:
+        by_offset.setdefault(step[0].base_offset, step)
+    yield from (by_offset[offset] for offset in sorted(by_offset))
+
+
 def _end_transaction(
     header: TransactionalBatch, kind: ControlRecordType, one: _OpenTransaction | None
 ) -> ObservedTransaction:
@@ -319,7 +334,7 @@ def read_transactions(
     A transaction whose marker is lost by damage counts as open.
 
     Args:
-        segments: Segments in offset order.
+        segments: Segments of the partition. Batches are followed in the order of their offsets if segments are not.
         policy: Under ``salvage`` and without ``damage_raises``, batches with a wrong checksum are skipped, which takes reading all bytes.
             Otherwise no checksum is verified.
         damage_raises: Raise for bytes that are not a batch. If False, skip them.
@@ -348,14 +363,14 @@ def observe_transactions(
     segment that retention deletes meanwhile.
 
     Args:
-        segments: Segments in offset order.
+        segments: Segments of the partition, as for :func:`read_transactions`.
         begun: Transactions that are open before the first batch, by producer id.
         damage: What to do with bytes that are not a batch.
         engine: Reader of batch headers.
         start: Position of the first batch to read in the first segment.
         stop: Ignore batches that reach this offset. None: no limit.
     """
-    steps = _steps(segments, damage, engine, start)
+    steps = sort_steps(_steps(segments, damage, engine, start), segments)
     if stop is not None:
         steps = (one for one in steps if one[0].last_offset < stop)
     return track_transactions(steps, begun)

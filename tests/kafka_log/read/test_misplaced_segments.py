@@ -25,7 +25,7 @@ from pyspark_kafka_log.splits.filters import Filter, parse_filters
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.task_reader import Scan, read_splits
 from tests.paths import SAMPLES
-from tests.support.check_plants import PLAIN
+from tests.support.check_plants import PLAIN, TX
 from tests.support.misplaced_segments import MISPLACED, cuts_of, misplaced_log
 
 NAMES = pytest.mark.parametrize("name", MISPLACED)
@@ -59,6 +59,16 @@ def test_two_halves_of_a_scan_are_all_rows(name: str, tmp_path: Path) -> None:
     for cut in cuts_of(directory):
         for half, wanted in halves(every, cut):
             assert scanned(directory, half) == wanted, half
+
+
+@NAMES
+def test_the_last_offsets_are_the_highest(name: str, tmp_path: Path) -> None:
+    directory = misplaced_log(tmp_path, name)
+    every = scanned(directory, control_records=True)
+    end = max(max(every) + 1, *(int(path.stem) for path in directory.glob("*.log")))
+    for policy in ("kafka", "salvage"):
+        found = scanned(directory, (-30, None), control_records=True, policy=policy)
+        assert found == within(every, (end - 30, None))
 
 
 @pytest.mark.share(7)
@@ -144,13 +154,18 @@ def test_two_halves_of_queries_are_all_rows(name: str, tmp_path: Path) -> None:
         assert planned(tmp_path, startingOffsets=text, failOnDataLoss="false") == upper
 
 
+@pytest.mark.parametrize("indexes", [True, False])
 @pytest.mark.parametrize("name", [name for name in MISPLACED if "transactions" in name])
-def test_queries_leave_out_the_transactions_that_a_scan_leaves_out(
-    name: str, tmp_path: Path
-) -> None:
-    directory = misplaced_log(tmp_path, name)
+def test_transactions_are_followed_by_offset(name: str, indexes: bool, tmp_path: Path) -> None:
+    directory = misplaced_log(tmp_path, name, indexes=indexes)
+    healthy = SAMPLES / "kafka-4.x" / TX
     committed = scanned(directory, isolation="read_committed")
+    assert committed.keys() == scanned(healthy, isolation="read_committed").keys()
     assert planned(tmp_path, isolationLevel="read_committed") == committed
+    tables = [LogDirectory(path).txn() for path in (directory, healthy)]
+    columns = ["state", "producer_id", "first_offset", "last_offset", "records", "hides"]
+    found, wanted = (table.select(columns).to_pylist() for table in tables)
+    assert found == wanted
 
 
 def test_the_offset_of_a_time_and_the_place_of_an_offset(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from kafka_log.logs.transactions import (
     TransactionState,
     pair_with_marker_kind,
     read_open_transactions,
+    sort_steps,
     track_transactions,
 )
 from kafka_log.read.selection import Selection
@@ -214,7 +215,8 @@ def _partition_rows(
     place = utf8(partition.topic), partition.partition
     directory = utf8(os.fspath(partition.directory))
     hides: int | None = None
-    for one in track_transactions(_steps(headers), begun):
+    steps = sort_steps(_steps(headers), partition.segments)
+    for one in track_transactions(steps, begun):
         is_hanging, reason = False, None
         if one.state is TransactionState.OPEN:
             # All of the partition has been read, and the first of the open ones comes first.
