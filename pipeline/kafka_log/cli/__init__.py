@@ -52,6 +52,7 @@ COMMANDS = {
     "metadata": "kafka_log.inspect.metadata.command",
     "keys": "kafka_log.inspect.keys.command",
     "schemas": "kafka_log.inspect.schemas.command",
+    "sql": "kafka_log.cli.sql",
     "export": "kafka_log.cli.export",
     "salvage": "kafka_log.cli.salvage",
     "cut": "kafka_log.cli.cut",
@@ -61,7 +62,7 @@ COMMANDS = {
 """Modules of the commands, in the order of the help. Each has HELP, EXAMPLES, ``add_arguments`` and ``run_command``."""
 
 TASKS = {
-    "look at logs": ("overview", "ls", "stat", "dump", "keys", "schemas", "hexdump"),
+    "look at logs": ("overview", "ls", "stat", "dump", "keys", "schemas", "sql", "hexdump"),
     "find out what happened": (
         *("check", "explain", "diff", "txn", "producers", "groups", "coordinator", "metadata"),
     ),

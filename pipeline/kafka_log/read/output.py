@@ -52,9 +52,15 @@ class _PlaceColumn:
         return pa.DictionaryArray.from_arrays(indices, self.dictionary)
 
 
+def place_columns() -> list[str]:
+    """Return the names of the columns that say where a row is: topic, partition, segment and state."""
+    return list(_PLACES)
+
+
 def record_columns() -> list[str]:
-    """Return the names of all columns of :func:`kafka_log.scan`: place, offset, time, key, value and headers first."""
-    return list(dict.fromkeys((*_PLACES, *(c.name for c in RECORDS.columns), *ROW_DAMAGE)))
+    """Return the names of all columns of :func:`kafka_log.scan`: topic, partition, those of a record, segment, state, and damage."""
+    of_records = (column.name for column in RECORDS.columns)
+    return list(dict.fromkeys((*_BY_DEFAULT, *of_records, *_PLACES, *ROW_DAMAGE)))
 
 
 class Output:

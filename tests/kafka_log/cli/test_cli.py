@@ -327,7 +327,9 @@ def test_help_fits_the_screen(
 @pytest.mark.parametrize("command", LOG_COMMANDS)
 def test_a_path_that_is_not_there(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     more = ["--out", "somewhere"] if command in WRITE else []
-    more += {"cut": ["--offsets", "0:1"], "diff": ["nor-this"]}.get(command, [])
+    more += {"cut": ["--offsets", "0:1"], "diff": ["nor-this"], "sql": ["select 1"]}.get(
+        command, []
+    )
     name = ["group"] if command == "coordinator" else []
     assert main([command, *name, "nothing-of-this-name", *more]) == 2
     assert "nothing-of-this-name: there is no such file" in capsys.readouterr().err

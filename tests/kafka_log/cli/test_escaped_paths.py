@@ -51,7 +51,9 @@ def test_paths_are_escaped(
     said = ""
     for i, path in enumerate(paths):
         out = tmp_path / HOSTILE / str(i)
-        more = ["--offsets", "0:1"] if command == "cut" else []
+        more = {"cut": ["--offsets", "0:1"], "sql": ["select segment from records"]}.get(
+            command, []
+        )
         if command in ("export", "salvage", "cut", "reindex", "convert"):
             more += ["--out", str(out)]
         words = [command, str(path), *more]

@@ -37,6 +37,10 @@ SAYS = {
     "producers": ([], NOTHING + READ),
     "keys": ([], NOTHING + READ),
     "schemas": ([], NOTHING + READ),
+    "sql": (
+        ["select sum(octet_length(value)) from records"],
+        "the output above is incomplete",
+    ),
     "export": (
         ["--out", "OUT", "--format", "jsonl"],
         rf"(?P<done>\d+) of {PARTITIONS} files are complete, with [\d,]+ rows; run the same command again to continue",

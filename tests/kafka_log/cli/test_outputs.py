@@ -27,6 +27,7 @@ MORE = {
     "cut": ["--offsets", "0:10"],
     "coordinator": [str(BROKER)],
     "txn": ["--now", "2026-11-22"],
+    "sql": ["select offset, timestamp, key from records"],
 }
 WRITING = ("export", "salvage", "cut", "reindex", "convert")
 OUTPUTS = ["text", "jsonl"]

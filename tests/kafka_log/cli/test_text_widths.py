@@ -23,6 +23,7 @@ ASKED = [
     *("overview", "ls", "ls --segments", "ls --include all", "ls --by topic"),
     *("stat --deep", "stat --by producer", "stat --by codec,hour", "stat --largest 5 --deep", "stat --largest 1 --by topic"),
     *("check", "diff OTHER", "txn --wide", "txn --state open", "producers --wide", "keys", "keys --key nobody"),
+    *("sql RECORDS", "sql SEGMENTS"),
     *("schemas REGISTRY", "schemas REGISTRY --wide"),
     *("dump", f"dump --columns {EVERY}", "dump --columns value,offset,key", "dump --columns offset,timestamp", "dump --decode hex"),
     *(f"dump --columns {EVERY} --topic __consumer_offsets --control-records", f"dump --batches --columns {OF_BATCHES}"),
@@ -37,6 +38,8 @@ def run(command: str, tmp_path: Path) -> int:
     verb, *words = command.split()
     words = [
         {
+            "RECORDS": "select * from records",
+            "SEGMENTS": "select * from segments",
             "OTHER": str(SAMPLES / "kafka-4.x"),
             "BROKER": str(BROKER),
             "REGISTRY": str(SAMPLES / "schema-registry"),

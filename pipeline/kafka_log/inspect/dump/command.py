@@ -40,7 +40,7 @@ EXAMPLES = """\
   kafka-log dump samples/kafka-4.x/codecs-0 --last 5
   kafka-log dump samples/kafka-4.x --topic transactions --where "producer_id > 0 and len(headers) = 1"
   kafka-log dump samples/kafka-4.x --topic codecs --grep '^kappa .*(eta|iota)$'
-  kafka-log dump /var/lib/kafka/data --topic 'orders-*' --last 10 --follow
+  kafka-log dump samples/kafka-4.x --topic 'c*s' --last 1 -n 5 --follow
   kafka-log dump samples/kafka-4.x/transactions-0 --batches
 """
 

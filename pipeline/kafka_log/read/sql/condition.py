@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.read.sql.lazy_tables import LazyTable, connect, stream_result
-from kafka_log.read.sql.words import quote_offset
+from kafka_log.read.sql.words import quote_columns
 
 _ROW = "row of the batch"
 
@@ -57,7 +57,7 @@ class RowCondition:
     def _quoted(self) -> str:
         """Return the expression with the column ``offset`` in quotes. Raise ConditionError if it has several statements."""
         try:
-            return quote_offset(self._expression, everywhere=True)
+            return quote_columns(self._expression, everywhere=True)
         except (duckdb.Error, UnicodeEncodeError) as error:
             raise self._error(error) from None
 

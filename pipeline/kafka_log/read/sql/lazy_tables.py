@@ -24,12 +24,19 @@ class LazyTable(ds.Dataset):  # type: ignore[misc]
     Args:
         schema: All columns.
         read: Returns the rows with some of these columns.
+        on_error: Called with an exception that ends the reading, also with KeyboardInterrupt. DuckDB raises an error of its own then.
     """
 
-    def __init__(self, schema: pa.Schema, read: Read) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        read: Read,
+        on_error: Callable[[BaseException], None] = lambda error: None,
+    ) -> None:
         """Store the arguments. The base class has no constructor, because its objects are made in C++."""
         self._columns = schema
         self._read = read
+        self._on_error = on_error
 
     @property
     def schema(self) -> pa.Schema:
@@ -41,35 +48,46 @@ class LazyTable(ds.Dataset):  # type: ignore[misc]
     ) -> _Scan:
         """Return a scan of ``columns`` (None: all) with the rows for which ``filter`` is true (None: all rows)."""
         names = self._columns.names if columns is None else list(columns)
-        return _Scan(self._columns, self._read, names, filter)
+        return _Scan(self._columns, self._read, self._on_error, names, filter)
 
 
 class _Scan:
     """One scan of a LazyTable."""
 
-    def __init__(self, schema: pa.Schema, read: Read, names: Sequence[str], condition: Any) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        read: Read,
+        on_error: Callable[[BaseException], None],
+        names: Sequence[str],
+        condition: Any,
+    ) -> None:
         self._all_names: Sequence[str] = schema.names
         self._read = read
+        self._on_error = on_error
         self._names = names
         self._condition = condition
         self.projected_schema = pa.schema([schema.field(name) for name in names])
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream."""
-        # The text of a condition names the columns in it, and perhaps others.
-        text = "" if self._condition is None else str(self._condition)
-        more = [name for name in self._all_names if name not in self._names and name in text]
-        rows = self._read([*self._names, *more])
-        return pa.RecordBatchReader.from_batches(self.projected_schema, self._select(rows))
+        return pa.RecordBatchReader.from_batches(self.projected_schema, self._rows())
 
-    def _select(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def _rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows for which the condition is true, with the columns of the scan."""
-        for batch in rows:
-            if self._condition is None:
-                yield batch.select(self._names)
-                continue
-            table = pa.Table.from_batches([batch]).filter(self._condition)
-            yield from table.select(self._names).to_batches()
+        try:
+            # The text of a condition names the columns in it, and perhaps others.
+            text = "" if self._condition is None else str(self._condition)
+            more = [n for n in self._all_names if n not in self._names and n in text]
+            for batch in self._read([*self._names, *more]):
+                if self._condition is None:
+                    yield batch.select(self._names)
+                    continue
+                table = pa.Table.from_batches([batch]).filter(self._condition)
+                yield from table.select(self._names).to_batches()
+        except (Exception, KeyboardInterrupt) as error:
+            self._on_error(error)
+            raise
 
 
 def connect(

@@ -1,4 +1,4 @@
-"""Names of columns that SQL reserves."""
+"""Columns whose names SQL reserves for clauses."""
 
 from __future__ import annotations
 
@@ -6,48 +6,46 @@ import re
 
 import duckdb
 
-_WORD = re.compile(rb"offset\b", re.I)
+_WORD = re.compile(rb"(offset|group)(?![\w$])", re.I)
+_BY = re.compile(rb"\s*by(?![\w$])", re.I)
 
 _BEFORE_OPERAND = frozenset(
     (
         *("select", "where", "and", "or", "not", "by", "on", "having", "distinct", "when", "then"),
-        *("else", "case", "between", "in", "like", "ilike", "filter", "using"),
+        *("else", "case", "between", "in", "like", "ilike", "filter", "using", "as"),
     )
 )
-"""Words after which an operand follows, so that OFFSET is no clause there."""
+"""Words after which a column may follow, and no clause."""
 
 
-def quote_offset(query: str, *, everywhere: bool = False) -> str:
-    """Return a query with each unquoted ``offset`` that stands for the column in double quotes. DuckDB reserves the word
-    for the clause OFFSET, which follows an operand: there it stays.
+def quote_columns(query: str, *, everywhere: bool = False) -> str:
+    """Return a query with each unquoted ``offset`` and ``group`` that stands for a column in double quotes. DuckDB reserves
+    the words for clauses: GROUP BY, and OFFSET, which follows an operand. There they stay.
 
     Args:
         query: Text of SQL.
-        everywhere: Quote it in all places, as in an expression, which has no clauses.
+        everywhere: Quote ``offset`` in all places, as in an expression, which has no clauses.
     """
     data = query.encode()
-    starts = [position for position, _ in duckdb.tokenize(query)]
-    kinds = [kind for _, kind in duckdb.tokenize(query)]
+    tokens = duckdb.tokenize(query)
     out, end = bytearray(), 0
     previous = b""
-    for start, kind, after in zip(starts, kinds, [*starts[1:], len(data)], strict=True):
-        token = data[start:after].strip()
-        if (
-            kind == duckdb.token_type.keyword
-            and (found := _WORD.match(data, start))
-            and (everywhere or _starts_operand(previous))
+    ends = [*(start for start, _ in tokens[1:]), len(data)]
+    for (start, kind), after in zip(tokens, ends, strict=False):  # an empty query has no token
+        found = _WORD.match(data, start) if kind == duckdb.token_type.keyword else None
+        if found and (
+            not _BY.match(data, found.end())
+            if found[1].lower() == b"group"
+            else everywhere or _may_precede_column(previous)
         ):
-            out += data[end:start] + b'"' + found[0] + b'"'
+            out += data[end:start] + b'"' + found[1] + b'"'
             end = found.end()
         if kind != duckdb.token_type.comment:
-            previous = token
+            previous = data[start:after].strip()
     return (bytes(out) + data[end:]).decode()
 
 
-def _starts_operand(previous: bytes) -> bool:
-    """Return whether an operand, such as a column, follows a token; ``b""`` stands for the start of the query."""
-    word = previous.decode("utf-8", "replace").lower()
-    if word in _BEFORE_OPERAND:
-        return True
-    # A closing bracket, a name, a number or a text ends an operand.
-    return not previous or (word[-1] in "(,[{.=<>+-/%^|&~!:" or word == "*")
+def _may_precede_column(token: bytes) -> bool:
+    """Return whether a column may follow a token, and no clause; ``b""`` stands for the start of the query."""
+    word = token.decode("utf-8", "replace").lower()
+    return not word or word in _BEFORE_OPERAND or word[-1] in "(,[{.=<>+-*/%^|&~!:"

@@ -1,0 +1,314 @@
+"""``kafka-log sql``: Query a log with SQL (DuckDB): records, batches, transactions, committed offsets, findings and more are tables. Without
+a query, queries are read from the terminal or the standard input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, BinaryIO
+
+from kafka_log.cli.common import (
+    COULD_NOT_RUN,
+    FORMATS,
+    GOOD,
+    PROBLEMS,
+    add_output,
+    add_paths,
+    add_policy,
+    say_deleted,
+    say_passed_over,
+    screen_width,
+)
+from kafka_log.cli.damage import say_damage
+from kafka_log.cli.messages import print_message
+from kafka_log.cli.output import binary_stdout
+from kafka_log.cli.schemas import add_schemas
+from kafka_log.cli.selection import RECORDS, add_selection, selection_of
+from kafka_log.cli.tables import say_left_out_of
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from kafka_log.cli.sql_tables import LogTables
+    from kafka_log.read.schemas.registry import SchemaRegistry
+
+HELP = "query records, batches, transactions, offsets and more with SQL"
+EXAMPLES = """\
+  kafka-log sql samples/kafka-4.x "select topic, count(*) n from records group by topic order by n desc"
+  kafka-log sql samples/kafka-4.x --topic codecs "select date_trunc('hour', timestamp) h, count(*) n from records group by h order by h"
+  kafka-log sql samples/kafka-4.x "select * from offsets where lag > 0" --format jsonl
+  kafka-log sql samples/schema-registry --topic customers --decode auto "select value.home.city, count(*) n from records group by 1"
+"""
+
+PROMPT, MORE = "kafka-log> ", "      ...> "
+
+SHELL_HELP = """\
+Write SQL that ends with a semicolon. \\d lists the tables, \\d NAME the columns of one, quit or Ctrl-D ends.
+Example: select topic, count(*) n from records group by topic order by n desc;"""
+
+_QUIT = ("quit", "exit", "\\q")
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add paths with the query, options that select rows and say how to read, and the output options to the parser of ``kafka-log sql``."""
+    add_paths(command)
+    command.add_argument(
+        "query",
+        nargs="?",
+        metavar="QUERY",
+        help="statements of SQL, with semicolons between; default: read them from the terminal or the standard input",
+    )
+    add_selection(command, *RECORDS)
+    output = add_output(command, FORMATS)
+    output.add_argument(
+        "--decode",
+        choices=("auto", "avro", "json-schema", "protobuf"),
+        help="decode keys and values of records into typed columns with the schemas of a schema registry (default: bytes)",
+    )
+    add_schemas(output)
+    add_policy(command.add_argument_group("reading"))
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Run the query, or the queries of the terminal or the standard input, and print their results. Return 0; 1 if damage was
+    met; 2 after the message of DuckDB for a query that failed. Raise CodecError for damage that the policy does not accept,
+    DirectoryError or NotFoundError if no log matches, ModuleNotFoundError without DuckDB.
+    """
+    from kafka_log.cli.sql_tables import LogTables
+    from kafka_log.log_directory import LogDirectory
+    from kafka_log.read.sql.lazy_tables import connect
+
+    paths, query = _split_query(options.paths, options.query)
+    if not paths:
+        print_message('name a path before the query: kafka-log sql PATH "select ..."')
+        return COULD_NOT_RUN
+    if options.schemas is not None and options.decode is None:
+        print_message("--schemas needs --decode")
+        return COULD_NOT_RUN
+    log = LogDirectory(
+        paths,
+        topics=options.topic,
+        partitions=options.partition,
+        include=options.include,
+        replicas=options.replicas,
+    )
+    selection = selection_of(options)
+    say_left_out_of(options, log)
+    say_passed_over(log.skipped_paths)
+    say_deleted(log.all_partitions, selection)
+    try:
+        tables = LogTables(log, selection, options.decode, lambda: _read_schemas(paths, options))
+        connection = connect(tables.make())
+    except ValueError as error:
+        print_message(error)
+        return COULD_NOT_RUN
+    session = _Session(connection, tables, options.format, binary_stdout())
+    if query is None:
+        return session.run_shell(sys.stdin.isatty())
+    code = session.run(query)
+    return code or say_damage(tables.damage)
+
+
+def _split_query(words: Sequence[str], query: str | None) -> tuple[list[str], str | None]:
+    """Return the paths and the query among the arguments. The query is the last one if it has a blank and is no file, nor
+    the only one with a separator of paths; else None.
+    """
+    every = [*words, *(() if query is None else (query,))]
+    last = every[-1]
+    is_query = any(map(str.isspace, last)) and not os.path.lexists(last)
+    if is_query and (len(every) > 1 or os.sep not in last):
+        return every[:-1], last
+    return every, None
+
+
+def _read_schemas(paths: Sequence[str], options: argparse.Namespace) -> SchemaRegistry:
+    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source. Raise ValueError if it is invalid."""
+    from kafka_log.logs.discovery import survey
+    from kafka_log.read.schemas.sources import read_registry
+
+    registry = read_registry(survey(paths, (), unreadable_raises=False).partitions, options.schemas)
+    for problem in registry.problems:
+        print_message(problem)
+    return registry
+
+
+class _Session:
+    """Runs statements and prints their results.
+
+    Args:
+        connection: Connection that has the tables.
+        tables: The tables, for errors of reading.
+        output: Output format.
+        out: Where results are written.
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        tables: LogTables,
+        output: str,
+        out: BinaryIO,
+    ) -> None:
+        self._connection = connection
+        self._tables = tables
+        self._output = output
+        self._out = out
+
+    def run(self, query: str) -> int:
+        """Run the statements of a query, and print the result of each. Return 0, or 2 after the message of DuckDB. Raise what
+        ended the reading of a table.
+        """
+        import duckdb
+
+        from kafka_log.cli.sql_output import write_result
+        from kafka_log.read.sql.lazy_tables import stream_result
+        from kafka_log.read.sql.words import quote_columns
+
+        try:
+            statements = self._connection.extract_statements(quote_columns(query))
+            if len(statements) > 1 and self._output in ("arrow", "parquet"):
+                print_message(f"--format {self._output} holds one result: write one statement")
+                return COULD_NOT_RUN
+            for statement in statements:
+                relation = self._connection.sql(statement.query)
+                if relation is not None:  # a statement such as SET has no result
+                    write_result(stream_result(relation), self._output, self._out, screen_width())
+        except (duckdb.Error, UnicodeEncodeError) as error:
+            self._raise_error_of_reading()
+            if isinstance(error, duckdb.InterruptException):
+                raise KeyboardInterrupt from None
+            _print_lines(str(error))
+            return COULD_NOT_RUN
+        except Exception:
+            self._raise_error_of_reading()
+            raise
+        return GOOD
+
+    def _raise_error_of_reading(self) -> None:
+        """Raise the exception that ended the reading of a table, such as KeyboardInterrupt, if there is one."""
+        error, self._tables.error = self._tables.error, None
+        if error is not None:
+            raise error from None
+
+    def run_shell(self, is_terminal: bool) -> int:
+        """Run statements from a terminal, with a prompt and line editing, or from the standard input, until its end or ``quit``.
+        Return the exit code: 2 if a statement from the standard input failed, else 1 if damage was met, else 0.
+        """
+        from codecgen.runtime.errors import CodecError
+        from kafka_log.logs.partitions import DirectoryError
+
+        worst, met_damage = GOOD, False
+        if is_terminal:
+            with suppress(ImportError):
+                import readline  # line editing; not on Windows
+
+                readline.parse_and_bind("tab: self-insert")
+            print(SHELL_HELP)
+        for text in _read_statements(is_terminal):
+            try:
+                worst = max(worst, self._run_line(text))
+            except CodecError as error:
+                print_message(error)
+                met_damage = True
+            except BrokenPipeError:
+                raise
+            except (DirectoryError, ValueError, OSError) as error:
+                print_message(error)
+                worst = COULD_NOT_RUN
+            except KeyboardInterrupt:
+                if not is_terminal:
+                    raise
+                print_message("interrupted: the result above is incomplete")
+            met_damage |= say_damage(self._tables.damage) == PROBLEMS
+            self._tables.damage.clear()
+        if worst and not is_terminal:
+            return worst
+        return PROBLEMS if met_damage else GOOD
+
+    def _run_line(self, text: str) -> int:
+        """Run a statement, or a command that begins with a backslash, and return the exit code."""
+        if not text.startswith("\\"):
+            return self.run(text)
+        command, _, name = text.rstrip(";").partition(" ")
+        if command != "\\d":
+            print_message(f"{command} is no command. {SHELL_HELP.partition(chr(10))[0]}")
+            return COULD_NOT_RUN
+        if name.strip():
+            quoted = '"' + name.strip().replace('"', '""') + '"'
+            return self.run(f"select column_name, column_type from (describe {quoted})")
+        from kafka_log.cli.sql_tables import ABOUT
+
+        self._out.writelines(f"{name:<12}  {what}\n".encode() for name, what in ABOUT.items())
+        self._out.flush()
+        return GOOD
+
+
+def _print_lines(text: str) -> None:
+    """Print the lines of a message of DuckDB to stderr, without empty ones."""
+    for line in text.splitlines():
+        if line.strip():
+            print_message(line)
+
+
+# ---------------------------------------------------------------- what is typed
+
+
+def _read_statements(is_terminal: bool) -> Iterator[str]:
+    """Yield statements, which end with a semicolon, and commands, which are a line of their own and begin with a backslash. End at
+    ``quit``, ``exit`` or the end of the input. Ctrl-C at the prompt drops what was typed of a statement.
+    """
+    pending = ""
+    while True:
+        try:
+            line = (
+                _read_line(PROMPT if not pending else MORE) if is_terminal else _read_piped_line()
+            )
+        except KeyboardInterrupt:
+            if not is_terminal:
+                raise
+            print()
+            pending = ""
+            continue
+        if line is None:
+            break
+        text = line.strip()
+        if not pending and text.rstrip(";").lower() in _QUIT:
+            return
+        if not pending and text.startswith("\\"):
+            yield text
+            continue
+        pending += f"{line}\n" if pending or text else ""
+        if _is_complete(pending):
+            statement, pending = pending, ""
+            yield statement
+    if pending:
+        yield pending
+
+
+def _read_line(prompt: str) -> str | None:
+    """Return a line from the terminal, None at its end."""
+    try:
+        return input(prompt)
+    except EOFError:
+        print()
+        return None
+
+
+def _read_piped_line() -> str | None:
+    """Return a line of the standard input without its end, None at its end."""
+    line = sys.stdin.readline()
+    return line.rstrip("\n") if line else None
+
+
+def _is_complete(text: str) -> bool:
+    """Return whether a text ends with a semicolon that is not in a comment or a text in quotes."""
+    import duckdb
+
+    if not text.rstrip().endswith(";"):
+        return False
+    position, kind = duckdb.tokenize(text)[-1]
+    return kind == duckdb.token_type.operator and text.encode()[position:].strip() == b";"

@@ -1,0 +1,115 @@
+"""Results of SQL in the output formats."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import chain
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from kafka_log.inspect.dump import WIDTH
+from kafka_log.text.output import ROW_WRITERS, JsonRowWriter, RowWriter
+from kafka_log.text.text_rows import TextRowWriter
+from kafka_log.text.text_table import format_table
+
+_FEW_ROWS = 1000
+"""Number of rows of a result up to which columns of text are aligned."""
+
+
+def write_result(rows: pa.RecordBatchReader, output: str, out: BinaryIO, width: int | None) -> None:
+    """Write the result of a query in a format, batch by batch. Text of at most 1,000 rows has aligned columns.
+
+    Args:
+        rows: The result.
+        output: ``text``, ``jsonl``, ``csv``, ``parquet`` or ``arrow``.
+        out: Where it is written.
+        width: Width of the terminal, for text. None: lines are as long as their cells.
+    """
+    if output == "text":
+        _write_text(rows, out, width)
+        return
+    writer: RowWriter
+    if output == "jsonl":
+        writer = JsonRowWriter(out)
+    else:
+        writer = ROW_WRITERS[output](out, _without_intervals(_empty_batch(rows.schema)).schema)
+    convert = _with_short_values if output in ("jsonl", "csv") else _without_intervals
+    for batch in rows:
+        writer.write(convert(batch))
+    writer.close()
+
+
+def _write_text(rows: pa.RecordBatchReader, out: BinaryIO, width: int | None) -> None:
+    """Write a result as text, with aligned columns if it is short."""
+    first: list[pa.RecordBatch] = []
+    while sum(batch.num_rows for batch in first) <= _FEW_ROWS:
+        batch = next(rows, None)
+        if batch is None:
+            table = pa.Table.from_batches(first, rows.schema).combine_chunks()
+            if table.num_rows:
+                shown = pa.Table.from_batches(map(_as_text_rows, table.to_batches()))
+                out.write(format_table(shown, width).encode("utf-8", "backslashreplace"))
+            else:
+                out.write(b"no rows\n")
+            out.flush()
+            return
+        first.append(batch)
+    writer = TextRowWriter(out, rows.schema.names, {}, WIDTH, width)
+    for batch in map(_as_text_rows, chain(first, rows)):
+        writer.write(batch)
+    writer.close()
+
+
+def _empty_batch(schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch without rows."""
+    return pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def _as_text_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with types that text shows well: integers for whole decimals, times in milliseconds, or as text if they are finer."""
+    batch = _with_short_values(batch)
+    for i, field in enumerate(batch.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit != "ms":
+            batch = batch.set_column(i, field.name, batch.column(i).cast(pa.string()))
+    return batch
+
+
+def _with_short_values(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with times in milliseconds if none of a column is finer, integers for whole decimals, and texts for intervals."""
+    batch = _with_integers(_without_intervals(batch))
+    for i, field in enumerate(batch.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit != "ms":
+            with suppress(pa.ArrowInvalid):
+                column = batch.column(i).cast(pa.timestamp("ms", field.type.tz))
+                batch = batch.set_column(i, field.name, column)
+    return batch
+
+
+def _with_integers(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with whole decimals, such as sums, as 64-bit integers if all of a column fit."""
+    for i, field in enumerate(batch.schema):
+        if pa.types.is_decimal(field.type) and field.type.scale == 0:
+            try:
+                column = batch.column(i).cast(pa.int64())
+            except pa.ArrowInvalid:
+                continue
+            batch = batch.set_column(i, field.name, column)
+    return batch
+
+
+def _without_intervals(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with intervals as text, because other formats have none."""
+    for i, field in enumerate(batch.schema):
+        if field.type == pa.month_day_nano_interval():
+            texts = [_format_interval(value) for value in batch.column(i).to_pylist()]
+            batch = batch.set_column(i, field.name, pa.array(texts, pa.string()))
+    return batch
+
+
+def _format_interval(value: Any) -> str | None:
+    """Return an interval as text, such as ``0 months 3 days 0.5 seconds``; None for None."""
+    if value is None:
+        return None
+    months, days, nanoseconds = value
+    return f"{months} months {days} days {nanoseconds / 1e9:g} seconds"

@@ -1,0 +1,440 @@
+"""``kafka-log sql``: tables over a log, read lazily, and the shell."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_log import LogDirectory, read_table, scan_batches
+from kafka_log.cli import main
+from kafka_log.cli.sql_tables import ABOUT, LogTables
+from kafka_log.read.selection import Selection
+from tests.paths import ROOT, SAMPLES
+from tests.support.batches import batch
+
+duckdb = pytest.importorskip("duckdb")
+
+from kafka_log.read.sql.lazy_tables import LazyTable, connect  # noqa: E402
+from kafka_log.read.sql.words import quote_columns  # noqa: E402
+
+NEW = SAMPLES / "kafka-4.x"
+REGISTRY = SAMPLES / "schema-registry"
+
+
+def rows_of(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: int = 0) -> list[Any]:
+    assert main(["sql", *map(str, arguments), "--format", "jsonl"]) == code, capsys.readouterr().err
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+# ---------------------------------------------------------------- tables
+
+
+def test_records_are_those_of_scan(capsys: pytest.CaptureFixture[str]) -> None:
+    query = "select partition, offset, key from records order by partition, offset"
+    found = rows_of(capsys, NEW, "--topic", "codecs", query)
+    wanted = read_table(NEW, ["partition", "offset", "key"], topics="codecs").to_pylist()
+    wanted.sort(key=lambda row: (row["partition"], row["offset"]))
+    assert [(row["partition"], row["offset"]) for row in found] == [
+        (row["partition"], row["offset"]) for row in wanted
+    ]
+
+
+@pytest.mark.parametrize("name", ABOUT)
+def test_each_table_has_the_rows_of_its_answer(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = LogDirectory(NEW)
+    answers: dict[str, Any] = {
+        "records": lambda: read_table(NEW, ["topic"]),
+        "batches": lambda: scan_batches(NEW, ["topic"]).read_all(),
+        "topics": lambda: log.ls(by="topic"),
+        "partitions": log.ls,
+        "segments": lambda: log.ls(segments=True),
+        "transactions": log.txn,
+        "producers": log.producers,
+        "offsets": log.groups,
+        "groups": lambda: log.groups(states=True),
+        "findings": log.check,
+    }
+    [row] = rows_of(capsys, NEW, f"select count(*) as n from {name}")
+    assert row["n"] == answers[name]().num_rows
+
+
+@pytest.mark.parametrize("name", ABOUT)
+def test_all_columns_of_each_table_can_be_read(name: str) -> None:
+    table = LogTables(LogDirectory(NEW), Selection()).make()[name]
+    read = table.scanner().to_reader().read_all()
+    assert read.schema.names == table.schema.names
+    assert read.schema.types == table.schema.types
+
+
+def test_options_select_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    def count(*options: str, table: str = "records") -> int:
+        [row] = rows_of(capsys, NEW, *options, f"select count(*) as n from {table}")
+        return int(row["n"])
+
+    assert count("--topic", "codecs", "--partition", "0", "--offsets", "5:8") == 3
+    assert 0 < count("--topic", "codecs", "--time", "2026-11-20T07") < 10
+    assert count("--topic", "transactions", "--isolation", "read_committed") < count("--topic", "transactions")  # fmt: skip
+    assert count("--topic", "codecs", table="partitions") == 5
+    assert count("--topic", "codecs", "--offsets", "60:", table="batches") < count("--topic", "codecs", table="batches")  # fmt: skip
+
+
+def test_decoded_values_have_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    query = "select value.home.city as city, count(*) as n from records group by city"
+    arguments = (REGISTRY, "--topic", "customers", "--decode", "auto", query)
+    assert rows_of(capsys, *arguments) == [{"city": "Bern", "n": 3}]
+    query = "select value_schema_id from records limit 1"
+    [row] = rows_of(capsys, REGISTRY, "--topic", "customers", "--decode", "auto", query)
+    assert row["value_schema_id"] is not None
+
+
+def test_a_query_may_read_a_table_twice_and_join_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    query = """
+        with last as (select topic, partition, max(offset) + 1 as end_offset from records group by all)
+        select o.group, o.partition, o.log_end_offset - l.end_offset as difference, count(*) as n
+        from offsets o join last l using (topic, partition) join records r using (topic, partition)
+        where topic = 'codecs' group by all order by all"""
+    found = rows_of(capsys, NEW, query)
+    assert found
+    assert {row["difference"] for row in found} == {0}
+
+
+# ---------------------------------------------------------------- laziness
+
+
+def read_columns(query: str) -> list[list[str]]:
+    """The columns of each scan of the table ``t`` that a query makes."""
+    asked: list[list[str]] = []
+    schema = pa.schema([("a", pa.int64()), ("b", pa.binary()), ("c", pa.timestamp("ms", "UTC"))])
+    data = pa.table({"a": [1, 2, 3], "b": [b"x", None, b"z"], "c": [1, 2, 3]}, schema=schema)
+
+    def read(names: Sequence[str]) -> pa.RecordBatchReader:
+        asked.append(list(names))
+        return data.select(list(names)).to_reader(max_chunksize=2)
+
+    connection = connect({"t": LazyTable(schema, read)})
+    connection.sql(query).fetchall()
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("select sum(a) from t", [["a"]]),
+        ("select a from t where b = 'x'", [["a", "b"]]),
+        ("select x.a from t x join t y on x.a = y.a", [["a"], ["a"]]),
+        ("from t", [["a", "b", "c"]]),
+        ("select 1", []),
+        ("select t from t", [["a", "b", "c"]]),
+    ],
+)
+def test_only_the_columns_of_a_query_are_read(query: str, columns: list[list[str]]) -> None:
+    assert [sorted(names) for names in read_columns(query)] == columns
+
+
+def test_nothing_is_read_of_tables_that_no_query_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("check", "txn", "producers", "groups", "ls"):
+        monkeypatch.setattr(LogDirectory, name, None)
+    assert rows_of(capsys, NEW / "codecs-0", "select count(*) as n from records") == [{"n": 67}]
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
+    (tmp_path / "t-0").mkdir()
+    with (tmp_path / "t-0" / f"{0:020d}.log").open("wb") as file:
+        for i in range(400):
+            file.write(batch(i * 1000, records=1000, size=1000))
+    query = "select count(*), max(octet_length(value)) from records"
+    code = (
+        "import sys, resource; from kafka_log.cli import main; code = main(sys.argv[1:]);"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024); sys.exit(code)"
+    )
+    command = [sys.executable, "-c", code, "sql", str(tmp_path), query, "--format", "jsonl"]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300
+    )
+    row, peak = done.stdout.splitlines()
+    assert list(json.loads(row).values()) == [400_000, 1000]
+    assert int(peak) < 700, "MiB, of a log of 400 MB whose rows are larger"
+
+
+# ---------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    ("query", "quoted"),
+    [
+        ("select offset from r", 'select "offset" from r'),
+        ("select max(offset), r.offset from r", 'select max("offset"), r."offset" from r'),
+        (
+            "select 1 from r where a>=offset and offset<9",
+            'select 1 from r where a>="offset" and "offset"<9',
+        ),
+        (
+            "from r order by offset desc limit 5 offset 10",
+            'from r order by "offset" desc limit 5 offset 10',
+        ),
+        ("select a from r limit (1) offset 2", "select a from r limit (1) offset 2"),
+        (
+            "select 'offset', \"offset\" from r -- offset",
+            "select 'offset', \"offset\" from r -- offset",
+        ),
+        ("select 'ä', offset, ä from r", "select 'ä', \"offset\", ä from r"),
+        ("select group from r group by group", 'select "group" from r group by "group"'),
+        ("select OFFSET from r GROUP  BY all", 'select "OFFSET" from r GROUP  BY all'),
+        ("select offsets, groups from r", "select offsets, groups from r"),
+        ("", ""),
+    ],
+)
+def test_columns_with_reserved_names_need_no_quotes(query: str, quoted: str) -> None:
+    assert quote_columns(query) == quoted
+
+
+# ---------------------------------------------------------------- output
+
+
+def test_formats(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    query = "select topic, count(*) as n, sum(offset) as s, min(timestamp) as t, interval 2 hour as i from records group by topic order by topic"  # fmt: skip
+    printed: dict[str, bytes] = {}
+    for form in ("text", "jsonl", "csv", "parquet", "arrow"):
+        assert main(["sql", str(NEW), "--topic", "codecs", query, "--format", form]) == 0
+        printed[form] = capsysbinary.readouterr().out
+    wanted = {"topic": "codecs", "n": 323, "s": 10275, "t": "2026-11-20T06:00:00.000Z"}
+    assert json.loads(printed["jsonl"]) == {**wanted, "i": "0 months 0 days 7200 seconds"}
+    assert printed["text"].split()[5:9] == [
+        b"codecs",
+        b"323",
+        b"10275",
+        b"2026-11-20T06:00:00.000Z",
+    ]
+    assert printed["csv"].decode().splitlines()[1].startswith("codecs,323,10275,2026-11-20T06")
+    for table in (pq.read_table(io.BytesIO(printed["parquet"])), pa.ipc.open_stream(printed["arrow"]).read_all()):  # fmt: skip
+        assert table.num_rows == 1
+        assert table.column("n").to_pylist() == [323]
+
+
+def test_a_long_result_is_printed_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    query = "select range as number from range(5000)"
+    assert main(["sql", str(NEW / "codecs-0"), query]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.strip() for line in lines] == ["number", *map(str, range(5000))]
+
+
+def test_no_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", str(NEW / "codecs-0"), "select offset from records where false"]) == 0
+    assert capsys.readouterr().out == "no rows\n"
+
+
+def test_several_statements(capsys: pytest.CaptureFixture[str]) -> None:
+    query = (
+        "create table c as select offset from records; select count(*) as n from c; select 2 as n"
+    )
+    found = rows_of(capsys, NEW / "codecs-0", query)
+    assert found[-2:] == [{"n": 67}, {"n": 2}]
+    assert main(["sql", str(NEW), "select 1; select 2", "--format", "parquet"]) == 2
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("select nope from records", 'Referenced column "nope" not found'),
+        ("select from where", "Parser Error"),
+        ("select decode(value) from records", "Conversion Error"),
+        ("select * from log_tables", "log_tables"),
+        ("select 1; select nope", "nope"),
+    ],
+)
+def test_a_failing_query_exits_with_2(
+    query: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log_tables = pa.table({"a": [1]})
+    assert log_tables.num_rows
+    assert main(["sql", str(NEW), query]) == 2
+    assert message in capsys.readouterr().err
+
+
+def damaged(directory: Path) -> Path:
+    (directory / "t-0").mkdir()
+    whole = batch(3)
+    data = batch(0) + whole[:-1] + bytes([whole[-1] ^ 1]) + batch(6)
+    (directory / "t-0" / f"{0:020d}.log").write_bytes(data)
+    return directory
+
+
+def test_damage_ends_the_query_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", str(damaged(tmp_path)), "select count(*) from records"]) == 1
+    out, errors = capsys.readouterr()
+    assert not out
+    assert "byte" in errors
+    assert f"{0:020d}.log" in errors
+
+
+def test_salvage_reads_on_and_exits_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = damaged(tmp_path)
+    data = path / "t-0" / f"{0:020d}.log"
+    data.write_bytes(data.read_bytes() + b"garbage that is no batch" * 4)
+    query = "select count(*) as n from records"
+    [row] = rows_of(capsys, path, "--policy", "salvage", query, code=1)
+    assert row["n"] >= 6
+
+
+def test_a_table_without_its_topic_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020d}.log").write_bytes(batch(0))
+    assert main(["sql", str(tmp_path), "select * from offsets"]) == 2
+    assert "__consumer_offsets" in capsys.readouterr().err
+    assert main(["sql", str(tmp_path), "select count(*) from records"]) == 0
+
+
+def test_copies_of_a_partition_are_not_counted_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for disk in ("a", "b"):
+        (tmp_path / disk / "t-0").mkdir(parents=True)
+        (tmp_path / disk / "t-0" / f"{0:020d}.log").write_bytes(batch(0))
+    query = "select count(*) as n from records"
+    assert main(["sql", str(tmp_path), query]) == 2
+    assert "--replicas" in capsys.readouterr().err
+    assert rows_of(capsys, tmp_path, "--replicas", "newest", query) == [{"n": 3}]
+    assert rows_of(capsys, tmp_path, "--replicas", "keep", query) == [{"n": 6}]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["select 1 as a"], ["nowhere", "select 1"], [str(NEW), "--schemas", "x", "select 1"]],
+)
+def test_arguments_that_are_missing_or_wrong(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sql", *arguments]) == 2
+    assert capsys.readouterr().err
+
+
+def test_extensions_are_not_installed() -> None:
+    connection = connect({})
+    query = "select value from duckdb_settings() where name = 'autoinstall_known_extensions'"
+    assert connection.sql(query).fetchall() == [("false",)]
+
+
+def test_without_duckdb_a_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    loaded = [n for n in sys.modules if n.startswith(("kafka_log.read.sql.", "kafka_log.cli.sql_"))]
+    for name in loaded:
+        monkeypatch.delitem(sys.modules, name)
+    assert main(["sql", str(NEW), "select 1 as a"]) == 2
+    assert 'pip install "kafka-codecs[sql]"' in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- shell
+
+
+def piped(
+    text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    code = main(["sql", str(NEW), "--topic", "codecs"])
+    return code, *capsys.readouterr()
+
+
+def test_statements_of_the_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        "\\d\n\\d topics\nselect 'a;' as x -- no;\n, 2 as y;\n\nselect count(*) as n from records"
+    )
+    code, out, errors = piped(text, monkeypatch, capsys)
+    assert code == 0, errors
+    assert all(name in out for name in ABOUT)
+    assert "largest_replica_bytes" in out
+    assert out.splitlines()[-1].strip() == "323"
+    assert "a;" in out
+
+
+def test_quit_ends_and_errors_do_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, errors = piped("nope;\n\\x\nselect 7;\nquit\nselect 8;\n", monkeypatch, capsys)
+    assert code == 2
+    assert "nope" in errors
+    assert "\\x" in errors
+    assert "7" in out
+    assert "8" not in out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
+def test_a_terminal_has_a_prompt_and_keeps_going() -> None:
+    import pty
+
+    main_end, other = pty.openpty()
+    command = [sys.executable, "-m", "kafka_log", "sql", str(NEW), "--topic", "codecs"]
+    environment = os.environ | {"TERM": "dumb", "COLUMNS": "100"}
+    process = subprocess.Popen(
+        command,
+        stdin=other,
+        stdout=other,
+        stderr=other,
+        cwd=ROOT,
+        env=environment,
+        start_new_session=True,
+    )
+    os.close(other)
+    shown = b""
+
+    def wait_for(text: bytes) -> None:
+        nonlocal shown
+        until = time.monotonic() + 20
+        while text not in shown:
+            assert select.select([main_end], [], [], max(until - time.monotonic(), 0))[0], shown
+            shown += os.read(main_end, 4096)
+        shown = shown[shown.index(text) + len(text) :]
+
+    try:
+        wait_for(b"kafka-log> ")
+        os.write(main_end, b"select count(*)\n")
+        wait_for(b"...> ")
+        os.write(main_end, b"as n from records;\n")
+        wait_for(b"323")
+        wait_for(b"kafka-log> ")
+        os.write(main_end, b"select nope;\n")
+        wait_for(b"Binder Error")
+        wait_for(b"kafka-log> ")
+        os.write(main_end, b"select 'dropped'\n")
+        wait_for(b"...> ")
+        process.send_signal(signal.SIGINT)
+        wait_for(b"kafka-log> ")
+        os.write(main_end, b"select 41 + 1;\n")
+        wait_for(b"42")
+        wait_for(b"kafka-log> ")
+        os.write(main_end, b"quit\n")
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait(20)
+        os.close(main_end)
