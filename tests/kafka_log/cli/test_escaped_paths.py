@@ -52,7 +52,7 @@ def test_paths_are_escaped(
     for i, path in enumerate(paths):
         out = tmp_path / HOSTILE / str(i)
         more = ["--offsets", "0:1"] if command == "cut" else []
-        if command in ("export", "salvage", "cut", "reindex", "convert"):
+        if command in ("export", "salvage", "cut", "reindex", "convert", "report"):
             more += ["--out", str(out)]
         words = [command, str(path), *more]
         if command == "diff":

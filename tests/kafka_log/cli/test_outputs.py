@@ -28,9 +28,9 @@ MORE = {
     "coordinator": [str(BROKER)],
     "txn": ["--now", "2026-11-22"],
 }
-WRITING = ("export", "salvage", "cut", "reindex", "convert")
+WRITING = ("export", "salvage", "cut", "reindex", "convert", "report")
 OUTPUTS = ["text", "jsonl"]
-WITHOUT_FORMAT = ("export", "overview")
+WITHOUT_FORMAT = ("export", "overview", "report")
 
 
 def words_of(command: str, out: Path) -> list[str]:
