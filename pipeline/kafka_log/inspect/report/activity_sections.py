@@ -70,7 +70,9 @@ def build_transactions(contents: Contents, origin: Origin) -> Section:
     said = ", ".join(
         f"{states[state]:,} {state}" for state in ("open", "committed", "aborted") if states[state]
     )
-    said = f"{count_noun(table.num_rows, 'transaction', spec=',')}: {said}; {contents.hanging:,} of the open ones hang."
+    said = f"{count_noun(table.num_rows, 'transaction', spec=',')}: {said}. Hanging: {contents.hanging:,}."
+    if contents.has_replicas:
+        said += " Each copy of a partition has rows of its own, but a transaction that hangs in several copies counts once as hanging."
     is_open = pc.equal(table.column("state"), "open")
     running = table.filter(is_open)
     ended = table.filter(pc.invert(is_open)).sort_by([("duration_ms", "descending")])
@@ -354,7 +356,9 @@ def build_traffic(contents: Contents, origin: Origin) -> Section:
                 f" {format_time(int(others.min()))} to {format_time(int(others.max()))}.",
             )
         )
-    command = origin.write_command("stat", f"--by topic,{contents.period} --format csv")
+    command = origin.write_command(
+        "stat", f"--by topic,{contents.period} --format csv", one_copy=True
+    )
     body.append(say_how("Numbers", command))
     return Section("traffic", "Throughput", body)
 
@@ -418,7 +422,7 @@ def build_batches(contents: Contents, origin: Origin) -> Section:
         headings.append("compression ratio")
     of_copies = " One copy of each partition is counted." if contents.has_replicas else ""
     ratio_needs = "" if contents.deep else " Compression ratios need --deep."
-    command = origin.write_command("stat", "--by topic,codec --format csv")
+    command = origin.write_command("stat", "--by topic,codec --format csv", one_copy=True)
     body: list[Child] = [
         element(
             "p",

@@ -39,6 +39,9 @@ CLUSTER_KINDS = ("features", "brokers", "topics", "configs")
 POLICY = "salvage"
 """Policy of the counts: records after damage are counted too."""
 
+TRANSACTION_KEY = ("topic", "partition", "producer_id", "first_offset")
+"""Columns that identify a transaction, in whichever copy of the partition."""
+
 _PREFIX = "kafka-log: "
 _HOUR = PERIODS["hour"]
 
@@ -150,10 +153,12 @@ class Contents:
 
     @property
     def hanging(self) -> int:
-        """Number of hanging transactions."""
-        return (
-            0 if self.transactions is None else sum(self.transactions.column("hanging").to_pylist())
-        )
+        """Number of hanging transactions; one in several copies of a partition counts once."""
+        if self.transactions is None:
+            return 0
+        rows = self.transactions.filter(self.transactions.column("hanging"))
+        count: int = rows.group_by(list(TRANSACTION_KEY)).aggregate([]).num_rows
+        return count
 
     @property
     def has_problems(self) -> bool:
@@ -221,7 +226,9 @@ def _gather_answers(
     }
     contents.stat = to_rows(log.stat(by="partition", **options))
     contents.period = choose_period(contents.stat)
-    contents.traffic = newest.stat(by=("codec", contents.period), **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the counts by partition gave the same warnings
+        contents.traffic = newest.stat(by=("codec", contents.period), **options)
     try:
         contents.transactions = log.txn(now=now, on_damage=contents.unread.append, advance=advance)
     except (CodecError, DirectoryError, OSError) as error:

@@ -160,7 +160,12 @@ def build_retention(contents: Contents, origin: Origin) -> Section:
     body: list[Child] = [
         element("p", f"Brokers delete whole segments, by their newest record. {known}"),
         make_table(headings, rows, kinds=".kkknw", caption="Retention"),
-        say_more(len(ordered), len(listed), "topic", origin.write_command("stat", "--by topic")),
+        say_more(
+            len(ordered),
+            len(listed),
+            "topic",
+            origin.write_command("stat", "--by topic", one_copy=True),
+        ),
     ]
     return Section("retention", "Retention", body)
 
@@ -199,18 +204,21 @@ def build_epochs(contents: Contents, origin: Origin) -> Section:
                 "div",
                 element("span", name, class_="name"),
                 draw_strip(spans, low, high, f"Leader epochs: {text}", min_width=2),
-                element("span", f"epochs {text}", class_="note"),
+                element("span", f"epochs {text}", class_="detail"),
                 class_="lane",
             )
         )
     body: list[Child] = [
-        element("p", f"{said} Each color is an epoch, over the offsets that its leader wrote."),
+        element(
+            "p",
+            f"{said} Each color is an epoch, over the offsets that its leader wrote. The columns first_epoch and last_epoch of stat are the lowest and highest epoch of a partition.",
+        ),
         element("div", *lanes, class_="lanes"),
         say_more(
             len(changed),
             len(order),
             "partition",
-            "kafka-log hexdump DIRECTORY/leader-epoch-checkpoint",
+            origin.write_command("stat", "--format csv"),
         ),
     ]
     return Section("epochs", "Leader epochs", body)
@@ -330,5 +338,5 @@ def build_made(contents: Contents, origin: Origin) -> Section:
     if contents.unread:
         body.append(list_lines("Not read", contents.unread, origin))
     if contents.remarks:
-        body.append(list_lines("Not part of this report", contents.remarks, origin))
+        body.append(list_lines("Remarks", contents.remarks, origin))
     return Section("made", "How this page was made", body)

@@ -11,7 +11,6 @@ _OPTIONS: Mapping[str, Sequence[str]] = {
     "check": ("topic", "partition", "include"),
     "groups": ("topic", "partition"),
     "metadata": ("topic", "partition"),
-    "export": ("include", "replicas"),  # the transaction names its own topic and partition
 }
 """Selection options that a command takes over from the report; others take all."""
 
@@ -27,6 +26,7 @@ class Origin:
         begun_ms: Time when reading began, in milliseconds since 1970.
         ended_ms: Time when reading ended.
         title: Heading of the page.
+        has_replicas: Whether several directories hold one partition.
     """
 
     paths: Sequence[str]
@@ -35,15 +35,18 @@ class Origin:
     begun_ms: int
     ended_ms: int
     title: str
+    has_replicas: bool = False
 
-    def write_command(self, name: str, more: str = "") -> str:
+    def write_command(self, name: str, more: str = "", *, one_copy: bool = False) -> str:
         """Return the command line that runs a command of kafka-log on the same logs, quoted for a shell.
-        ``more`` are further words.
+        ``more`` are further words. ``one_copy``: the command needs one copy of each partition.
         """
         words = list(self.paths)
         for option in _OPTIONS.get(name, _EVERY_OPTION):
             if option in self.selection:
                 words.append(f"--{option}={self.selection[option]}")
+        if one_copy and self.has_replicas and "replicas" not in self.selection:
+            words.append("--replicas=newest")
         return " ".join(["kafka-log", name, *map(shlex.quote, words), *([more] if more else [])])
 
     def write_own_command(self) -> str:

@@ -53,7 +53,7 @@ BUILDERS: Sequence[Callable[[Contents, Origin], Section]] = (
 
 def make_page(contents: Contents, origin: Origin) -> bytes:
     """Return the page as UTF-8."""
-    verdict = judge(contents, origin)
+    verdict = judge(contents)
     sections = [build(contents, origin) for build in BUILDERS]
     style = files("kafka_log.inspect.report").joinpath("style.css").read_text(encoding="utf-8")
     links = [element("li", element("a", s.heading, href=f"#{s.anchor}")) for s in sections]
@@ -77,9 +77,12 @@ def make_page(contents: Contents, origin: Origin) -> bytes:
 
 def _describe_origin(origin: Origin) -> list[Child]:
     """Return the line with the paths and the time."""
+    read = f"read {format_time(origin.begun_ms)}"
+    if [origin.title] == list(origin.paths):
+        return [read]
     paths = ", ".join(shorten(path, 200) for path in origin.paths[:3])
     more = f" and {len(origin.paths) - 3:,} more" if len(origin.paths) > 3 else ""
-    return [f"{paths}{more}; read {format_time(origin.begun_ms)}"]
+    return [f"{paths}{more}; {read}"]
 
 
 def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Element:
@@ -113,7 +116,10 @@ def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Eleme
         ]
         parts.append(element("ol", *lines, class_="short"))
     if listed:
-        parts.append(element("h3", "What is wrong, where, and what to do next", class_="lead"))
+        lead = "What is wrong, where, and what to do next"
+        if verdict.level == "good":
+            lead = "What to look at"
+        parts.append(element("h3", lead, class_="lead"))
         parts.append(element("ol", *listed, class_="problems"))
     if left > 0:
         parts.append(
@@ -127,7 +133,7 @@ def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Eleme
             )
         )
     if contents.remarks:
-        parts.append(list_lines("Not part of this report", contents.remarks, origin, 3))
+        parts.append(list_lines("Remarks", contents.remarks, origin, 3))
     return element("section", *parts, class_=f"verdict {verdict.level}", id="verdict")
 
 

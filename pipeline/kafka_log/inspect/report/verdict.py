@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from kafka_log.inspect.check.catalog import CATALOG, SEVERITIES
 from kafka_log.inspect.check.text import describe_place
-from kafka_log.inspect.report.contents import Contents, Row
-from kafka_log.inspect.report.origin import Origin
+from kafka_log.inspect.report.contents import TRANSACTION_KEY, Contents, Row
 from kafka_log.segment.nouns import count_noun
 from kafka_log.text.json_values import to_rows
 
@@ -104,20 +103,20 @@ def group_findings(findings: Sequence[Row]) -> list[FindingGroup]:
     ]
 
 
-def judge(contents: Contents, origin: Origin) -> Verdict:
-    """Return the verdict about the contents of a report. ``origin`` has the paths, for commands of the
-    next steps.
-    """
+def judge(contents: Contents) -> Verdict:
+    """Return the verdict about the contents of a report."""
     groups = group_findings(contents.findings)
     hanging, others = list_open_transactions(contents)
     stable = find_stable_offsets([*hanging, *others])
-    errors = [group for group in groups if group.severity == "error"]
-    problems = [_describe_group(group) for group in errors if group.loses_records]
-    problems += [_describe_transaction(row, stable, origin) for row in hanging[:MAX_TRANSACTIONS]]
-    problems += [_describe_group(group) for group in errors if not group.loses_records]
-    problems += [_describe_group(group) for group in groups if group.severity == "warning"]
+    copies = contents.has_replicas
+    of_findings = [(group, _describe_group(group, has_replicas=copies)) for group in groups]
+    errors = [pair for pair in of_findings if pair[0].severity == "error"]
+    problems = [problem for group, problem in errors if group.loses_records]
+    problems += [_describe_transaction(row, stable) for row in hanging[:MAX_TRANSACTIONS]]
+    problems += [problem for group, problem in errors if not group.loses_records]
+    problems += [problem for group, problem in of_findings if group.severity == "warning"]
     problems += list(_describe_unread(contents))
-    problems += [_describe_transaction(row, stable, origin) for row in others[:MAX_TRANSACTIONS]]
+    problems += [_describe_transaction(row, stable) for row in others[:MAX_TRANSACTIONS]]
     level: Literal["error", "warning", "good"] = "good"
     if any(problem.level == "error" for problem in problems):
         level = "error"
@@ -143,14 +142,19 @@ def summarize_counts(contents: Contents) -> str:
 
 def list_open_transactions(contents: Contents) -> tuple[list[Row], list[Row]]:
     """Return the rows of hanging transactions, and of other open ones that hide offsets, most offsets
-    first.
+    first. Of a transaction in several copies of a partition there is one row; ``copies`` is their
+    number.
     """
-    if contents.transactions is None:
+    table = contents.transactions
+    if table is None:
         return [], []
-    rows = to_rows(contents.transactions.filter(pc.equal(contents.transactions["state"], "open")))
-    rows.sort(key=lambda row: -(row["hides"] or 0))
-    hanging = [row for row in rows if row["hanging"]]
-    return hanging, [row for row in rows if not row["hanging"] and row["hides"]]
+    found: dict[tuple[Any, ...], Row] = {}
+    rows = to_rows(table.filter(pc.equal(table.column("state"), "open")))
+    for row in sorted(rows, key=lambda row: -(row["hides"] or 0)):
+        key = row["hanging"], *(row[name] for name in TRANSACTION_KEY)
+        found.setdefault(key, row | {"copies": 0})["copies"] += 1
+    hanging = [row for row in found.values() if row["hanging"]]
+    return hanging, [row for row in found.values() if not row["hanging"] and row["hides"]]
 
 
 def find_stable_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -186,13 +190,13 @@ def _write_headline(contents: Contents, open_transactions: int) -> str:
     if not contents.checked:
         return "There is no batch: nothing was checked but files beside segments"
     if open_transactions:
-        return f"Nothing is wrong, but {count_noun(open_transactions, 'open transaction', spec=',')} held back offsets"
+        return f"Nothing is wrong; {count_noun(open_transactions, 'open transaction', spec=',')} may hold back consumers"
     return "Nothing is wrong"
 
 
-def _describe_group(group: FindingGroup) -> Problem:
+def _describe_group(group: FindingGroup, *, has_replicas: bool) -> Problem:
     """Return the problem that the findings of one kind are. It describes the first of them, and says
-    how many there are.
+    how many there are. ``has_replicas``: the findings may be about copies of the same records.
     """
     first = group.rows[0]
     places = list(
@@ -214,11 +218,13 @@ def _describe_group(group: FindingGroup) -> Problem:
         where = f"First: {where}"
         if known:
             where += f". All together: at most {count_noun(sum(known), 'record', spec=',')} lost or at risk"
+            where += ", in each copy by itself" if has_replicas else ""
     return Problem(group.severity, title, where, first["meaning"], first["remedy"], group.anchor)
 
 
 def _describe_transaction(
-    row: Mapping[str, Any], stable: Mapping[str, int], origin: Origin
+    row: Mapping[str, Any],
+    stable: Mapping[str, int],
 ) -> Problem:
     """Return the problem that an open transaction is, with the commands that save its records and end
     it if it hangs. ``stable`` has the last stable offsets by directory.
@@ -228,7 +234,10 @@ def _describe_transaction(
         "" if row["transactional_id"] is None else f", transactional id {row['transactional_id']}"
     )
     first = 0 if row["first_offset"] is None else row["first_offset"]
-    where = f"{row['directory']}, from offset {first}, producer {row['producer_id']}{name}"
+    others = ""
+    if row["copies"] > 1:
+        others = f" and {count_noun(row['copies'] - 1, 'other copy', 'other copies', spec=',')}"
+    where = f"{row['directory']}{others}, from offset {first}, producer {row['producer_id']}{name}"
     hidden = count_noun(row["hides"] or 0, "offset", spec=",")
     meaning = f"Consumers with isolation.level=read_committed stop at offset {stable[row['directory']]}: they do not get the last {hidden} of the partition."
     if not row["hanging"]:
@@ -249,10 +258,7 @@ def _describe_transaction(
         "Save its records and those after it, then end it in the running cluster. An abort is final.",
         "transactions",
         (
-            origin.write_command(
-                "export",
-                f"--topic={topic} --partition {row['partition']} --offsets {first}: --out hidden",
-            ),
+            f"kafka-log export {shlex.quote(row['directory'])} --offsets {first}: --out hidden",
             f"kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic {topic} --partition {row['partition']} --start-offset {first}",
         ),
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import re
+import shlex
 import shutil
 import time
 from dataclasses import replace
@@ -93,8 +95,10 @@ def test_every_finding_is_listed(damaged: Path, gathered: Contents) -> None:
         assert row["code"] in text
 
 
-def test_the_verdict_names_the_damage_and_the_hanging_transaction(gathered: Contents) -> None:
-    verdict = judge(gathered, ORIGIN)
+def test_the_verdict_names_the_damage_and_the_hanging_transaction(
+    damaged: Path, gathered: Contents
+) -> None:
+    verdict = judge(gathered)
     assert verdict.level == "error"
     assert "hanging transaction" in verdict.headline
     titles = [problem.title for problem in verdict.problems]
@@ -103,18 +107,18 @@ def test_the_verdict_names_the_damage_and_the_hanging_transaction(gathered: Cont
     hanging = verdict.problems[titles.index("Hanging transaction in transactions-2")]
     assert "stop at offset 5" in hanging.meaning
     assert hanging.commands == (
-        "kafka-log export logs --topic=transactions --partition 2 --offsets 5: --out hidden",
+        f"kafka-log export {damaged / 'transactions-2'} --offsets 5: --out hidden",
         "kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic transactions --partition 2 --start-offset 5",
     )
 
 
 def test_a_healthy_log_and_its_open_transaction() -> None:
     contents = contents_of(BROKER)
-    verdict = judge(contents, ORIGIN)
+    verdict = judge(contents)
     assert verdict.level == "good" and not contents.has_problems
     assert [problem.title for problem in verdict.problems] == ["Open transaction in transactions-2"]
-    assert judge(contents_of(BROKER, now=1_800_000_000_000), ORIGIN).level == "error"
-    assert judge(contents_of(BROKER / "codecs-1"), ORIGIN).headline == "Nothing is wrong"
+    assert judge(contents_of(BROKER, now=1_800_000_000_000)).level == "error"
+    assert judge(contents_of(BROKER / "codecs-1")).headline == "Nothing is wrong"
 
 
 def test_the_map_has_the_lost_range(gathered: Contents) -> None:
@@ -158,6 +162,32 @@ def test_replicas_are_told_apart(tmp_path: Path) -> None:
     text = Page.read(make_page(contents, ORIGIN)).text
     assert str(tmp_path / "a" / "codecs-1") in text and str(tmp_path / "b" / "codecs-1") in text
     assert "one copy of each partition" in text
+
+
+def test_a_hanging_transaction_in_two_copies_is_one(damaged: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        for topic in ("transactions-2", "__transaction_state-0"):
+            shutil.copytree(damaged / topic, tmp_path / "logs" / name / topic)
+    contents = contents_of(tmp_path / "logs")
+    assert contents.hanging == 1
+    (problem,) = [one for one in judge(contents).problems if one.title.startswith("Hanging")]
+    assert "and 1 other copy" in problem.where
+
+
+@pytest.mark.slow
+def test_every_command_of_the_page_runs(
+    damaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(damaged, tmp_path / "logs" / name)
+    out = tmp_path / "report.html"
+    assert main(["report", str(tmp_path / "logs"), "--out", str(out)]) == 1
+    for line in re.findall(r"(kafka-log [^<]*)</code>", out.read_text(encoding="utf-8")):
+        words = shlex.split(html.unescape(line))[1:]
+        if "--out" in words:
+            words[words.index("--out") + 1] = str(tmp_path / words[1].replace("/", "_"))
+        assert main(words) in (0, 1), line
+        capsys.readouterr()
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
@@ -278,8 +308,7 @@ HOSTILE = [
 ]
 
 
-def check_hostile(contents: Contents, text: str) -> None:
-    clean = Page.read(make_page(with_texts(contents, "plain"), ORIGIN))
+def check_hostile(contents: Contents, clean: Page, text: str) -> None:
     found = Page.read(
         make_page(with_texts(contents, text), replace(ORIGIN, title=text, paths=[text]))
     )
@@ -294,17 +323,22 @@ def check_hostile(contents: Contents, text: str) -> None:
     assert escape_unprintable(text[:80]) in found.text or not text.strip()
 
 
+@pytest.fixture(scope="module")
+def clean(gathered: Contents) -> Page:
+    return Page.read(make_page(with_texts(gathered, "plain"), ORIGIN))
+
+
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_texts_from_files_stay_texts(text: str, gathered: Contents) -> None:
-    check_hostile(gathered, text)
+def test_texts_from_files_stay_texts(text: str, gathered: Contents, clean: Page) -> None:
+    check_hostile(gathered, clean, text)
 
 
 @settings(
     deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(text=st.text(alphabet=st.characters(codec=None), max_size=40))
-def test_any_text_stays_a_text(text: str, gathered: Contents) -> None:
-    check_hostile(gathered, text)
+def test_any_text_stays_a_text(text: str, gathered: Contents, clean: Page) -> None:
+    check_hostile(gathered, clean, text)
 
 
 def test_directories_with_hostile_names(tmp_path: Path) -> None:
