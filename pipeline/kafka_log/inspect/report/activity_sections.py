@@ -369,11 +369,13 @@ def _choose_window(times: Any, weights: Any) -> tuple[int, int]:
     """
     order = np.argsort(times)
     ordered, reached = times[order], np.cumsum(weights[order] + 1)
-    low = ordered[np.searchsorted(reached, reached[-1] * 0.01)]
-    high = ordered[np.searchsorted(reached, reached[-1] * 0.99)]
-    margin = max((int(high) - int(low)) // 2, _HOUR)
-    inside = ordered[(ordered >= low - margin) & (ordered <= high + margin)]
-    everything = int(ordered[0]), int(ordered[-1])
+    low = int(ordered[np.searchsorted(reached, reached[-1] * 0.01)])
+    high = int(ordered[np.searchsorted(reached, reached[-1] * 0.99)])
+    margin = max((high - low) // 2, _HOUR)
+    first, last = int(ordered[0]), int(ordered[-1])
+    bounds = max(low - margin, first), min(high + margin, last)  # a sum may have more than 64 bits
+    inside = ordered[(ordered >= bounds[0]) & (ordered <= bounds[1])]
+    everything = first, last
     narrow = int(inside[0]), int(inside[-1])
     is_spot = everything[1] - everything[0] > 4 * (narrow[1] - narrow[0] + _HOUR)
     return narrow if is_spot else everything

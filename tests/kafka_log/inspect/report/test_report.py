@@ -419,6 +419,19 @@ def test_a_few_wrong_timestamps_do_not_choose_the_period() -> None:
     assert choose_period([]) == "hour"
 
 
+@pytest.mark.parametrize(
+    "times", [(0, (1 << 63) - 1), ((1 << 63) - 1,), (1 << 62, 5), (-(1 << 63), 7)], ids=str
+)
+def test_times_of_any_size(times: tuple[int, ...], tmp_path: Path) -> None:
+    root = tmp_path / "segments.small-0"
+    shutil.copytree(BROKER / "segments.small-0", root)
+    for i, value in enumerate(times):
+        restamp(root / f"{FIRST}.log", 383 * i, base_timestamp=value, max_timestamp=value)
+    page = page_of(tmp_path)
+    row = to_rows(LogDirectory(tmp_path).stat(policy="salvage"))[0]
+    assert f"{row['records']:,}" in next(cells for cells in page.rows if cells[0] == root.name)
+
+
 @given(st.lists(st.tuples(st.integers(), st.integers(0, 9)), min_size=1))
 def test_a_quantile_is_a_value(values: list[tuple[int, int]]) -> None:
     found = [find_quantile(values, share) for share in (0.0, 0.5, 1.0)]
