@@ -42,6 +42,7 @@ COMMANDS = {
     "stat": "kafka_log.inspect.statistics.command",
     "check": "kafka_log.inspect.check.command",
     "explain": "kafka_log.inspect.check.explain_command",
+    "report": "kafka_log.inspect.report.command",
     "diff": "kafka_log.inspect.diff.command",
     "dump": "kafka_log.inspect.dump.command",
     "hexdump": "kafka_log.inspect.hexdump.command",
@@ -64,7 +65,8 @@ COMMANDS = {
 TASKS = {
     "look at logs": ("overview", "ls", "stat", "dump", "keys", "schemas", "sql", "hexdump"),
     "find out what happened": (
-        *("check", "explain", "diff", "txn", "producers", "groups", "coordinator", "metadata"),
+        *("check", "explain", "report", "diff", "txn"),
+        *("producers", "groups", "coordinator", "metadata"),
     ),
     "take data out": ("export",),
     "repair and copy": ("salvage", "cut", "reindex", "convert"),

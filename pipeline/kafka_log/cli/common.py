@@ -55,11 +55,17 @@ class EngineError(Exception):
 
 
 def say_left_out(segments: Sequence[Segment]) -> None:
-    """Print one line to stderr about excluded segments: number and size by state, and the value of
-    ``--include`` that reads them. Print nothing if there are none.
+    """Print one line to stderr about excluded segments (:func:`describe_left_out`). Print nothing if
+    there are none.
     """
-    if not segments:
-        return
+    if segments:
+        print_message(describe_left_out(segments))
+
+
+def describe_left_out(segments: Sequence[Segment]) -> str:
+    """Return one line about excluded segments: number and size by state, and the value of
+    ``--include`` that reads them.
+    """
     from rich import filesize  # takes time to load
 
     parts = []
@@ -68,9 +74,7 @@ def say_left_out(segments: Sequence[Segment]) -> None:
         if sizes:
             parts.append(f"{len(sizes)} {state} ({filesize.decimal(sum(sizes))})")
     states = ",".join(state for state in STATES if any(s.state == state for s in segments))
-    print_message(
-        f"segments that are not live were skipped: {', '.join(parts)}; add --include {states} to read them"
-    )
+    return f"segments that are not live were skipped: {', '.join(parts)}; add --include {states} to read them"
 
 
 def say_passed_over(found: Sequence[SkippedPath]) -> None:

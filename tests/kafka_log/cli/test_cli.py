@@ -23,7 +23,7 @@ from kafka_log.cli import COMMANDS, common, main
 from tests.paths import SAMPLES, VECTORS
 from tests.support.commands import LOG_COMMANDS
 
-WRITE = ("export", "salvage", "cut", "reindex", "convert")
+WRITE = ("export", "salvage", "cut", "reindex", "convert", "report")
 
 GOOD = VECTORS / "control" / "txn-flow.log"
 BAD = VECTORS / "malformed" / "v2-bad-crc.log"
@@ -146,7 +146,11 @@ EXAMPLES = [
     for line in text.splitlines()
     if "--spark" not in line
 ]
-PROBLEMS = ("kafka-log diff", "kafka-log txn samples/kafka-4.x --state open")
+PROBLEMS = (
+    "kafka-log diff",
+    "kafka-log txn samples/kafka-4.x --state open",
+    "kafka-log report samples/kafka-4.x --now",
+)
 """Examples whose answer is a problem, with exit code 1."""
 
 

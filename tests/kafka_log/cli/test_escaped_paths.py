@@ -54,7 +54,7 @@ def test_paths_are_escaped(
         more = {"cut": ["--offsets", "0:1"], "sql": ["select segment from records"]}.get(
             command, []
         )
-        if command in ("export", "salvage", "cut", "reindex", "convert"):
+        if command in ("export", "salvage", "cut", "reindex", "convert", "report"):
             more += ["--out", str(out)]
         words = [command, str(path), *more]
         if command == "diff":

@@ -66,7 +66,7 @@ def test_others_are_refused_by_name(
     command: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     needed = {"export": ["out"], "diff": ["b"]}
-    out = ["--out", "x"] if command in ("salvage", "cut", "convert", "reindex") else []
+    out = ["--out", "x"] if command in ("salvage", "cut", "convert", "reindex", "report") else []
     value = FILTERS[name]
     more = [f"--{name}"] if value is None else [f"--{name}", value]
     path = str(SAMPLES / "kafka-4.x" / "codecs-0")

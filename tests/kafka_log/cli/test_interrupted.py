@@ -49,6 +49,7 @@ SAYS = {
     "cut": (["--out", "OUT", "--offsets", "0:"], WRITTEN),
     "reindex": (["--out", "OUT"], WRITTEN),
     "convert": (["--out", "OUT", "--codec", "zstd"], WRITTEN),
+    "report": (["--out", "OUT"], "no page was written" + READ),
 }
 """What a verb takes, and what it says."""
 SHORT = {"overview", "ls", "hexdump", "coordinator"}

@@ -29,9 +29,9 @@ MORE = {
     "txn": ["--now", "2026-11-22"],
     "sql": ["select offset, timestamp, key from records"],
 }
-WRITING = ("export", "salvage", "cut", "reindex", "convert")
+WRITING = ("export", "salvage", "cut", "reindex", "convert", "report")
 OUTPUTS = ["text", "jsonl"]
-WITHOUT_FORMAT = ("export", "overview")
+WITHOUT_FORMAT = ("export", "overview", "report")
 
 
 def words_of(command: str, out: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -35,6 +36,14 @@ def _paragraph(row: dict[str, Any], width: int | None) -> str:
     (None: not wrapped). Unprintable characters are escaped.
     """
     where = "" if row["topic"] is None else f" in {row['topic']}-{row['partition']}"
+    lines = [f"{row['severity']}: {row['code']}{where}", _INDENT + describe_place(row)]
+    for sentence in (row["meaning"], row["remedy"]):
+        lines += _wrap_sentence(sentence, width)
+    return "\n".join(map(_escape_unprintable, lines))
+
+
+def describe_place(row: Mapping[str, Any]) -> str:
+    """Return where a finding is: file, byte, offsets and records at risk, as far as known."""
     place = [row["file"] if row["byte"] is None else f"{row['file']}, byte {row['byte']}"]
     first, last = row["first_offset"], row["last_offset"]
     if first is not None:
@@ -47,10 +56,7 @@ def _paragraph(row: dict[str, Any], width: int | None) -> str:
         )
     if row["records"] is not None:
         place.append(f"at most {count_noun(row['records'], 'record')} lost or at risk")
-    lines = [f"{row['severity']}: {row['code']}{where}", _INDENT + ", ".join(place)]
-    for sentence in (row["meaning"], row["remedy"]):
-        lines += _wrap_sentence(sentence, width)
-    return "\n".join(map(_escape_unprintable, lines))
+    return ", ".join(place)
 
 
 def _wrap_sentence(sentence: str, width: int | None) -> list[str]:

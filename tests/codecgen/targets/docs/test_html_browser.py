@@ -1,6 +1,6 @@
 """The static site in a real browser: what lights up, leads on, is found, and can be read.
 
-Chromium is looked for (see :mod:`tests.codecgen.targets.docs.browser`); without it these tests are skipped.
+Chromium is looked for (see :mod:`tests.support.browser`); without it these tests are skipped.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from codecgen.output import write_tree
 from codecgen.plan import make_plan
 from codecgen.schema.loader import load
 from codecgen.targets import docs
-from tests.codecgen.targets.docs.browser import Browser
 from tests.paths import SCHEMAS
+from tests.support.browser import Browser
 from tests.support.hostile_texts import EVIL, hostile
 from tests.support.html_pages import emitted
 

@@ -1,0 +1,1 @@
+"""One page about logs, to attach to an incident: findings, damage, transactions, groups, traffic, settings."""

@@ -1,0 +1,436 @@
+"""Sections about what producers and consumers did: transactions, groups, throughput, batches and codecs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich import filesize
+
+from kafka_log.inspect.report.charts import (
+    Bar,
+    Span,
+    add_axis,
+    draw_bars,
+    draw_share,
+    draw_strip,
+    make_legend,
+)
+from kafka_log.inspect.report.contents import Contents, Row, period_column
+from kafka_log.inspect.report.html import Child, element, make_table, shorten
+from kafka_log.inspect.report.origin import Origin
+from kafka_log.inspect.report.section import (
+    MAX_ROWS,
+    MAX_STRIPS,
+    SERIES,
+    Section,
+    format_length,
+    format_minute,
+    format_number,
+    format_short_time,
+    format_step,
+    format_text,
+    make_badge,
+    say_how,
+    say_more,
+    sum_column,
+)
+from kafka_log.inspect.statistics.columns import PERIODS
+from kafka_log.segment.nouns import count_noun
+from kafka_log.text.json_values import to_rows
+from kafka_log.text.values import format_time
+
+MAX_BARS = 96
+"""Maximum number of bars of a chart over time."""
+
+_MINUTE, _HOUR, _DAY = 60_000, PERIODS["hour"], PERIODS["day"]
+_STEPS = (
+    *(n * _MINUTE for n in (1, 2, 5, 10, 15, 30)),
+    *(n * _HOUR for n in (1, 2, 3, 6, 12)),
+    *(n * _DAY for n in (1, 2, 7, 14, 28, 91, 182, 364)),
+)
+"""Lengths of time that a bar may stand for."""
+
+
+def build_transactions(contents: Contents, origin: Origin) -> Section:
+    """Return the open transactions, and a timeline of them and the longest ended ones."""
+    table = contents.transactions
+    if table is None or not table.num_rows:
+        said = "There is no transaction."
+        if table is None:
+            said = f"Transactions are not known: {shorten(contents.missing['transactions'])}."
+        return Section("transactions", "Transactions", [element("p", said)])
+    states = Counter(table.column("state").to_pylist())
+    said = ", ".join(
+        f"{states[state]:,} {state}" for state in ("open", "committed", "aborted") if states[state]
+    )
+    said = f"{count_noun(table.num_rows, 'transaction', spec=',')}: {said}. Hanging: {contents.hanging:,}."
+    if contents.has_replicas:
+        said += " Each copy of a partition has rows of its own, but a transaction that hangs in several copies counts once as hanging."
+    is_open = pc.equal(table.column("state"), "open")
+    running = table.filter(is_open)
+    ended = table.filter(pc.invert(is_open)).sort_by([("duration_ms", "descending")])
+    open_rows = to_rows(running.slice(0, MAX_ROWS))
+    ended_rows = to_rows(ended.slice(0, max(MAX_STRIPS - len(open_rows), 10)))
+    body: list[Child] = [element("p", said)]
+    body += _make_timeline(contents, open_rows, ended_rows)
+    if open_rows:
+        body.append(element("h3", "Open transactions"))
+        body.append(_make_transaction_table(contents, open_rows))
+        body.append(
+            say_more(
+                states["open"],
+                len(open_rows),
+                "open transaction",
+                origin.write_command("txn", "--state open --wide"),
+            )
+        )
+    if ended_rows:
+        body.append(element("h3", "The longest transactions that ended"))
+        body.append(_make_transaction_table(contents, ended_rows))
+        body.append(
+            say_more(
+                table.num_rows - states["open"],
+                len(ended_rows),
+                "ended transaction",
+                origin.write_command("txn", "--format csv"),
+            )
+        )
+    return Section("transactions", "Transactions", body)
+
+
+def _make_timeline(
+    contents: Contents, open_rows: Sequence[Row], ended_rows: Sequence[Row]
+) -> list[Child]:
+    """Return a strip for each transaction with timestamps: hanging and other open ones first, up to
+    the newest record, then ended ones.
+    """
+    rows = [
+        row
+        for row in [*open_rows[:MAX_STRIPS], *ended_rows]
+        if row["first_timestamp"] is not None and row["last_timestamp"] is not None
+    ]
+    if not rows:
+        return []
+    low = min(row["first_timestamp"] for row in rows)
+    newest = (row["last_timestamp"] for row in contents.stat)
+    end_of_log = max((time for time in newest if time is not None), default=0)
+    high = max([row["last_timestamp"] for row in rows])
+    if any(row["state"] == "open" for row in rows):
+        high = max(high, end_of_log)
+    strips = []
+    for row in rows:
+        kind = "hanging" if row["hanging"] else row["state"]
+        end = high if row["state"] == "open" else row["last_timestamp"]
+        begin = format_time(row["first_timestamp"])
+        label = f"{kind}: {begin} to {'the end of the log' if row['state'] == 'open' else format_time(end)}"
+        strip = draw_strip([Span(row["first_timestamp"], end, kind, label)], low, high, label)
+        name = [
+            make_badge(kind) if kind in ("hanging", "open") else None,
+            f" {shorten(row['topic'], 80)}-{row['partition']}, producer {row['producer_id']}",
+        ]
+        strips.append(element("div", element("span", *name, class_="name"), strip, class_="lane"))
+    labels = [format_time(low), format_time(high)]
+    legend = make_legend(
+        [
+            ("hanging", "hanging"),
+            ("open", "open"),
+            ("committed", "committed"),
+            ("aborted", "aborted"),
+        ]
+    )
+    axis = element("div", *(element("span", label) for label in labels), class_="axis")
+    lanes = element("div", *strips, element("div", axis, class_="lane"), class_="lanes")
+    return [
+        element("h3", "Timeline"),
+        element(
+            "p",
+            "Open transactions are drawn up to the newest record. Times of records are those of producers' clocks.",
+        ),
+        legend,
+        lanes,
+    ]
+
+
+def _make_transaction_table(contents: Contents, rows: Sequence[Row]) -> Element:
+    """Return transactions as a table, open ones with what they hide and why they hang."""
+    are_open = rows[0]["state"] == "open"
+    own = ["hidden offsets", "reason"] if are_open else ["duration"]
+    copies = contents.has_replicas
+    headings = ["partition", "state", *own, "offsets", "producer", "epoch", "transactional id", "begun (UTC)", "last record (UTC)" if are_open else "ended (UTC)", "records", *(["directory"] if copies else [])]  # fmt: skip
+    cells = []
+    for row in rows:
+        more: list[Child] = [format_number(row["hides"]), format_text(row["reason"])]
+        if not are_open:
+            more = [format_length(row["duration_ms"])]
+        offsets = f"{format_number(row['first_offset'])} to {format_number(row['last_offset'])}"
+        cells.append(
+            (
+                f"{shorten(row['topic'], 200)}-{row['partition']}",
+                make_badge("hanging") if row["hanging"] else row["state"],
+                *more,
+                offsets.strip(),
+                f"{row['producer_id']}",
+                f"{row['producer_epoch']}",
+                format_text(row["transactional_id"]),
+                format_short_time(row["first_timestamp"]),
+                format_short_time(row["last_timestamp"]),
+                format_number(row["records"]),
+                *([shorten(row["directory"], 300)] if copies else []),
+            )
+        )
+    kinds = "..nwknn.kknw" if are_open else "..kknn.kknw"
+    return make_table(headings, cells, kinds=kinds, caption="Transactions")
+
+
+def build_groups(contents: Contents, origin: Origin) -> Section:
+    """Return the groups with their lag, and the committed offsets with the largest lag."""
+    if contents.groups is None or contents.commits is None:
+        why = contents.missing.get("groups", "they were not read")
+        return Section(
+            "groups", "Consumer groups", [element("p", f"Groups are not known: {shorten(why)}.")]
+        )
+    groups = sorted(contents.groups, key=lambda row: -(row["lag"] or 0))
+    commits = sorted(contents.commits, key=lambda row: -(row["lag"] or 0))
+    if not groups:
+        return Section("groups", "Consumer groups", [element("p", "There is no group.")])
+    most = max((row["lag"] or 0 for row in groups), default=0)
+    listed = groups[:MAX_ROWS]
+    rows = [
+        (
+            shorten(row["group"], 200),
+            format_text(row["group_type"]),
+            format_number(row["members"]),
+            format_number(row["partitions"]),
+            format_number(row["lag"]),
+            draw_share(row["lag"] or 0, most),
+            format_short_time(row["last_commit_time"]),
+        )
+        for row in listed
+    ]
+    headings = ["group", "type", "members", "partitions", "lag", "", "last commit (UTC)"]
+    shown = commits[:MAX_ROWS]
+    places = [
+        (
+            shorten(row["group"], 200),
+            f"{shorten(row['topic'], 200)}-{row['partition']}",
+            format_number(row["committed_offset"]),
+            format_number(row["log_end_offset"]),
+            format_number(row["lag"]),
+            format_short_time(row["commit_time"]),
+        )
+        for row in shown
+    ]
+    body: list[Child] = [
+        element(
+            "p",
+            "Lag is the number of offsets between the commit and the end of the log on this disk. It is empty if the partition is not here.",
+        ),
+        make_table(headings, rows, kinds="..nnn.k", caption="Groups"),
+        say_more(
+            len(groups),
+            len(listed),
+            "group",
+            origin.write_command("groups", "--states --format csv"),
+        ),
+        element("h3", "Committed offsets, largest lag first"),
+        make_table(
+            ["group", "partition", "committed", "end of log", "lag", "commit time (UTC)"],
+            places,
+            kinds="..nnnk",
+            caption="Committed offsets",
+        ),
+        say_more(
+            len(commits),
+            len(shown),
+            "committed offset",
+            origin.write_command("groups", "--format csv"),
+        ),
+    ]
+    return Section("groups", f"Consumer groups ({len(groups):,})", body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Traffic:
+    """Counts over time, as arrays of one length.
+
+    Attributes:
+        times: Begin of the period, in milliseconds since 1970.
+        records: Number of records.
+        sizes: Bytes of batches.
+        series: Index in ``codecs``.
+        codecs: Names of the codecs.
+    """
+
+    times: Any
+    records: Any
+    sizes: Any
+    series: Any
+    codecs: Sequence[str]
+
+
+def _read_traffic(contents: Contents) -> _Traffic | None:
+    """Return the counts over time, without batches that have no timestamp; None if there are none."""
+    if contents.traffic is None:
+        return None
+    column = period_column(contents)
+    table = contents.traffic.filter(pc.is_valid(contents.traffic.column(column)))
+    if not table.num_rows:
+        return None
+    encoded = table.column("codec").combine_chunks().dictionary_encode()
+    return _Traffic(
+        table.column(column).cast(pa.int64()).to_numpy(),
+        table.column("records").to_numpy(),
+        table.column("batch_bytes").to_numpy(),
+        np.minimum(encoded.indices.to_numpy(), SERIES - 1),
+        encoded.dictionary.to_pylist(),
+    )
+
+
+def build_traffic(contents: Contents, origin: Origin) -> Section:
+    """Return charts of records and bytes over time."""
+    traffic = _read_traffic(contents)
+    if traffic is None:
+        return Section("traffic", "Throughput", [element("p", "No batch has a timestamp.")])
+    low, high = _choose_window(traffic.times, traffic.sizes)
+    length = PERIODS[contents.period]
+    step = _choose_step(high + length - low, length)
+    start = low - low % step
+    count = (high - start) // step + 1
+    is_inside = (traffic.times >= low) & (traffic.times <= high)
+    at = (traffic.times[is_inside] - start) // step
+    records = np.zeros(count, np.int64)
+    np.add.at(records, at, traffic.records[is_inside])
+    sizes = np.zeros((count, SERIES), np.int64)
+    np.add.at(sizes, (at, traffic.series[is_inside]), traffic.sizes[is_inside])
+    begins = [format_minute(start + i * step) for i in range(count)]
+    name = format_step(step)
+    axis = [begins[0], begins[count // 2], begins[-1]] if count > 2 else begins
+    most, largest = int(records.argmax()), int(sizes.sum(axis=1).argmax())
+    of_copies = "one copy of each partition" if contents.has_replicas else "all partitions"
+    body: list[Child] = [
+        element(
+            "p",
+            f"Each bar is {name} (UTC), by the newest timestamp in the batch headers of {of_copies}. Control records are not counted.",
+        ),
+        element("h3", f"Records: at most {records[most]:,} in {name}, from {begins[most]}"),
+        add_axis(
+            draw_bars(
+                [
+                    Bar(f"{t}: {n:,} records", [n])
+                    for t, n in zip(begins, records.tolist(), strict=True)
+                ],
+                f"Records over time, {begins[0]} to {begins[-1]}",
+            ),
+            axis,
+        ),
+        element(
+            "h3",
+            f"Bytes by codec: at most {filesize.decimal(int(sizes[largest].sum()))} in {name}, from {begins[largest]}",
+        ),
+        make_legend([(f"s{i}", codec) for i, codec in enumerate(traffic.codecs[:SERIES])]),
+        add_axis(
+            draw_bars(
+                [
+                    Bar(f"{t}: {sum(n):,} bytes", n)
+                    for t, n in zip(begins, sizes.tolist(), strict=True)
+                ],
+                f"Bytes over time, {begins[0]} to {begins[-1]}",
+            ),
+            axis,
+        ),
+    ]
+    if not is_inside.all():
+        others = traffic.times[~is_inside]
+        left = int(traffic.records[~is_inside].sum())
+        body.append(
+            element(
+                "p",
+                f"Not in the charts: {count_noun(left, 'record', spec=',')} with times far from the others, from"
+                f" {format_time(int(others.min()))} to {format_time(int(others.max()))}.",
+            )
+        )
+    command = origin.write_command(
+        "stat", f"--by topic,{contents.period} --format csv", one_copy=True
+    )
+    body.append(say_how("Numbers", command))
+    return Section("traffic", "Throughput", body)
+
+
+def _choose_window(times: Any, weights: Any) -> tuple[int, int]:
+    """Return the first and last time of a chart: all times, or without a few that are so far from the
+    others that bars would be a spot.
+    """
+    order = np.argsort(times)
+    ordered, reached = times[order], np.cumsum(weights[order] + 1)
+    low = int(ordered[np.searchsorted(reached, reached[-1] * 0.01)])
+    high = int(ordered[np.searchsorted(reached, reached[-1] * 0.99)])
+    margin = max((high - low) // 2, _HOUR)
+    first, last = int(ordered[0]), int(ordered[-1])
+    bounds = max(low - margin, first), min(high + margin, last)  # a sum may have more than 64 bits
+    inside = ordered[(ordered >= bounds[0]) & (ordered <= bounds[1])]
+    everything = first, last
+    narrow = int(inside[0]), int(inside[-1])
+    is_spot = everything[1] - everything[0] > 4 * (narrow[1] - narrow[0] + _HOUR)
+    return narrow if is_spot else everything
+
+
+def _choose_step(span: int, period: int) -> int:
+    """Return the length of time of a bar: the shortest of _STEPS, a multiple of ``period``, with which
+    MAX_BARS cover ``span``; longer than these for a very long span.
+    """
+    for step in _STEPS:
+        if step % period == 0 and span <= step * (MAX_BARS - 1):
+            return step
+    return -(-span // (MAX_BARS - 1) // _DAY) * _DAY
+
+
+def build_batches(contents: Contents, origin: Origin) -> Section:
+    """Return batch sizes and codecs."""
+    if contents.traffic is None or not contents.traffic.num_rows:
+        return Section("batches", "Batches and codecs", [element("p", "There is no batch.")])
+    sums = ["batches", "records", "batch_bytes", "stored_bytes", "record_bytes"]
+    wanted = [(name, "sum") for name in sums]
+    wanted += [("smallest_batch", "min"), ("largest_batch", "max")]
+    found = to_rows(contents.traffic.group_by("codec").aggregate(wanted))
+    total = sum_column(found, "batch_bytes_sum")
+    rows = []
+    for row in sorted(found, key=lambda row: -row["batch_bytes_sum"]):
+        batches, size = row["batches_sum"], row["batch_bytes_sum"]
+        ratio = (
+            row["record_bytes_sum"] / row["stored_bytes_sum"] if row["stored_bytes_sum"] else None
+        )
+        rows.append(
+            (
+                row["codec"],
+                f"{batches:,}",
+                f"{row['records_sum']:,}",
+                f"{size:,}",
+                draw_share(size, total),
+                format_number(row["smallest_batch_min"]),
+                f"{size / batches:,.0f}" if batches else "",
+                format_number(row["largest_batch_max"]),
+                *([f"{ratio:.2f}" if ratio is not None else ""] if contents.deep else []),
+            )
+        )
+    headings = ["codec", "batches", "records", "bytes", "", "smallest batch", "mean batch", "largest batch"]  # fmt: skip
+    if contents.deep:
+        headings.append("compression ratio")
+    of_copies = " One copy of each partition is counted." if contents.has_replicas else ""
+    ratio_needs = "" if contents.deep else " Compression ratios need --deep."
+    command = origin.write_command("stat", "--by topic,codec --format csv", one_copy=True)
+    body: list[Child] = [
+        element(
+            "p",
+            f"Sizes are those of batches as stored, with their headers, in bytes.{of_copies}{ratio_needs}",
+        ),
+        make_table(headings, rows, kinds="knnn.nnnn", caption="Codecs"),
+        say_how("By topic", command),
+    ]
+    return Section("batches", "Batches and codecs", body)

@@ -1,0 +1,176 @@
+"""Sections about damage: findings, and maps of damaged segments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from xml.etree.ElementTree import Element
+
+from kafka_log.inspect.check.catalog import CATALOG
+from kafka_log.inspect.check.text import describe_place
+from kafka_log.inspect.report.charts import Span, add_axis, draw_strip, make_legend
+from kafka_log.inspect.report.contents import Contents
+from kafka_log.inspect.report.html import Child, element, make_table, shorten
+from kafka_log.inspect.report.origin import Origin
+from kafka_log.inspect.report.section import Section, format_sum, make_badge, say_more
+from kafka_log.inspect.report.segment_maps import LostRange, SegmentMap
+from kafka_log.inspect.report.verdict import FindingGroup, group_findings
+from kafka_log.segment.nouns import count_noun
+
+MAX_OF_KIND: Mapping[str, int] = {"error": 25, "warning": 15, "note": 5}
+"""Maximum number of findings of one kind that are listed, by severity."""
+MAX_RANGES = 20
+"""Maximum number of lost ranges that are listed for a segment."""
+
+
+def build_findings(contents: Contents, origin: Origin) -> Section:
+    """Return the findings, by severity and kind."""
+    groups = group_findings(contents.findings)
+    if not groups:
+        return Section("findings", "Findings", [element("p", "There is no finding.")])
+    rows = [
+        (
+            make_badge(group.severity),
+            element("a", group.title, href=f"#{group.anchor}"),
+            group.code,
+            f"{len(group.rows):,}",
+            format_sum(row["records"] for row in group.rows),
+        )
+        for group in groups
+    ]
+    headings = ["severity", "finding", "id", "places", "records at risk, at most"]
+    body: list[Child] = [
+        make_table(headings, rows, kinds="kwknn", caption="Findings by kind"),
+        *(_make_group(group, origin) for group in groups),
+    ]
+    return Section("findings", f"Findings ({len(contents.findings):,})", body)
+
+
+def _make_group(group: FindingGroup, origin: Origin) -> Element:
+    """Return the findings of one kind: what it means in general, the remedy, and its places."""
+    kind = CATALOG[group.code]
+    most = MAX_OF_KIND[group.severity]
+    listed = group.rows[:most]
+    remedies = list(dict.fromkeys(row["remedy"] for row in group.rows))
+    places = []
+    for row in listed:
+        name = None if row["topic"] is None else f"{row['topic']}-{row['partition']}"
+        parts: list[Child] = [
+            element("strong", shorten(name, 200)) if name is not None else None,
+            element("span", shorten(describe_place(row)), class_="where"),
+            element("span", shorten(row["meaning"])),
+        ]
+        if len(remedies) > 1:
+            parts.append(element("span", element("strong", "Remedy: "), shorten(row["remedy"])))
+        places.append(element("li", *parts))
+    remedy = (
+        element("p", element("strong", "Remedy: "), shorten(remedies[0], 1000))
+        if len(remedies) == 1
+        else None
+    )
+    return element(
+        "article",
+        element("h3", make_badge(group.severity), f" {group.title} ", element("code", group.code)),
+        element("p", kind.explanation),
+        remedy,
+        element("ul", *places, class_="places"),
+        say_more(
+            len(group.rows), len(listed), "place", origin.write_command("check", "--format csv")
+        ),
+        id=group.anchor,
+    )
+
+
+def build_maps(contents: Contents, origin: Origin) -> Section:
+    """Return a map of each damaged segment."""
+    heading = f"Damaged segments ({contents.damaged_segments:,})"
+    if not contents.damaged_segments:
+        none = "No segment has an error or a warning at a position in the file."
+        return Section("segments", heading, [element("p", none)])
+    body: list[Child] = [
+        element(
+            "p",
+            "Each strip is a file, from its first byte to its last. Small ranges are drawn wider than they are.",
+        ),
+        make_legend(
+            [
+                ("good", "valid batches"),
+                ("lost", "no valid batch: consumers stop here"),
+                ("refused", "valid checksum, but records that cannot be decoded"),
+                ("tail", "incomplete end, as a crash leaves it"),
+                ("mark", "position of a finding"),
+            ]
+        ),
+        *(_make_map(one, origin) for one in contents.maps),
+        say_more(
+            contents.damaged_segments,
+            len(contents.maps),
+            "damaged segment",
+            origin.write_command("check", "--format csv"),
+        ),
+    ]
+    return Section("segments", heading, body)
+
+
+def _make_map(one: SegmentMap, origin: Origin) -> Element:
+    """Return the map of a segment: its strip, and the ranges that are lost."""
+    name = element("h3", f"{shorten(one.topic, 200)}-{one.partition}")
+    path = element("p", shorten(one.path), class_="where")
+    if one.error is not None:
+        return element(
+            "article", name, path, element("p", f"The file cannot be read: {one.error}.")
+        )
+    offsets = (
+        "no offsets"
+        if one.first_offset is None
+        else f"offsets {one.first_offset} to {one.last_offset}"
+    )
+    lost_bytes = sum(lost.end - lost.start for lost in one.lost if lost.kind == "lost")
+    said = f"{one.size:,} bytes; {count_noun(one.batches, 'valid batch', 'valid batches', spec=',')} with {offsets}."
+    if lost_bytes:
+        said += f" {lost_bytes:,} bytes are no valid batch."
+    spans = [Span(0, one.size, "good", f"{one.size:,} bytes")]
+    spans += [
+        Span(
+            lost.start,
+            lost.end,
+            lost.kind,
+            f"bytes {lost.start:,} to {lost.end - 1:,}: {shorten(lost.reason, 200)}",
+        )
+        for lost in one.lost[: 10 * MAX_RANGES]
+    ]
+    spans += [
+        Span(at, at, "mark", f"finding at byte {at:,}") for at in one.marks[: 10 * MAX_RANGES]
+    ]
+    strip = draw_strip(spans, 0, one.size, f"Map of {one.size} bytes: {said}")
+    chart = add_axis(strip, ["byte 0", f"{one.size // 2:,}", f"{one.size:,}"])
+    rows = [
+        (
+            f"{lost.start:,} to {lost.end - 1:,}",
+            f"{lost.end - lost.start:,}",
+            _describe_missing(lost),
+            shorten(lost.reason),
+        )
+        for lost in one.lost[:MAX_RANGES]
+    ]
+    headings = ["bytes", "size", "offsets lost", "reason"]
+    table = make_table(headings, rows, kinds="knkw", caption="Lost ranges") if rows else None
+    if not rows:
+        said += " Every batch is valid by itself; the findings say what contradicts what."
+    more = say_more(
+        len(one.lost), len(rows), "range", origin.write_command("stat", "--policy salvage")
+    )
+    return element("article", name, path, element("p", said), chart, table, more)
+
+
+def _describe_missing(lost: LostRange) -> str:
+    """Return which offsets a range has lost, as far as known."""
+    first, last = lost.first_offset, lost.last_offset
+    if lost.kind == "refused":
+        return f"records of offsets {first} to {last} cannot be decoded"
+    if first is None and last is None:
+        return "none, or unknown"
+    if last is None:
+        return f"from {first} on, if any"
+    if first is None:
+        return f"up to {last}"
+    return f"{first}" if first == last else f"{first} to {last}"

@@ -1,0 +1,342 @@
+"""Sections about the logs themselves: partitions, retention, leader epochs, versions and settings, and how the page was made."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+
+from codecgen.runtime.version import RELEASE
+from kafka_log.inspect.report.charts import Span, draw_share, draw_strip
+from kafka_log.inspect.report.contents import POLICY, Contents, Row
+from kafka_log.inspect.report.html import Child, element, make_table, shorten
+from kafka_log.inspect.report.origin import Origin
+from kafka_log.inspect.report.section import (
+    MAX_ROWS,
+    MAX_STRIPS,
+    MAX_TOPICS,
+    SERIES,
+    Section,
+    format_count,
+    format_length,
+    format_number,
+    format_range,
+    format_short_time,
+    format_text,
+    list_lines,
+    say_more,
+    sum_column,
+)
+from kafka_log.segment.arrow_text import utf8
+from kafka_log.text.values import format_time
+
+MAX_PARTITIONS = 300
+
+_RETENTION = ("cleanup.policy", "retention.ms", "retention.bytes", "segment.bytes", "segment.ms")
+"""Settings of topics that limit their logs."""
+
+
+def build_partitions(contents: Contents, origin: Origin) -> Section:
+    """Return the disk usage of topics, and the partitions with their sizes; copies have rows of their
+    own.
+    """
+    most = max((row["bytes"] for row in contents.topics), default=0)
+    listed = contents.topics[:MAX_TOPICS]
+    has_states = any(row["state"] != "live" for row in contents.topics)
+    copies = contents.has_replicas
+    headings = ["topic", "partitions", "segments", "bytes", "", *(["copies", "bytes of the largest copies"] if copies else [])]  # fmt: skip
+    rows: list[Sequence[Child]] = [
+        (
+            shorten(row["topic"], 200) + (f" ({row['state']})" if has_states else ""),
+            f"{row['partitions']:,}",
+            f"{row['segments']:,}",
+            f"{row['bytes']:,}",
+            draw_share(row["bytes"], most),
+            *([f"{row['replicas']:,}", f"{row['largest_replica_bytes']:,}"] if copies else []),
+        )
+        for row in listed
+    ]
+    body: list[Child] = [
+        make_table(headings, rows, kinds=".nnn.nn", caption="Topics"),
+        say_more(
+            len(contents.topics), len(listed), "topic", origin.write_command("ls", "--by topic")
+        ),
+        element("h3", "Partitions"),
+        *_make_partitions(contents, origin),
+    ]
+    return Section(
+        "partitions", f"Topics and partitions ({len({p.key for p in contents.partitions}):,})", body
+    )
+
+
+def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
+    """Return the table of partitions: those with findings above a note first, then those with most
+    bytes, in the order of topics and numbers.
+    """
+    bad = {
+        (row["topic"], row["partition"]) for row in contents.findings if row["severity"] != "note"
+    }
+    order = sorted(
+        range(len(contents.stat)),
+        key=lambda i: (
+            (contents.stat[i]["topic"], contents.stat[i]["partition"]) not in bad,
+            -contents.stat[i]["bytes"],
+        ),
+    )
+    chosen = [contents.stat[i] for i in sorted(order[:MAX_PARTITIONS])]
+    largest = max((row["bytes"] for row in contents.stat), default=0)
+    counts = Counter(
+        (row["topic"], row["partition"]) for row in contents.findings if row["severity"] != "note"
+    )
+    has_states = any(row["state"] != "live" for row in contents.stat)
+    copies = contents.has_replicas
+    headings = ["partition", *(["state"] if has_states else []), "findings", "segments", "bytes", "", "batches", "records", "offsets", "oldest record (UTC)", "newest record (UTC)", "epochs", "codecs", *(["directory"] if copies else [])]  # fmt: skip
+    rows = [
+        (
+            f"{shorten(row['topic'], 200)}-{row['partition']}",
+            *([row["state"]] if has_states else []),
+            format_count(counts[row["topic"], row["partition"]]),
+            f"{row['segments']:,}",
+            f"{row['bytes']:,}",
+            draw_share(row["bytes"], largest),
+            f"{row['batches']:,}",
+            f"{row['records']:,}",
+            format_range(row["first_offset"], row["last_offset"]),
+            format_short_time(row["first_timestamp"]),
+            format_short_time(row["last_timestamp"]),
+            format_range(row["first_epoch"], row["last_epoch"]),
+            row["codecs"],
+            *([shorten(row["directory"], 300)] if copies else []),
+        )
+        for row in chosen
+    ]
+    kinds = f".{'k' if has_states else ''}nnn.nnkkkk.w"
+    said = f"Findings are errors and warnings. Counts are those of kafka-log stat --policy {POLICY}: batches after damage are counted."
+    if contents.has_replicas:
+        said += " Several directories hold the same partition: each copy has its row."
+    if len(chosen) < len(contents.stat):
+        said += (
+            " Partitions with errors or warnings are chosen before others, larger before smaller."
+        )
+    command = origin.write_command("stat", f"--policy {POLICY} --format csv")
+    return [
+        element("p", said),
+        make_table(headings, rows, kinds=kinds, caption="Partitions"),
+        say_more(len(contents.stat), len(chosen), "row", command),
+    ]
+
+
+def build_retention(contents: Contents, origin: Origin) -> Section:
+    """Return the ages of records by topic, and the settings that limit them."""
+    spans: dict[str, list[Row]] = defaultdict(list)
+    for row in contents.stat:
+        if row["state"] == "live":
+            spans[row["topic"]].append(row)
+    settings: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in contents.cluster.get("configs", ()):
+        if row["resource_type"] == "topic" and row["name"] in _RETENTION:
+            settings[row["resource_name"]][row["name"]] = row["value"]
+    ordered = sorted(spans, key=lambda topic: -sum_column(spans[topic], "bytes"))
+    listed = ordered[:MAX_TOPICS]
+    rows = []
+    for topic in listed:
+        firsts = [r["first_timestamp"] for r in spans[topic] if r["first_timestamp"] is not None]
+        lasts = [r["last_timestamp"] for r in spans[topic] if r["last_timestamp"] is not None]
+        rows.append(
+            (
+                shorten(topic, 200),
+                format_short_time(min(firsts, default=None)),
+                format_short_time(max(lasts, default=None)),
+                format_length(max(lasts) - min(firsts)) if firsts and lasts else "",
+                f"{max(row['bytes'] for row in spans[topic]):,}",
+                shorten(", ".join(f"{n} = {value}" for n, value in settings[topic].items())),
+            )
+        )
+    known = (
+        "Settings are those of the topic in __cluster_metadata; others have the default of the brokers."
+        if "configs" in contents.cluster
+        else f"Settings are not known: {shorten(contents.missing.get('cluster', 'they were not read'))}."
+    )
+    headings = ["topic", "oldest record (UTC)", "newest record (UTC)", "span", "largest partition, bytes", "settings"]  # fmt: skip
+    body: list[Child] = [
+        element("p", f"Brokers delete whole segments, by their newest record. {known}"),
+        make_table(headings, rows, kinds=".kkknw", caption="Retention"),
+        say_more(
+            len(ordered),
+            len(listed),
+            "topic",
+            origin.write_command("stat", "--by topic", one_copy=True),
+        ),
+    ]
+    return Section("retention", "Retention", body)
+
+
+def build_epochs(contents: Contents, origin: Origin) -> Section:
+    """Return the leader epochs of partitions whose leader changed."""
+    changed = {i: epochs for i, epochs in contents.epochs.items() if len(epochs) > 1}
+    said = f"{len(contents.epochs):,} of {len(contents.partitions):,} partition directories have leader epochs in leader-epoch-checkpoint; in {len(changed):,} of them the leader changed."
+    if not changed:
+        return Section("epochs", "Leader epochs", [element("p", said)])
+    order = sorted(changed, key=lambda i: (-len(changed[i]), i))[:MAX_STRIPS]
+    ends: dict[str, int] = {}
+    for row in contents.stat:
+        if row["last_offset"] is not None:
+            ends[row["directory"]] = max(row["last_offset"] + 1, ends.get(row["directory"], 0))
+    lanes = []
+    for i in sorted(order):
+        partition, epochs = contents.partitions[i], changed[i]
+        directory = utf8(str(partition.directory))
+        low = epochs[0][1]
+        high = max(ends.get(directory, 0), epochs[-1][1] + 1)
+        stops = [start for _, start in epochs[1:]] + [high]
+        spans = [
+            Span(start, stop, f"s{n % SERIES}", f"epoch {epoch}: offsets {start:,} to {stop - 1:,}")
+            for n, ((epoch, start), stop) in enumerate(zip(epochs, stops, strict=True))
+        ][-MAX_ROWS:]
+        numbers = [f"{epoch} from {start:,}" for epoch, start in epochs]
+        text = ", ".join(numbers[-10:])
+        if len(numbers) > 10:
+            text = f"{len(numbers) - 10:,} earlier ones, {text}"
+        name = f"{shorten(utf8(partition.topic), 80)}-{partition.partition}"
+        if contents.has_replicas:
+            name += f" in {shorten(utf8(str(partition.directory.parent)), 200)}"
+        lanes.append(
+            element(
+                "div",
+                element("span", name, class_="name"),
+                draw_strip(spans, low, high, f"Leader epochs: {text}", min_width=2),
+                element("span", f"epochs {text}", class_="detail"),
+                class_="lane",
+            )
+        )
+    body: list[Child] = [
+        element(
+            "p",
+            f"{said} Each color is an epoch, over the offsets that its leader wrote. The columns first_epoch and last_epoch of stat are the lowest and highest epoch of a partition.",
+        ),
+        element("div", *lanes, class_="lanes"),
+        say_more(
+            len(changed),
+            len(order),
+            "partition",
+            origin.write_command("stat", "--format csv"),
+        ),
+    ]
+    return Section("epochs", "Leader epochs", body)
+
+
+def build_cluster(contents: Contents, origin: Origin) -> Section:
+    """Return versions and settings of brokers and the cluster; secrets are hidden."""
+    listed = contents.brokers[:MAX_ROWS]
+    running = {True: "yes", False: "no", None: "unknown"}
+    rows = [
+        (
+            shorten(utf8(str(one.path)), 300),
+            format_text(one.cluster_id),
+            format_number(one.node_id),
+            format_text(one.directory_id),
+            "yes" if one.was_clean_shutdown else "no",
+            running[one.is_running],
+        )
+        for one in listed
+    ]
+    headings = [
+        "directory",
+        "cluster id",
+        "node id",
+        "directory id",
+        "shut down cleanly",
+        "a broker runs here",
+    ]
+    body: list[Child] = [
+        make_table(headings, rows, caption="Log directories"),
+        say_more(len(contents.brokers), len(listed), "directory", origin.write_command("ls")),
+    ]
+    if "cluster" in contents.missing:
+        body.append(
+            element(
+                "p",
+                f"Metadata of the cluster are not known: {shorten(contents.missing['cluster'])}.",
+            )
+        )
+    tables: list[tuple[str, str, list[str], Callable[[Row], Sequence[Child]]]] = [
+        (
+            "features",
+            "Feature versions",
+            ["feature", "level"],
+            lambda r: (format_text(r["feature"]), str(r["level"])),
+        ),
+        ("brokers", "Brokers", ["broker", "rack", "fenced", "listeners"], _make_broker_row),
+        (
+            "topics",
+            "Topics in the metadata",
+            ["topic", "partitions", "replicas", "without a leader", "under-replicated"],
+            _make_topic_row,
+        ),
+        ("configs", "Settings", ["of", "name", "setting", "value"], _make_config_row),
+    ]
+    for kind, heading, names, convert in tables:
+        found = contents.cluster.get(kind)
+        if not found:
+            continue
+        if kind == "topics":
+            found = sorted(found, key=lambda row: (-row["no_leader"], -row["under_replicated"]))
+        shown = found[:MAX_ROWS]
+        body.append(element("h3", heading))
+        body.append(make_table(names, map(convert, shown), caption=heading))
+        body.append(
+            say_more(
+                len(found), len(shown), "row", origin.write_command("metadata", f"--what {kind}")
+            )
+        )
+    if contents.cluster.get("configs"):
+        body.append(element("p", "Values of sensitive settings are hidden."))
+    return Section("cluster", "Versions and settings", body)
+
+
+def _make_broker_row(row: Row) -> Sequence[Child]:
+    """Return the cells of a broker."""
+    listeners = ", ".join(row["listeners"])
+    return (
+        str(row["broker_id"]),
+        format_text(row["rack"]),
+        "yes" if row["is_fenced"] else "no",
+        shorten(listeners, 300),
+    )
+
+
+def _make_topic_row(row: Row) -> Sequence[Child]:
+    """Return the cells of a topic in the metadata."""
+    numbers = (
+        f"{row[name]:,}" for name in ("partitions", "replicas", "no_leader", "under_replicated")
+    )
+    return shorten(row["topic"], 200), *numbers
+
+
+def _make_config_row(row: Row) -> Sequence[Child]:
+    """Return the cells of a setting."""
+    return tuple(
+        format_text(row[name]) for name in ("resource_type", "resource_name", "name", "value")
+    )
+
+
+def build_made(contents: Contents, origin: Origin) -> Section:
+    """Return how the page was made, and what it leaves out."""
+    body: list[Child] = [
+        element(
+            "p",
+            f"kafka-log {RELEASE} read the logs from {format_time(origin.begun_ms)} to {format_time(origin.ended_ms)}."
+            " If a broker wrote meanwhile, sections may differ by what it wrote. No file was changed.",
+        ),
+        element(
+            "pre", element("code", shorten(origin.write_own_command(), 2000)), class_="command"
+        ),
+        element(
+            "p",
+            "Lists are limited: where one is, a line below it says how many rows are left out, and which command prints all. The page has no script and loads nothing.",
+        ),
+    ]
+    if contents.unread:
+        body.append(list_lines("Not read", contents.unread, origin))
+    if contents.remarks:
+        body.append(list_lines("Remarks", contents.remarks, origin))
+    return Section("made", "How this page was made", body)

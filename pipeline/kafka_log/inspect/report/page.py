@@ -1,0 +1,183 @@
+"""Page of a report: a verdict, the main numbers, a table of contents, and the sections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from xml.etree.ElementTree import Element
+
+from rich import filesize
+
+from kafka_log.inspect.report.activity_sections import (
+    build_batches,
+    build_groups,
+    build_traffic,
+    build_transactions,
+)
+from kafka_log.inspect.report.contents import Contents
+from kafka_log.inspect.report.damage_sections import build_findings, build_maps
+from kafka_log.inspect.report.html import Child, element, shorten, write_page
+from kafka_log.inspect.report.log_sections import (
+    build_cluster,
+    build_epochs,
+    build_made,
+    build_partitions,
+    build_retention,
+)
+from kafka_log.inspect.report.origin import Origin
+from kafka_log.inspect.report.section import Section, format_minute, list_lines, make_badge
+from kafka_log.inspect.report.verdict import Problem, Verdict, judge
+from kafka_log.segment.nouns import count_noun
+from kafka_log.text.values import format_time
+
+MAX_PROBLEMS = 8
+"""Maximum number of problems in the verdict."""
+MAX_WITHOUT_SUMMARY = 2
+"""Maximum number of problems without a list of their titles above them."""
+
+BUILDERS: Sequence[Callable[[Contents, Origin], Section]] = (
+    build_findings,
+    build_maps,
+    build_transactions,
+    build_groups,
+    build_traffic,
+    build_batches,
+    build_partitions,
+    build_retention,
+    build_epochs,
+    build_cluster,
+    build_made,
+)
+"""Functions that build the sections, in the order of the page."""
+
+
+def make_page(contents: Contents, origin: Origin) -> bytes:
+    """Return the page as UTF-8."""
+    verdict = judge(contents)
+    sections = [build(contents, origin) for build in BUILDERS]
+    style = files("kafka_log.inspect.report").joinpath("style.css").read_text(encoding="utf-8")
+    links = [element("li", element("a", s.heading, href=f"#{s.anchor}")) for s in sections]
+    body = [
+        element(
+            "header",
+            element("p", "kafka-log report", class_="kind"),
+            element("h1", shorten(origin.title, 200)),
+            element("p", *_describe_origin(origin), class_="origin"),
+        ),
+        element(
+            "main",
+            _make_verdict(verdict, contents, origin),
+            _make_figures(contents),
+            element("nav", element("h2", "Contents"), element("ol", *links), aria_label="Contents"),
+            *(element("section", element("h2", s.heading), *s.body, id=s.anchor) for s in sections),
+        ),
+    ]
+    return write_page(f"{verdict.headline} - {shorten(origin.title, 80)}", style, *body)
+
+
+def _describe_origin(origin: Origin) -> list[Child]:
+    """Return the line with the paths and the time."""
+    read = f"read {format_time(origin.begun_ms)}"
+    if [origin.title] == list(origin.paths):
+        return [read]
+    paths = ", ".join(shorten(path, 200) for path in origin.paths[:3])
+    more = f" and {len(origin.paths) - 3:,} more" if len(origin.paths) > 3 else ""
+    return [f"{paths}{more}; {read}"]
+
+
+def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Element:
+    """Return the verdict: a headline, what was checked, and the problems with their next steps."""
+    what = (
+        "records, batch headers and checksums" if contents.deep else "batch headers and checksums"
+    )
+    segments = sum(len(partition.segments) for partition in contents.partitions)
+    said = (
+        f"Checked: {count_noun(contents.checked, 'batch', 'batches', spec=',')} in"
+        f" {count_noun(segments, 'segment', spec=',')} ({what}), indexes, checkpoints and names."
+    )
+    notes = sum(row["severity"] == "note" for row in contents.findings)
+    if notes:
+        said += f" Besides, there {'is' if notes == 1 else 'are'} {count_noun(notes, 'note', spec=',')}."
+    listed = [
+        _make_problem(problem, f"problem-{i}")
+        for i, problem in enumerate(verdict.problems[:MAX_PROBLEMS])
+    ]
+    left = len(verdict.problems) - len(listed)
+    parts: list[Child] = [element("h2", verdict.headline), element("p", said)]
+    if len(listed) > MAX_WITHOUT_SUMMARY:
+        lines = [
+            element(
+                "li",
+                make_badge(problem.level),
+                " ",
+                element("a", shorten(problem.title, 200), href=f"#problem-{i}"),
+            )
+            for i, problem in enumerate(verdict.problems[:MAX_PROBLEMS])
+        ]
+        parts.append(element("ol", *lines, class_="short"))
+    if listed:
+        lead = "What is wrong, where, and what to do next"
+        if verdict.level == "good":
+            lead = "What to look at"
+        parts.append(element("h3", lead, class_="lead"))
+        parts.append(element("ol", *listed, class_="problems"))
+    if left > 0:
+        parts.append(
+            element(
+                "p",
+                f"And {count_noun(left, 'other problem', spec=',')}: see ",
+                element("a", "Findings", href="#findings"),
+                " and ",
+                element("a", "Transactions", href="#transactions"),
+                ".",
+            )
+        )
+    if contents.remarks:
+        parts.append(list_lines("Remarks", contents.remarks, origin, 3))
+    return element("section", *parts, class_=f"verdict {verdict.level}", id="verdict")
+
+
+def _make_problem(problem: Problem, anchor: str) -> Element:
+    """Return a problem of the verdict as an item of a list, with the fragment ``anchor``."""
+    commands = [
+        element("pre", element("code", shorten(line)), class_="command")
+        for line in problem.commands
+    ]
+    return element(
+        "li",
+        element(
+            "h4",
+            make_badge(problem.level),
+            " ",
+            element("a", shorten(problem.title), href=f"#{problem.anchor}"),
+        ),
+        element("p", shorten(problem.where), class_="where"),
+        element("p", shorten(problem.meaning)),
+        element("p", element("strong", "Do next: "), shorten(problem.remedy, 1000)),
+        *commands,
+        class_=problem.level,
+        id=anchor,
+    )
+
+
+def _make_figures(contents: Contents) -> Element:
+    """Return the main numbers."""
+    keys = {partition.key for partition in contents.partitions}
+    size = sum(row["bytes"] for row in contents.stat)
+    firsts = [row["first_timestamp"] for row in contents.stat if row["first_timestamp"] is not None]
+    lasts = [row["last_timestamp"] for row in contents.stat if row["last_timestamp"] is not None]
+    figures = [
+        ("topics", f"{len({topic for topic, _ in keys}):,}"),
+        ("partitions", f"{len(keys):,}"),
+        ("copies", f"{len(contents.partitions):,}" if contents.has_replicas else None),
+        ("size", f"{filesize.decimal(size)}"),
+        ("records", f"{sum(row['records'] for row in contents.stat):,}"),
+        ("oldest record (UTC)", format_minute(min(firsts)) if firsts else None),
+        ("newest record (UTC)", format_minute(max(lasts)) if lasts else None),
+    ]
+    items = [
+        element("div", element("dt", name), element("dd", value))
+        for name, value in figures
+        if value is not None
+    ]
+    return element("dl", *items, class_="figures")

@@ -1,0 +1,141 @@
+"""Sections of a report: what they share. Lists are limited; each says how many rows it leaves out, and which command shows all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from kafka_log.inspect.report.html import Child, element, shorten
+from kafka_log.inspect.report.origin import Origin
+from kafka_log.inspect.statistics.columns import PERIODS
+from kafka_log.segment.nouns import count_noun
+from kafka_log.text.values import format_time
+
+MAX_TOPICS = 100
+MAX_ROWS = 100
+"""Maximum number of rows of most lists."""
+MAX_STRIPS = 40
+"""Maximum number of strips of a chart."""
+MAX_LINES = 50
+"""Maximum number of lines about what was not read."""
+SERIES = 6
+"""Number of colors of series in the style sheet."""
+
+_MINUTE, _HOUR, _DAY = 60_000, PERIODS["hour"], PERIODS["day"]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the page: fragment, heading, and what stands below it."""
+
+    anchor: str
+    heading: str
+    body: Sequence[Child]
+
+
+def make_badge(level: str) -> Element:
+    """Return the severity as a colored word."""
+    return element("span", level, class_=f"badge {level}")
+
+
+def list_lines(
+    heading: str, lines: Sequence[str], origin: Origin, most: int = MAX_LINES
+) -> Element:
+    """Return the first ``most`` lines as a list below a heading."""
+    items = [element("li", shorten(line, 400)) for line in lines[:most]]
+    more = say_more(len(lines), len(items), "line", origin.write_command("check"))
+    return element("div", element("h3", heading), element("ul", *items), more, class_="lines")
+
+
+def say_more(total: int, shown: int, noun: str, command: str) -> Element | None:
+    """Return a line that says how many rows are left out, and which command prints all; None if all
+    are there.
+    """
+    if total <= shown:
+        return None
+    return element(
+        "p",
+        f"And {count_noun(total - shown, noun + ' more', noun + 's more', spec=',')} of {total:,}. All of them: ",
+        element("code", shorten(command, 1000)),
+        class_="more",
+    )
+
+
+def say_how(what: str, command: str) -> Element:
+    """Return a line that names the command for more detail."""
+    return element("p", f"{what}: ", element("code", shorten(command, 1000)), class_="more")
+
+
+def sum_column(rows: Iterable[Mapping[str, Any]], name: str) -> int:
+    """Return the sum of a column."""
+    return sum(row[name] for row in rows)
+
+
+def format_number(value: int | None) -> str:
+    """Return a number with commas; "" for None."""
+    return "" if value is None else f"{value:,}"
+
+
+def format_count(value: int) -> Child:
+    """Return a number of findings, as a badge; "" for 0."""
+    return element("span", f"{value:,}", class_="badge error") if value else ""
+
+
+def format_sum(values: Iterable[int | None]) -> str:
+    """Return the sum of the known numbers; "" without one."""
+    known = [value for value in values if value is not None]
+    return f"{sum(known):,}" if known else ""
+
+
+def format_text(value: str | None) -> str:
+    """Return a text, shortened; "" for None."""
+    return "" if value is None else shorten(value, 200)
+
+
+def format_short_time(value: int | None) -> str:
+    """Return a time without milliseconds, in UTC; "" for None, a number if it has no date."""
+    if value is None:
+        return ""
+    text = format_time(value)
+    return text[:19].replace("T", " ") if "T" in text else text
+
+
+def format_minute(value: int) -> str:
+    """Return a time without seconds, in UTC; as a number if it has no date."""
+    text = format_time(value)
+    return text[:16].replace("T", " ") if "T" in text else text
+
+
+def format_range(first: int | None, last: int | None) -> str:
+    """Return the first and last number of a range; "" if it is unknown."""
+    if first is None or last is None:
+        return ""
+    return f"{first}" if first == last else f"{first} to {last}"
+
+
+def format_length(milliseconds: int | None) -> str:
+    """Return a length of time in its two largest units; "" for None, in milliseconds if it is below a
+    second.
+    """
+    if milliseconds is None:
+        return ""
+    if milliseconds < 1000:
+        return f"{milliseconds:,} ms"
+    seconds = milliseconds // 1000
+    units = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+    parts = []
+    for name, size in units:
+        if seconds >= size:
+            parts.append(f"{seconds // size:,} {name}")
+            seconds %= size
+    return " ".join(parts[:2])
+
+
+def format_step(milliseconds: int) -> str:
+    """Return the length of time of a bar in words."""
+    for name, size in (("day", _DAY), ("hour", _HOUR), ("minute", _MINUTE)):
+        if milliseconds % size == 0:
+            return count_noun(milliseconds // size, name, spec=",")
+    return f"{milliseconds:,} ms"

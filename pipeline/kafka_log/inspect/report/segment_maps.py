@@ -1,0 +1,165 @@
+"""Maps of damaged segments: which bytes are batches, which are not, and which offsets are missing there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_log.inspect.check.segment_scan import ScannedSegment, ScanOptions, scan_segment
+from kafka_log.logs.partitions import Partition, Segment, group_by_state, pair_with_next_base_offset
+from kafka_log.segment.arrow_text import utf8
+
+MAX_SEGMENTS = 30
+"""Maximum number of segments that are read again for a map."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostRange:
+    """A range of bytes of a segment that are not valid batches.
+
+    Attributes:
+        start: First byte.
+        end: Byte after the last one.
+        kind: ``lost``, ``refused`` (a valid checksum, but records that cannot be decoded) or ``tail`` (an incomplete batch
+            or zeros at the end, which a crash leaves).
+        first_offset: First offset that is missing there; None if unknown.
+        last_offset: Last offset that is missing there; None if unknown.
+        reason: What is wrong.
+    """
+
+    start: int
+    end: int
+    kind: str
+    first_offset: int | None
+    last_offset: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentMap:
+    """A segment with findings.
+
+    Attributes:
+        topic: Topic.
+        partition: Partition number.
+        path: Path of the file.
+        size: Number of bytes.
+        batches: Number of valid batches.
+        first_offset: First offset of the valid batches; None without any.
+        last_offset: Last offset of the valid batches; None without any.
+        lost: Ranges that are not valid batches, by position.
+        marks: Positions of findings.
+        error: Why the file could not be read; None if it was.
+    """
+
+    topic: str
+    partition: int
+    path: str
+    size: int
+    batches: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+    lost: tuple[LostRange, ...] = ()
+    marks: tuple[int, ...] = ()
+    error: str | None = None
+
+
+def find_damaged_segments(
+    findings: Iterable[Mapping[str, Any]], partitions: Sequence[Partition]
+) -> dict[str, tuple[int, ...]]:
+    """Return the paths of segments with an error or a warning at a position in the file, in the order
+    of ``findings``, and these positions.
+    """
+    paths = {utf8(os.fspath(s.path)) for p in partitions for s in p.segments}
+    marks: dict[str, dict[int, None]] = {}
+    for row in findings:
+        if row["severity"] != "note" and row["byte"] is not None and row["file"] in paths:
+            marks.setdefault(row["file"], {})[row["byte"]] = None
+    return {path: tuple(found) for path, found in marks.items()}
+
+
+def map_segments(
+    damaged: Mapping[str, tuple[int, ...]],
+    partitions: Sequence[Partition],
+    *,
+    deep: bool = False,
+    advance: Callable[[int], None] = lambda _: None,
+) -> list[SegmentMap]:
+    """Return the maps of the first MAX_SEGMENTS of ``damaged`` segments, which are read once more. A
+    file that cannot be read has an ``error``.
+
+    Args:
+        damaged: Positions of findings by path, from :func:`find_damaged_segments`.
+        partitions: The partitions with these segments.
+        deep: Decode records too.
+        advance: Called with numbers of bytes that are done.
+    """
+    chosen = dict(list(damaged.items())[:MAX_SEGMENTS])
+    reading = ScanOptions(deep, "auto", advance)
+    maps: dict[str, SegmentMap] = {}
+    for _, _, segments in group_by_state(partitions):
+        for segment, following in pair_with_next_base_offset(segments):
+            path = utf8(os.fspath(segment.path))
+            if path in chosen and path not in maps:
+                maps[path] = _map_segment(segment, following, path, chosen[path], reading)
+    return [maps[path] for path in chosen if path in maps]
+
+
+def _map_segment(
+    segment: Segment,
+    following: int | None,
+    path: str,
+    marks: tuple[int, ...],
+    reading: ScanOptions,
+) -> SegmentMap:
+    """Read a segment and return its map; one with an ``error`` if the file cannot be read."""
+    place = utf8(segment.topic), segment.partition, path
+    pieces = reading.read_pieces([segment], {segment: following})
+    try:
+        scanned = scan_segment(segment, following, pieces, reading)
+    except OSError as error:
+        return SegmentMap(*place, segment.size, error=error.strerror or str(error))
+    headers = scanned.headers
+    return SegmentMap(
+        *place,
+        scanned.size,
+        len(headers),
+        int(headers.first.min()) if len(headers) else None,
+        int(headers.last.max()) if len(headers) else None,
+        tuple(_list_lost_ranges(scanned)),
+        marks,
+    )
+
+
+def _list_lost_ranges(scanned: ScannedSegment) -> list[LostRange]:
+    """Return the lost ranges and refused batches of a segment, by position."""
+    found = [
+        LostRange(
+            lost.start,
+            lost.end,
+            "lost" if scanned.tail_kind_of(lost) is None else "tail",
+            *_find_missing_offsets(lost.after_offset, lost.before_offset),
+            lost.reason,
+        )
+        for lost in scanned.lost
+    ]
+    positions, sizes = scanned.headers.position, scanned.headers.size
+    ends = dict(zip(positions.tolist(), (positions + sizes).tolist(), strict=True))
+    for batch in scanned.refused:
+        end = ends.get(batch.position, batch.position + 1)
+        reason = f"{batch.problem.at}: {batch.problem.error}"
+        found.append(LostRange(batch.position, end, "refused", batch.first, batch.last, reason))
+    return sorted(found, key=lambda lost: lost.start)
+
+
+def _find_missing_offsets(after: int | None, before: int | None) -> tuple[int | None, int | None]:
+    """Return the first and last offset between the offset before a range and the first one after it;
+    None for an unknown one, and twice None if nothing lies between them.
+    """
+    first = None if after is None else after + 1
+    last = None if before is None else before - 1
+    if first is not None and last is not None and first > last:
+        return None, None
+    return first, last

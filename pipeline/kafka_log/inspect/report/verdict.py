@@ -1,0 +1,278 @@
+"""Verdict of a report: what is wrong, where, and what to do next, the most urgent first."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow.compute as pc
+
+from kafka_log.inspect.check.catalog import CATALOG, SEVERITIES
+from kafka_log.inspect.check.text import describe_place
+from kafka_log.inspect.report.contents import TRANSACTION_KEY, Contents, Row
+from kafka_log.segment.nouns import count_noun
+from kafka_log.text.json_values import to_rows
+
+Level = Literal["error", "warning", "note"]
+
+MAX_TRANSACTIONS = 50
+"""Maximum number of open transactions that are described one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """All findings of one kind and severity.
+
+    Attributes:
+        severity: Severity.
+        code: Id of the kind.
+        title: Name of the problem.
+        rows: The findings.
+    """
+
+    severity: Level
+    code: str
+    title: str
+    rows: Sequence[Row]
+
+    @property
+    def anchor(self) -> str:
+        """Fragment of the page where the findings are listed."""
+        return f"finding-{self.severity}-{self.code}"
+
+    @property
+    def loses_records(self) -> bool:
+        """Whether a finding says how many records are lost or at risk."""
+        return any(row["records"] for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something to act on.
+
+    Attributes:
+        level: Severity.
+        title: What is wrong.
+        where: Places.
+        meaning: What it means.
+        remedy: The next step.
+        anchor: Fragment of the page with details.
+        commands: Commands of the next step.
+    """
+
+    level: Level
+    title: str
+    where: str
+    meaning: str
+    remedy: str
+    anchor: str
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Judgment about logs.
+
+    Attributes:
+        level: ``error``, ``warning`` or ``good``.
+        headline: One sentence.
+        problems: What to act on, the most urgent first; notes are left out, but for open transactions.
+    """
+
+    level: Literal["error", "warning", "good"]
+    headline: str
+    problems: tuple[Problem, ...]
+
+
+def group_findings(findings: Sequence[Row]) -> list[FindingGroup]:
+    """Return findings grouped by severity and kind: the most severe first, then kinds in the order of
+    the catalog.
+    """
+    groups: dict[tuple[Level, str], list[Row]] = {}
+    for row in findings:
+        groups.setdefault((row["severity"], row["code"]), []).append(row)
+    order = {code: i for i, code in enumerate(CATALOG)}
+    return [
+        FindingGroup(severity, code, CATALOG[code].title, groups[severity, code])
+        for severity, code in sorted(
+            groups, key=lambda key: (SEVERITIES.index(key[0]), order[key[1]])
+        )
+    ]
+
+
+def judge(contents: Contents) -> Verdict:
+    """Return the verdict about the contents of a report."""
+    groups = group_findings(contents.findings)
+    hanging, others = list_open_transactions(contents)
+    stable = find_stable_offsets([*hanging, *others])
+    copies = contents.has_replicas
+    of_findings = [(group, _describe_group(group, has_replicas=copies)) for group in groups]
+    errors = [pair for pair in of_findings if pair[0].severity == "error"]
+    problems = [problem for group, problem in errors if group.loses_records]
+    problems += [_describe_transaction(row, stable) for row in hanging[:MAX_TRANSACTIONS]]
+    problems += [problem for group, problem in errors if not group.loses_records]
+    problems += [problem for group, problem in of_findings if group.severity == "warning"]
+    problems += list(_describe_unread(contents))
+    problems += [_describe_transaction(row, stable) for row in others[:MAX_TRANSACTIONS]]
+    level: Literal["error", "warning", "good"] = "good"
+    if any(problem.level == "error" for problem in problems):
+        level = "error"
+    elif any(problem.level == "warning" for problem in problems):
+        level = "warning"
+    return Verdict(level, _write_headline(contents, len(others)), tuple(problems))
+
+
+def summarize_counts(contents: Contents) -> str:
+    """Return the numbers of errors, hanging transactions, warnings and notes, without those that are
+    0; ``no finding`` if all are.
+    """
+    counts = Counter(row["severity"] for row in contents.findings)
+    words = [
+        count_noun(counts["error"], "error", spec=","),
+        count_noun(contents.hanging, "hanging transaction", spec=","),
+        count_noun(counts["warning"], "warning", spec=","),
+        count_noun(counts["note"], "note", spec=","),
+    ]
+    said = [text for text in words if not text.startswith("0 ")]
+    return ", ".join(said) or "no finding"
+
+
+def list_open_transactions(contents: Contents) -> tuple[list[Row], list[Row]]:
+    """Return the rows of hanging transactions, and of other open ones that hide offsets, most offsets
+    first. Of a transaction in several copies of a partition there is one row; ``copies`` is their
+    number.
+    """
+    table = contents.transactions
+    if table is None:
+        return [], []
+    found: dict[tuple[Any, ...], Row] = {}
+    rows = to_rows(table.filter(pc.equal(table.column("state"), "open")))
+    for row in sorted(rows, key=lambda row: -(row["hides"] or 0)):
+        key = row["hanging"], *(row[name] for name in TRANSACTION_KEY)
+        found.setdefault(key, row | {"copies": 0})["copies"] += 1
+    hanging = [row for row in found.values() if row["hanging"]]
+    return hanging, [row for row in found.values() if not row["hanging"] and row["hides"]]
+
+
+def find_stable_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the last stable offset by partition directory: the first offset of the earliest of the
+    open transactions ``rows``.
+    """
+    found: dict[str, int] = {}
+    for row in rows:
+        first = 0 if row["first_offset"] is None else row["first_offset"]
+        found[row["directory"]] = min(first, found.get(row["directory"], first))
+    return found
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Return words with commas between them and ``and`` before the last one."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _write_headline(contents: Contents, open_transactions: int) -> str:
+    """Return the sentence that a reader sees first."""
+    counts = Counter(row["severity"] for row in contents.findings)
+    words = []
+    if counts["error"]:
+        words.append(count_noun(counts["error"], "error", spec=","))
+    if contents.hanging:
+        words.append(count_noun(contents.hanging, "hanging transaction", spec=","))
+    if counts["warning"]:
+        words.append(count_noun(counts["warning"], "warning", spec=","))
+    if words:
+        return f"{join_words(words)} found"
+    if contents.unread:
+        return "Something could not be read, so this report is incomplete"
+    if not contents.checked:
+        return "There is no batch: nothing was checked but files beside segments"
+    if open_transactions:
+        return f"Nothing is wrong; {count_noun(open_transactions, 'open transaction', spec=',')} may hold back consumers"
+    return "Nothing is wrong"
+
+
+def _describe_group(group: FindingGroup, *, has_replicas: bool) -> Problem:
+    """Return the problem that the findings of one kind are. It describes the first of them, and says
+    how many there are. ``has_replicas``: the findings may be about copies of the same records.
+    """
+    first = group.rows[0]
+    places = list(
+        dict.fromkeys(
+            f"{row['topic']}-{row['partition']}" for row in group.rows if row["topic"] is not None
+        )
+    )
+    title = group.title if len(group.rows) == 1 else f"{group.title}: {len(group.rows):,} places"
+    if places:
+        more = (
+            f" and {count_noun(len(places) - 3, 'other partition', spec=',')}"
+            if len(places) > 3
+            else ""
+        )
+        title += f" in {', '.join(places[:3])}{more}"
+    where = describe_place(first)
+    if len(group.rows) > 1:
+        known = [row["records"] for row in group.rows if row["records"] is not None]
+        where = f"First: {where}"
+        if known:
+            where += f". All together: at most {count_noun(sum(known), 'record', spec=',')} lost or at risk"
+            where += ", in each copy by itself" if has_replicas else ""
+    return Problem(group.severity, title, where, first["meaning"], first["remedy"], group.anchor)
+
+
+def _describe_transaction(
+    row: Mapping[str, Any],
+    stable: Mapping[str, int],
+) -> Problem:
+    """Return the problem that an open transaction is, with the commands that save its records and end
+    it if it hangs. ``stable`` has the last stable offsets by directory.
+    """
+    place = f"{row['topic']}-{row['partition']}"
+    name = (
+        "" if row["transactional_id"] is None else f", transactional id {row['transactional_id']}"
+    )
+    first = 0 if row["first_offset"] is None else row["first_offset"]
+    others = ""
+    if row["copies"] > 1:
+        others = f" and {count_noun(row['copies'] - 1, 'other copy', 'other copies', spec=',')}"
+    where = f"{row['directory']}{others}, from offset {first}, producer {row['producer_id']}{name}"
+    hidden = count_noun(row["hides"] or 0, "offset", spec=",")
+    meaning = f"Consumers with isolation.level=read_committed stop at offset {stable[row['directory']]}: they do not get the last {hidden} of the partition."
+    if not row["hanging"]:
+        return Problem(
+            "note",
+            f"Open transaction in {place}",
+            where,
+            f"{meaning} It is not known to hang: {row['reason']}.",
+            "Find out whether its producer still runs. If the log is a copy, give the time of the copy with --now: a transaction that should have ended before then hangs.",
+            "transactions",
+        )
+    topic = shlex.quote(row["topic"])
+    return Problem(
+        "error",
+        f"Hanging transaction in {place}",
+        where,
+        f"{meaning} Nobody will end it: {row['reason']}.",
+        "Save its records and those after it, then end it in the running cluster. An abort is final.",
+        "transactions",
+        (
+            f"kafka-log export {shlex.quote(row['directory'])} --offsets {first}: --out hidden",
+            f"kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic {topic} --partition {row['partition']} --start-offset {first}",
+        ),
+    )
+
+
+def _describe_unread(contents: Contents) -> Iterator[Problem]:
+    """Yield one problem about everything that could not be read; nothing if all was read."""
+    if contents.unread:
+        count = count_noun(len(contents.unread), "place", spec=",")
+        yield Problem(
+            "warning",
+            f"Unreadable: {count}",
+            contents.unread[0] + ("" if len(contents.unread) == 1 else ", and others"),
+            "Answers in this report leave out what is there, and may be incomplete.",
+            "Follow the findings about these files, and make the report again.",
+            "made",
+        )
