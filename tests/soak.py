@@ -26,6 +26,8 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-n", str(PROCESSES), "--dist", 
 THOROUGH = ("tests/codecs/test_laws.py", "tests/codecgen/runtime/compression/test_laws.py")
 """Laws that are tried with a thousand examples each, in the part `hypothesis`."""
 SCHEMAS, MUTANTS = 20_000, 400
+FAULTS = 100_000
+"""Random faults of each kind, of which repair must call none certain that it gets wrong."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ def parts(seed: int, folder: Path) -> list[Part]:
     python = (sys.executable, "-m")
     laws = (*python, "tests.laws", "--schemas", str(SCHEMAS), "--seed", str(seed))
     mutants = (*python, "tests.mutants", "--sample", str(MUTANTS), "--seed", str(seed))
+    faults = (*python, "tests.kafka_log.segment.repair.faults", "--faults", str(FAULTS))
     found = [
         Part(
             "hypothesis",
@@ -49,6 +52,7 @@ def parts(seed: int, folder: Path) -> list[Part]:
             {"HYPOTHESIS_PROFILE": "thorough"},
         ),
         Part("laws", [*laws, "--every-construct", "--out", str(folder / "laws")]),
+        Part("faults", [*faults, "--seed", str(seed)]),
         Part("mutants", [*mutants, "--jobs", str(os.cpu_count() or 1)]),
     ]
     for tests in folders_of_tests():

@@ -904,6 +904,7 @@ class LogDirectory:
         *,
         flatten: bool = False,
         keep_damaged: bool = False,
+        repair: bool = False,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write all readable records into partition directories below ``out`` that a broker loads,
@@ -920,6 +921,8 @@ class LogDirectory:
             out: Output directory, empty or with output of the same call. It must not lie inside the paths that are read.
             flatten: Write committed records only: no markers, no producer ids, no records of aborted or open transactions.
             keep_damaged: Keep records of batches with a wrong checksum.
+            repair: Repair flipped bits first, from checksums and neighboring batches. The report has a row for each repair, and
+                for each damaged batch without one.
             advance: Called with the number of segment bytes read since the last call.
 
         Raises:
@@ -935,10 +938,27 @@ class LogDirectory:
         options: dict[str, Any] = {
             "flatten": flag("flatten", flatten),
             "keep_damaged": flag("keep_damaged", keep_damaged),
+            "repair": flag("repair", repair),
             "advance": advance,
         }
         partitions = self.refuse_duplicates(self.all_partitions)
         return jobs.salvage(partitions, local_path(out), self._paths, **options)
+
+    def repairs(self, *, advance: Callable[[int], None] = lambda _: None) -> pa.Table:
+        """Return the repairs that :meth:`salvage` with ``repair`` would write: a row ``repaired`` for
+        each batch, with the wrong bytes and the probability of a wrong guess, and a row ``not
+        repaired`` for each damaged batch without one. Nothing is written. Raise OSError if a file
+        cannot be read while it is searched.
+
+        Args:
+            advance: As in :meth:`salvage`.
+
+        Example:
+            >>> LogDirectory("/mnt/broken-disk").repairs().to_pylist()
+        """
+        from kafka_log.write.rewrite.commands import list_repairs
+
+        return list_repairs(self.all_partitions, advance)
 
     def cut(
         self,

@@ -92,6 +92,21 @@ def test_a_broker_takes_what_is_written(tmp_path: Path) -> None:
     taken_in(tmp_path, made)
 
 
+def test_a_broker_takes_a_repaired_log(tmp_path: Path) -> None:
+    """Each segment has a flipped bit, in compressed batches too; a consumer reads what it read before."""
+    four, old = SAMPLES / "kafka-4.x", SAMPLES / "kafka-2.8"
+    made = {}
+    for source in (four / "codecs-1", four / "transactions-1", old / "v1-1"):
+        copy = damaged(source, tmp_path / "hurt" / source.name, 0.3)
+        table = LogDirectory(copy).salvage(tmp_path / "out" / source.name, repair=True)
+        assert {"repaired"} <= {*table.column("what").to_pylist()}
+        assert not {"lost", "rewritten", "not repaired"} & {*table.column("what").to_pylist()}
+        made[f"repaired: {source.name}"] = out = tmp_path / "out" / source.name / source.name
+        for path in source.glob("*.log"):
+            assert (out / path.name).read_bytes() == path.read_bytes()
+    taken_in(tmp_path, made)
+
+
 def wait_for_topics(broker: KraftBroker, names: set[str]) -> None:
     """Wait until the broker has a folder for each topic: it answers that a topic is made before it has them."""
 

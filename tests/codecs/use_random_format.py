@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from codecgen.runtime.arrow.decoder import load_numpy_reader
+from codecgen.runtime.checksums import Crc
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.arrow.records import RECORDS
@@ -37,10 +38,13 @@ from kafka_log import (
 )
 from kafka_log.cli import main as kafka_log
 from kafka_log.inspect.dump.json_objects import segment_objects
+from kafka_log.logs.partitions import Segment
 from kafka_log.logs.transactions import AbortedTransaction, read_transactions
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.kernels import Engine
+from kafka_log.segment.repair.batch_repair import NoRepair, Repair
 from kafka_log.segment.scanner import Scanner, header_scanner
+from kafka_log.write.rewrite.repaired_copy import find_segment_repairs
 from tests.codecs.random_format import MAGIC
 from tests.paths import SAMPLES, VECTORS
 from tests.support.record_batches import record_batches
@@ -189,6 +193,28 @@ def survives(path: Path, directory: Path) -> None:
         told = list(unpack(Scanner(damaged, ["offset", "damage"], "salvage", engine=engine)))
         assert [row["offset"] for row in told if row["damage"] is None] == good
         assert {row["offset"] for row in told if row["damage"] is not None} <= hit
+
+
+def is_repaired(path: Path, directory: Path) -> None:
+    """One flipped bit is repaired by a linear checksum of 32 bits or more; another checksum says why it is not."""
+    layout = LOG_ENTRY.cases[MAGIC]
+    crc = layout.by_name["crc"]
+    names_bits = isinstance(crc.algorithm, Crc) and crc.algorithm.width >= 32 and crc.mask is None
+    whole = path.read_bytes()
+    for batch in [b for b in SegmentReader(path) if b.magic == MAGIC][1:3]:
+        data = bytearray(whole)
+        data[batch.position + batch.size - 9] ^= 0x20
+        damaged = directory / "bit.log"
+        damaged.write_bytes(data)
+        segment = Segment(damaged, "t", 0, 0, len(data), rolled=True)
+        [found] = find_segment_repairs(segment, None)
+        if not names_bits:
+            assert isinstance(found, NoRepair) and found.reason, found
+            continue
+        assert isinstance(found, Repair) and found.probability is not None, found
+        for edit in found.edits:
+            data[edit.byte] = edit.new
+        assert bytes(data) == whole and found.is_certain
 
 
 def verifies_records(path: Path, directory: Path) -> None:
@@ -514,6 +540,7 @@ def main() -> None:
         writes(mixed, directory)
         prints(mixed)
         survives(mixed, directory)
+        is_repaired(mixed, directory)
         verifies_records(mixed, directory)
         knows_transactions(orders)
         is_written_again(is_converted(directory), directory)

@@ -10,7 +10,7 @@ import construct
 
 from codecgen.runtime.arrays import E, prefix_path
 from codecgen.runtime.byte_strings import Bytes
-from codecgen.runtime.checksums import Mask
+from codecgen.runtime.checksums import CHECKSUMS, Crc, Mask, XxHash
 from codecgen.runtime.checksums import checksum as checksum_function
 from codecgen.runtime.errors import BuildError, ValueRefused
 from codecgen.runtime.located_bytes import Condition, Source
@@ -89,6 +89,7 @@ class Field:
         counts: The array whose number of elements the field holds, or several that have the same number.
         checksum: The function over the field ranges ``covers``; fields of ``zero`` count as zero bytes, and
             ``mask`` changes the result.
+        algorithm: The parameters of the checksum.
         valid, refuse: Rules about the fields so far.
         spelled: The name in the format's own documents.
         hidden: Documents for people leave the field out.
@@ -148,6 +149,8 @@ class Field:
         self.excess = excess
         self.counts = (counts,) if isinstance(counts, str) else counts
         self.checksum = None if checksum is None else checksum_function(checksum, mask)
+        self.algorithm: Crc | XxHash | None = None if checksum is None else CHECKSUMS[checksum]
+        self.mask = mask
         self.covers = tuple(covers) if isinstance(covers, list) else () if not covers else (covers,)
         self.zero = frozenset(zero)
         self.valid = valid

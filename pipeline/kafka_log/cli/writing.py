@@ -26,15 +26,17 @@ def add_writing_arguments(
     command: argparse.ArgumentParser,
     choose: Sequence[str] = PLACES,
     but: Mapping[str, str] | None = None,
+    *,
+    needs_out: bool = True,
 ) -> Group:
     """Add the arguments of :func:`~kafka_log.cli.tables.add_table_arguments` (the selection options
-    ``choose``, with the help texts of ``but`` for some) and the required ``--out``. Return the
-    group of ``--out``, for further options.
+    ``choose``, with the help texts of ``but`` for some) and ``--out``, which is required if
+    ``needs_out``. Return the group of ``--out``, for further options.
     """
     output = add_table_arguments(command, choose, but)
     output.add_argument(
         "--out",
-        required=True,
+        required=needs_out,
         type=argument_type(local_path),
         metavar="DIR",
         help="directory for the partition directories: a new one, or the one of an interrupted run of the same command",
@@ -42,7 +44,7 @@ def add_writing_arguments(
     return output
 
 
-def _format_rewrite_report(table: pa.Table, width: int | None) -> str:
+def format_rewrite_report(table: pa.Table, width: int | None) -> str:
     """Return the report of a rewrite as text, wrapped at ``width``."""
     from kafka_log.write.rewrite.report_text import format_report
 
@@ -50,7 +52,7 @@ def _format_rewrite_report(table: pa.Table, width: int | None) -> str:
 
 
 def run_writing(
-    options: argparse.Namespace, what: str, job: Job, text: Text | None = _format_rewrite_report
+    options: argparse.Namespace, what: str, job: Job, text: Text | None = format_rewrite_report
 ) -> int:
     """Run a job with a progress bar and print its report. Return 0; 1 if anything was lost or
     refused; 2 after printing an OSError about a file once the output directory exists. Raise other

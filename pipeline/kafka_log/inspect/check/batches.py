@@ -8,6 +8,7 @@ from typing import Any
 from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.finding import Finding
+from kafka_log.inspect.check.repairs import describe_header_repairs, describe_range_repairs
 from kafka_log.inspect.check.segment_scan import RULES, RefusedBatch, ScannedSegment, is_zeros
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
@@ -44,13 +45,14 @@ class BatchCheck(Check):
         """
         after, before = run.after_offset, run.before_offset
         position = run.start
+        repairs = describe_range_repairs(scanned, run)
         for entry, first, last in find_framed_batches(scanned, run):
             known = _damaged_offsets(first, last, after, before)
             at_risk = None if known is None else known[1] - known[0] + 1
             yield self.context.finding(
                 "batch_checksum",
                 scanned.segment.path,
-                f"A batch of {entry.frame.size} bytes is damaged: its checksum does not match its bytes.",
+                f"A batch of {entry.frame.size} bytes is damaged: its checksum does not match its bytes.{repairs.get(entry.position, '')}",
                 byte=entry.position,
                 first_offset=None if known is None else known[0],
                 last_offset=None if known is None else known[1],
@@ -59,15 +61,16 @@ class BatchCheck(Check):
             position = entry.position + entry.frame.size
             after = after if known is None else known[1]
         if position < run.end:
-            yield self._unreadable_finding(scanned, run, position, after)
+            repair = repairs.get(position, "")
+            yield self._unreadable_finding(scanned, run, position, after, repair)
 
     def _unreadable_finding(
-        self, scanned: ScannedSegment, run: Lost, position: int, after: int | None
+        self, scanned: ScannedSegment, run: Lost, position: int, after: int | None, repair: str
     ) -> Finding:
         """Return a finding about the bytes of a lost range from ``position`` to its end:
         ``zeroed_bytes`` if all are 0, else ``unreadable_bytes``. It has the offsets between
         ``after`` and the batch behind the range; only the first if that batch is unknown; none if
-        ``after`` is None or nothing lies between. Raise OSError if the segment cannot be opened.
+        ``after`` is None or nothing lies between. It ends with ``repair``. Raise OSError if the segment cannot be opened.
         """
         size = run.end - position
         zeros = _range_is_zero(scanned, position, run.end)
@@ -87,7 +90,7 @@ class BatchCheck(Check):
         return self.context.finding(
             "zeroed_bytes" if zeros else "unreadable_bytes",
             scanned.segment.path,
-            what,
+            f"{what}{repair}",
             byte=position,
             first_offset=first if known or last is None else None,
             last_offset=last if known else None,
@@ -167,7 +170,9 @@ class BatchCheck(Check):
         set it to.
         """
         headers = scanned.headers
-        for i in (~are_known(headers.magic)).nonzero()[0].tolist()[:MAX_BATCHES]:
+        unknown = (~are_known(headers.magic)).nonzero()[0].tolist()[:MAX_BATCHES]
+        repairs = describe_header_repairs(scanned) if unknown else {}
+        for i in unknown:
             version = version_of(int(headers.magic[i]))
             remedy = "Stop the broker. Copy the partition from another replica"
             if not checks_magic(version):
@@ -175,7 +180,7 @@ class BatchCheck(Check):
             yield self.context.finding(
                 "batch_magic",
                 scanned.segment.path,
-                f"A batch has the format version {headers.magic[i]}, which Kafka does not have. Its checksum is valid.",
+                f"A batch has the format version {headers.magic[i]}, which Kafka does not have. Its checksum is valid.{repairs.get(int(headers.position[i]), '')}",
                 remedy=f"{remedy}.",
                 byte=int(headers.position[i]),
                 first_offset=int(headers.first[i]),

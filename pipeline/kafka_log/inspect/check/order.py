@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.finding import Finding
+from kafka_log.inspect.check.repairs import describe_header_repairs
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.segment.model import Policy
 from kafka_log.segment.nouns import count_noun
@@ -26,10 +28,16 @@ class OrderCheck(Check):
     """
 
     def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
-        if scanned.outside.any():
-            yield from self._check_outside(scanned, scanned.outside)
-        if not scanned.placed.all():
-            yield from self._check_order(scanned)
+        if scanned.placed.all():
+            return
+        repairs = describe_header_repairs(scanned)
+        found = [*self._check_outside(scanned, scanned.outside), *self._check_order(scanned)]
+        # The batch that breaks the order may be another one than the batch whose offset is wrong.
+        elsewhere = "".join(repairs[k] for k in sorted(repairs.keys() - {f.byte for f in found}))
+        for i, finding in enumerate(found):
+            repair = "" if finding.byte is None else repairs.get(finding.byte, "")
+            repair += elsewhere if i == 0 else ""
+            yield replace(finding, meaning=finding.meaning + repair)
 
     def _check_outside(self, scanned: ScannedSegment, outside: Any) -> Iterator[Finding]:
         """Yield findings for the batches of the mask ``outside``, whose offsets belong to other

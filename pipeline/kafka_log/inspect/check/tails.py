@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.catalog import CATALOG, COPY_LOST, FOLLOW_FIRST, TRUNCATE_AT_START
 from kafka_log.inspect.check.finding import Finding
+from kafka_log.inspect.check.repairs import describe_range_repairs
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.names import CLEAN_SHUTDOWN, CLEANER, CLUSTER_METADATA, HIGH_WATERMARK
@@ -26,7 +28,9 @@ class TailCheck(Check):
         for run in scanned.lost:
             kind = scanned.tail_kind_of(run)
             if kind is not None:
-                yield self._tail_finding(scanned, run, kind)
+                finding = self._tail_finding(scanned, run, kind)
+                repair = describe_range_repairs(scanned, run).get(run.start, "")
+                yield replace(finding, meaning=finding.meaning + repair)
 
     def _tail_finding(self, scanned: ScannedSegment, run: Lost, kind: str) -> Finding:
         """Return the finding ``kind`` (``torn_tail`` or ``zero_tail``) about the bytes after the

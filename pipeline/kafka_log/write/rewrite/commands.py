@@ -16,7 +16,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.metadata_snapshots import list_snapshots
 from kafka_log.logs.names import CLUSTER_METADATA
-from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.checkpoints import copy_snapshots
@@ -24,6 +24,12 @@ from kafka_log.write.indexes import INTERVAL_BYTES, Rest, UnderstatedBatch, writ
 from kafka_log.write.output_lock import locked_output
 from kafka_log.write.rewrite.conversion import CONVERTED, Converted, Target, write_converted
 from kafka_log.write.rewrite.partition_writer import Advance, write_partition
+from kafka_log.write.rewrite.repaired_copy import (
+    describe_answer,
+    find_segment_repairs,
+    name_original,
+    repaired_partition,
+)
 from kafka_log.write.rewrite.report import REPORT_SCHEMA, ReportRow, RewriteReport, as_rows
 from kafka_log.write.rewrite.selection import RewriteSelection
 from kafka_log.write.staged_output import (
@@ -139,17 +145,18 @@ def salvage(
     *,
     flatten: bool = False,
     keep_damaged: bool = False,
+    repair: bool = False,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write the readable records of partitions below ``out`` for a broker to load, and return the
     report; damage is a row of it, no error. ``flatten``: only committed data, without transactions.
-    ``keep_damaged``: also records with a wrong checksum. Partitions that an equal earlier run wrote
-    are kept. Raise OutputError or OutputLockedError if ``out`` must not be written to, as inside
-    ``inputs``; OSError if writing fails.
+    ``keep_damaged``: also records with a wrong checksum. ``repair``: flipped bits are repaired
+    first, each with a row. Partitions that an equal earlier run wrote are kept. Raise OutputError or
+    OutputLockedError if ``out`` must not be written to, as inside ``inputs``; OSError if writing fails.
     """
     wanted = RewriteSelection(flatten=flatten, keep_damaged=keep_damaged)
 
-    def work(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
+    def write_readable(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
         if partition.topic != CLUSTER_METADATA:
             return write_partition(partition, directory, wanted, told)
         said = write_partition(partition, directory, replace(wanted, flatten=False), told)
@@ -157,12 +164,36 @@ def salvage(
             said = [replace(one, reason=one.reason or _NEVER_FLAT) for one in said]
         return [*said, *copy_snapshots(partition.directory, directory)]
 
-    options = asdict(wanted)
+    def write_repaired(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
+        with repaired_partition(partition, directory) as (mended, repairs):
+            said = write_readable(mended, directory, told)
+        for one in said:
+            one.reason = name_original(one.reason, partition, directory)
+        return sorted([*said, *repairs], key=lambda one: one.file)
+
+    work = write_repaired if repair else write_readable
+    options = asdict(wanted) | ({"repair": True} if repair else {})
     return run_job(
         *("salvage", partitions, out, inputs, options, work, advance),
         reads_snapshots=True,
         keeps_rest=True,
     )
+
+
+def list_repairs(partitions: Sequence[Partition], advance: Advance = lambda _: None) -> pa.Table:
+    """Return the report rows of the repairs that ``salvage`` would write, and of damaged batches
+    without one. Nothing is written. A partition that cannot be read gets a row ``lost``.
+    """
+    rows: list[dict[str, Any]] = []
+    for partition in partitions:
+        log, _ = _split_snapshots(partition)
+        said = [] if log.error is None else [_lost(log, str(log.error))]
+        for segment, next_base in pair_with_next_base_offset(log.segments):
+            answers = find_segment_repairs(segment, next_base)
+            said += [describe_answer(segment, answer) for answer in answers]
+            advance(segment.size)
+        rows += as_rows(utf8(log.topic), log.partition, said)
+    return pa.Table.from_pylist(rows, REPORT_SCHEMA)
 
 
 _NEVER_FLAT = (

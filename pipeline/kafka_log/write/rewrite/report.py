@@ -34,7 +34,8 @@ REPORT_SCHEMA = pa.schema(
             {
                 "doc": "kept: written unchanged. copied: a metadata snapshot, written unchanged. rewritten: "
                 "written with new batches. left out: not selected. twice: not written, because the same "
-                "offsets were written from elsewhere. lost: not written, because it is damaged or missing, "
+                "offsets were written from elsewhere. repaired: flipped bits were repaired, before "
+                "what follows was done with the batch. not repaired: a damaged batch that could not be repaired. lost: not written, because it is damaged or missing, "
                 "or other batches have its offsets. "
                 "unfinished: bytes that a broker had not finished writing, which is no damage. open: a "
                 "transaction without an end. indexed: indexes were written. understated: a batch whose "

@@ -27,6 +27,8 @@ def format_report(table: pa.Table, width: int | None) -> str:
         for row in of_partition:
             if row["what"] not in ("kept", "indexed") or row["reason"]:
                 lines += _fold_line(_line(row), _INDENT, width)
+    if all(row["what"] in ("repaired", "not repaired") for row in rows):
+        return "\n".join([*lines, _count_repairs(rows)]) + "\n"
     lost = sum(row["what"] == "lost" for row in rows)
     lines.append(
         f"{lost} ranges or records are lost: see the lines with lost" if lost > 1 else _ONCE[lost]
@@ -37,6 +39,14 @@ def format_report(table: pa.Table, width: int | None) -> str:
 _ONCE = ("nothing is lost", "1 range or record is lost: see the line with lost")
 
 
+def _count_repairs(rows: list[dict[str, Any]]) -> str:
+    """Return the last line about rows of repairs only, which nothing was written for."""
+    repaired = sum(row["what"] == "repaired" for row in rows)
+    left = len(rows) - repaired
+    text = f"{count_noun(repaired, 'batch', 'batches')} can be repaired"
+    return f"{text}, {left} cannot" if left else text
+
+
 def _summarize_partition(rows: list[dict[str, Any]]) -> str:
     """Return the summary of a partition's rows: the number of indexed segments, or without those
     the records, batches and segments that were kept or rewritten.
@@ -44,6 +54,8 @@ def _summarize_partition(rows: list[dict[str, Any]]) -> str:
     indexed = [row for row in rows if row["what"] == "indexed"]
     if indexed:
         return f"{count_noun(len(indexed), 'segment', spec=',')} indexed"
+    if all(row["what"] in ("repaired", "not repaired") for row in rows):
+        return count_noun(len(rows), "damaged batch", "damaged batches", spec=",")
     there = [row for row in rows if row["what"] in ("kept", "rewritten")]
     batches, records = (sum(row[name] for row in there) for name in ("batches", "records"))
     segments = {row["file"] for row in there if row["batches"]}

@@ -1,0 +1,170 @@
+"""Copies of damaged segments in which flipped bits are repaired, so that a rewrite reads them in place of the damaged ones."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from io import FileIO
+from pathlib import Path
+
+from kafka_log.logs.incomplete_tails import separate_incomplete_tail
+from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
+from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.blocks import Block
+from kafka_log.segment.header_arrays import (
+    Headers,
+    concatenate_headers,
+    header_row,
+    headers_from_block,
+    headers_from_rows,
+)
+from kafka_log.segment.model import Lost, Policy
+from kafka_log.segment.positioned_reads import (
+    UnreadableError,
+    open_segment,
+    read_what_there_is,
+    size_of,
+)
+from kafka_log.segment.repair.batch_repair import NoRepair, Repair
+from kafka_log.segment.repair.segment_repair import find_repairs
+from kafka_log.write.rewrite.report import ReportRow
+from kafka_log.write.rewrite.segment_contents import get_named_base_offset
+
+_COPIES = ".repaired"
+_COPIED = 1 << 20
+"""Number of bytes that are copied at once."""
+
+
+@contextmanager
+def repaired_partition(
+    partition: Partition, out: Path
+) -> Iterator[tuple[Partition, list[ReportRow]]]:
+    """Give a partition in which each segment that can be repaired is replaced by a repaired copy
+    below ``out``, and the report rows of repairs; the copies are removed after the ``with`` block.
+    Raise OSError if a copy cannot be written.
+    """
+    directory = out / _COPIES
+    segments, rows = [], []
+    try:
+        for k, (segment, next_base) in enumerate(pair_with_next_base_offset(partition.segments)):
+            answers = find_segment_repairs(segment, next_base)
+            rows += [describe_answer(segment, answer) for answer in answers]
+            repairs = [answer for answer in answers if isinstance(answer, Repair)]
+            if repairs:
+                copy = directory / str(k) / segment.path.name
+                copy.parent.mkdir(parents=True)
+                _write_copy(segment, repairs, copy)
+                segment = replace(segment, path=copy)
+            segments.append(segment)
+        yield replace(partition, segments=tuple(segments)), rows
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def name_original(reason: str | None, partition: Partition, out: Path) -> str | None:
+    """Return a reason with the paths of segments of the partition in place of those of their copies
+    below ``out``.
+    """
+    if reason is not None and _COPIES in reason:
+        for k, segment in enumerate(partition.segments):
+            copy = out / _COPIES / str(k) / segment.path.name
+            reason = reason.replace(utf8(str(copy)), utf8(str(segment.path)))
+    return reason
+
+
+def find_segment_repairs(segment: Segment, next_base: int | None) -> list[Repair | NoRepair]:
+    """Return the repairs of a segment, and why other damaged batches have none, in file order;
+    ``[]`` if it has no damage, or cannot be opened. An incomplete tail that cannot be repaired is
+    no damage.
+
+    Args:
+        segment: The segment.
+        next_base: Base offset of the next segment. None: unknown.
+    """
+    try:
+        headers, lost, tail = _read_headers(segment, next_base)
+        with open_segment(segment.path, is_listed=True) as file:
+            size = size_of(file)
+
+            def read(position: int, n: int) -> bytes:
+                return read_what_there_is(file, position, min(n, size - position), 0)
+
+            base = get_named_base_offset(segment)
+            name = str(segment.path)
+            found = find_repairs(read, headers, [*lost, *tail], size, base, next_base, name)
+        begin = min((one.start for one in tail), default=segment.size)
+        return [one for one in found if isinstance(one, Repair) or one.position < begin]
+    except UnreadableError:
+        return []
+
+
+def _read_headers(
+    segment: Segment, next_base: int | None
+) -> tuple[Headers, Sequence[Lost], Sequence[Lost]]:
+    """Return the headers of the valid batches of a segment, the ranges of bytes that are not valid
+    batches, and the incomplete tail as one more range, if there is one.
+    """
+    reader = BlockReader(
+        segment.path,
+        policy=Policy.SALVAGE,
+        records=False,
+        size=segment.size,
+        rescue=False,
+        next_base=next_base,
+    )
+    parts = [headers_from_rows([])]
+    for item in reader.items():
+        if isinstance(item, Block):
+            parts.append(headers_from_block(item))
+        else:
+            parts.append(headers_from_rows([header_row(item)]))
+    lost, unfinished = separate_incomplete_tail(segment, reader.end)
+    tail = () if unfinished is None else (unfinished,)
+    ranges = [tuple(one.up_to(next_base) for one in some) for some in (lost, tail)]
+    return concatenate_headers(parts), ranges[0], ranges[1]
+
+
+def _write_copy(segment: Segment, repairs: Sequence[Repair], copy: Path) -> None:
+    """Write the bytes of a segment with repairs to ``copy``. Raise OSError if it cannot be written."""
+    with open_segment(segment.path, is_listed=True) as source, copy.open("wb") as target:
+        size = size_of(source)
+        for position in range(0, size, _COPIED):
+            count = min(_COPIED, size - position)
+            target.write(_repaired_bytes(source, position, count, repairs))
+
+
+def _repaired_bytes(file: FileIO, position: int, count: int, repairs: Sequence[Repair]) -> bytes:
+    """Return bytes of a file with repairs, with zeros in place of unreadable ones."""
+    data = bytearray(read_what_there_is(file, position, count, 0))
+    for repair in repairs:
+        for edit in repair.edits:
+            if position <= edit.byte < position + count:
+                data[edit.byte - position] = edit.new
+    return bytes(data)
+
+
+def describe_answer(segment: Segment, answer: Repair | NoRepair) -> ReportRow:
+    """Return the report row of a repair, or of a damaged batch without one."""
+    name = utf8(segment.path.name)
+    if isinstance(answer, NoRepair):
+        return ReportRow(
+            name,
+            "not repaired",
+            byte=answer.position,
+            bytes=answer.size or None,
+            reason=answer.reason,
+        )
+    return ReportRow(
+        name,
+        "repaired",
+        batches=1,
+        records=answer.records,
+        byte=answer.position,
+        bytes=answer.size,
+        first_offset=answer.first_offset,
+        last_offset=answer.last_offset,
+        reason=answer.describe(),
+    )
