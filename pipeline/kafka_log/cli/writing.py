@@ -76,7 +76,7 @@ def run_writing(
             table = job(log, advance)
         if getattr(options, "offsets", None) or getattr(options, "time", None):
             cut_out = [n for n, what in zip(*(table.column(c).to_pylist() for c in ("records", "what")), strict=True) if what in ("kept", "rewritten")]  # fmt: skip
-            if not any(cut_out):
+            if table.num_rows and not any(cut_out):  # without rows `show` says it
                 say_unmatched(options)
         bad = not {"lost", "refused"}.isdisjoint(table.column("what").to_pylist())
         return table
@@ -87,7 +87,7 @@ def run_writing(
         return f"{done} of {len(names)} partitions are complete in {options.out}; run the same command again to continue"
 
     try:
-        code = show(options, answer, "no partitions", text, has_bar=True)
+        code = show(options, answer, "nothing to write: there are no segments", text, has_bar=True)
     except OSError as error:
         if (
             error.filename is None or not options.out.is_dir()

@@ -23,7 +23,7 @@ from kafka_log.write.checkpoints import copy_snapshots
 from kafka_log.write.indexes import INTERVAL_BYTES, Rest, UnderstatedBatch, write_indexes
 from kafka_log.write.output_lock import locked_output
 from kafka_log.write.rewrite.conversion import CONVERTED, Converted, Target, write_converted
-from kafka_log.write.rewrite.partition_writer import Advance, write_partition
+from kafka_log.write.rewrite.partition_writer import Advance, list_unread, write_partition
 from kafka_log.write.rewrite.repaired_copy import (
     describe_answer,
     find_segment_repairs,
@@ -264,12 +264,14 @@ def convert(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write partitions with another codec or version below ``out``, and return one report row for
-    each segment. A partition with damage, or with a batch newer than the target version, is not
-    written and gets one row ``refused``. Raise OutputError or OutputLockedError if ``out`` must not
+    each segment. A partition with damage, with the name of a segment that is no file, or with a
+    batch newer than the target version, is not written and gets one row ``refused``. Raise OutputError or OutputLockedError if ``out`` must not
     be written to; OSError if writing fails.
     """
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[Converted]:
+        for one in list_unread(partition, RewriteSelection()):
+            raise UnreadableError(f"{one.file}: {one.reason}")
         return write_converted(partition, directory, target, told)
 
     options = {"codec": target.codec, "level": target.level, "magic": target.magic}

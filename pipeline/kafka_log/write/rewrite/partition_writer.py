@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kafka_log.logs.broker_files import read_producer_snapshot
+from kafka_log.logs.names import parse_segment_name
 from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
 from kafka_log.logs.transactions import read_transactions
@@ -49,8 +50,8 @@ def write_partition(
     partition: Partition, out: Path, wanted: RewriteSelection, advance: Advance = lambda _: None
 ) -> list[ReportRow]:
     """Write the selected batches of a partition, and the files that a broker keeps beside segments,
-    into an empty directory. Return report rows of what was kept, left out and lost, and of open
-    transactions; damage is reported, not raised. Raise OSError if writing fails; CodecError if what
+    into an empty directory. Return report rows of what was kept, left out and lost, of segments
+    that are no files, and of open transactions; damage is reported, not raised. Raise OSError if writing fails; CodecError if what
     was written does not read as its source.
 
     Offsets ascend in what is written. If segments have wrong names or overlap, or batches change
@@ -73,7 +74,27 @@ def write_partition(
         advance(partition.size - read)
     whose = not wanted.flatten
     segments = finish(partition, out, log.segments, job.epochs, job.last + 1, producers=whose)
-    return [*job.report.rows(), *open_transactions(segments)]
+    unread = list_unread(partition, wanted)
+    return [*job.report.rows(), *unread, *open_transactions(segments)]
+
+
+def list_unread(partition: Partition, wanted: RewriteSelection) -> list[ReportRow]:
+    """Return a report row ``lost`` for each path that has the name of a live segment and is no
+    file, such as a link to a disk that is not mounted, unless its base offset is above the selected
+    offsets.
+    """
+    end = wanted.offsets[1]
+    named = ((one, parse_segment_name(one.path.name)) for one in partition.skipped_paths)
+    return [
+        ReportRow(
+            utf8(one.path.name),
+            "lost",
+            first_offset=name[0],
+            reason=f"this has the name of a segment and is {one.reason}",
+        )
+        for one, name in named
+        if name is not None and name[1] == "live" and (end is None or name[0] < end)
+    ]
 
 
 def _find_uncommitted_by_offset(partition: Partition, out: Path) -> Aborted:

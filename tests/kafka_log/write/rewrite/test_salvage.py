@@ -400,6 +400,36 @@ def test_all_snapshots_take_part_in_salvage_whatever_is_included(
         assert {path.name for path in (out / source.name).glob("*.checkpoint")} == names
 
 
+def test_a_segment_that_is_a_link_to_nothing_is_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A disk that is not mounted: the others are written, and nobody says that nothing is lost."""
+    source = tmp_path / "t-0"
+    shutil.copytree(SAMPLES / "kafka-4.x/segments.small-0", source)
+    (source / f"{84:020d}.log").unlink()
+    (source / f"{84:020d}.log").symlink_to("gone")
+    assert main(["salvage", str(source), "--out", str(tmp_path / "out")]) == 1
+    printed = capsys.readouterr().out
+    assert "lost: 00000000000000000084.log" in printed and "a dangling link" in printed
+    assert main(["convert", str(source), "--codec", "gzip", "--out", str(tmp_path / "new")]) == 1
+    assert "a dangling link" in capsys.readouterr().err and not (tmp_path / "new/t-0").exists()
+    cut = ["cut", str(source), "--out", str(tmp_path / "cut"), "--offsets"]
+    assert main([*cut, ":84"]) == 0
+    shutil.rmtree(tmp_path / "cut")
+    assert main([*cut, ":85"]) == 1
+
+
+def test_a_partition_without_segments_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t-0").mkdir()
+    argv = ["cut", str(tmp_path / "t-0"), "--out", str(tmp_path / "out"), "--offsets", "0:5"]
+    assert main(argv) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "nothing to write: there are no segments\n"
+    assert printed.err.splitlines() == ["kafka-log: nothing matches --offsets"]
+
+
 def test_segments_that_overlap(tmp_path: Path) -> None:
     """As after a crash while a cleaned segment takes the place of two."""
     parts = [batch(i * 3) for i in range(10)]
