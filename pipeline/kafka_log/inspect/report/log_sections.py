@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from codecgen.runtime.version import RELEASE
 from kafka_log.inspect.report.charts import Span, draw_share, draw_strip
@@ -68,33 +69,41 @@ def build_partitions(contents: Contents, origin: Origin) -> Section:
     )
 
 
+def _count_findings(contents: Contents) -> list[int]:
+    """Return the number of errors and warnings for each row of ``stat``: those about the directory of
+    the row and files in it, and those about its partition in files beside the directory.
+    """
+    counts = Counter(
+        (row["topic"], row["partition"], Path(row["file"]).parent)
+        for row in contents.findings
+        if row["severity"] != "note"
+    )
+    return [
+        sum(
+            counts[row["topic"], row["partition"], directory]
+            for directory in (Path(row["directory"]), Path(row["directory"]).parent)
+        )
+        for row in contents.stat
+    ]
+
+
 def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
     """Return the table of partitions: those with findings above a note first, then those with most
     bytes, in the order of topics and numbers.
     """
-    bad = {
-        (row["topic"], row["partition"]) for row in contents.findings if row["severity"] != "note"
-    }
-    order = sorted(
-        range(len(contents.stat)),
-        key=lambda i: (
-            (contents.stat[i]["topic"], contents.stat[i]["partition"]) not in bad,
-            -contents.stat[i]["bytes"],
-        ),
-    )
-    chosen = [contents.stat[i] for i in sorted(order[:MAX_PARTITIONS])]
-    largest = max((row["bytes"] for row in contents.stat), default=0)
-    counts = Counter(
-        (row["topic"], row["partition"]) for row in contents.findings if row["severity"] != "note"
-    )
-    has_states = any(row["state"] != "live" for row in contents.stat)
+    stat, counts = contents.stat, _count_findings(contents)
+    order = sorted(range(len(stat)), key=lambda i: (not counts[i], -stat[i]["bytes"]))
+    chosen = sorted(order[:MAX_PARTITIONS])
+    largest = max((row["bytes"] for row in stat), default=0)
+    has_states = any(row["state"] != "live" for row in stat)
     copies = contents.has_replicas
-    headings = ["partition", *(["state"] if has_states else []), "findings", "segments", "bytes", "", "batches", "records", "offsets", "oldest record (UTC)", "newest record (UTC)", "epochs", "codecs", *(["directory"] if copies else [])]  # fmt: skip
+    headings = ["partition", *(["directory"] if copies else []), *(["state"] if has_states else []), "findings", "segments", "bytes", "", "batches", "records", "offsets", "oldest record (UTC)", "newest record (UTC)", "epochs", "codecs"]  # fmt: skip
     rows = [
         (
             f"{shorten(row['topic'], 200)}-{row['partition']}",
+            *([shorten(row["directory"], 300)] if copies else []),
             *([row["state"]] if has_states else []),
-            format_count(counts[row["topic"], row["partition"]]),
+            format_count(counts[i]),
             f"{row['segments']:,}",
             f"{row['bytes']:,}",
             draw_share(row["bytes"], largest),
@@ -105,11 +114,10 @@ def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
             format_short_time(row["last_timestamp"]),
             format_range(row["first_epoch"], row["last_epoch"]),
             row["codecs"],
-            *([shorten(row["directory"], 300)] if copies else []),
         )
-        for row in chosen
+        for i, row in ((i, stat[i]) for i in chosen)
     ]
-    kinds = f".{'k' if has_states else ''}nnn.nnkkkk.w"
+    kinds = f".{'w' if copies else ''}{'k' if has_states else ''}nnn.nnkkkk"
     said = f"Findings are errors and warnings. Counts are those of kafka-log stat --policy {POLICY}: batches after damage are counted."
     if contents.has_replicas:
         said += " Several directories hold the same partition: each copy has its row."

@@ -164,6 +164,15 @@ def test_replicas_are_told_apart(tmp_path: Path) -> None:
     assert "one copy of each partition" in text
 
 
+def test_findings_are_those_of_the_copy(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(BROKER / "codecs-1", tmp_path / name / "codecs-1")
+    flip(tmp_path / "b" / "codecs-1" / f"{FIRST}.log", 300)
+    found = {cells[1]: cells[2] for cells in page_of(tmp_path).rows if cells[0] == "codecs-1"}
+    assert found[str(tmp_path / "a" / "codecs-1")] == ""
+    assert int(found[str(tmp_path / "b" / "codecs-1")]) >= 1
+
+
 def test_a_hanging_transaction_in_two_copies_is_one(damaged: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         for topic in ("transactions-2", "__transaction_state-0"):
