@@ -62,7 +62,8 @@ def _find_duplicates(partitions: list[Partition]) -> Iterator[Finding]:
             yield make_finding(
                 "partition_twice",
                 path,
-                f"The directory is partition {number} of its topic, and {first.name} is too. No broker starts with both.",
+                f"The directory {path.name} is partition {number} of its topic, and {first.name} is too. No broker starts with both.",
+                remedy=f"Before you start the broker, compare {path.name} with {first.name} (kafka-log diff). Move the one that lacks records out of the log directory and keep it. If {path.name} stays, rename it to {topic}-{number}.",
                 topic=topic,
                 partition=number,
             )
