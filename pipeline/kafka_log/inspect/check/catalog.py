@@ -42,8 +42,9 @@ _COPY_PARTITION = (
     " and keep it, and start the broker: it copies the partition from the leader."
 )
 _SALVAGE = (
-    f"{_COPY_PARTITION} Otherwise write the readable records to a new log with kafka-log salvage before"
-    " you start the broker: it may truncate the log at the damage."
+    f"{_COPY_PARTITION} Otherwise write the readable records to a new log with kafka-log salvage, and put"
+    " it in place of the partition directory before you start the broker: it may truncate the log at the"
+    " damage."
 )
 _COPY_OR_SKIP = (
     "Copy the partition from another replica that does not have this batch, while this broker is"
@@ -51,7 +52,7 @@ _COPY_OR_SKIP = (
 )
 COPY = (
     f"{_COPY_PARTITION} Otherwise write the records by their offsets to a new log with kafka-log"
-    " salvage."
+    " salvage, and put it in place of the partition directory before you start the broker."
 )
 _COPY_OR_BACKUP = (
     f"{_COPY_PARTITION} Otherwise restore the files of the partition from a backup before you start the"
@@ -248,7 +249,7 @@ _KINDS = (
         "The last offset delta in the header of a batch is negative. Brokers and consumers compute wrong"
         " offsets from it. The checksum covers the field, so other replicas may have the same batch.",
         f"{_COPY_PARTITION} Otherwise, or if the leader has the same batch, write the records by their offsets to"
-        " a new log with kafka-log salvage.",
+        " a new log with kafka-log salvage, and put it in place of the partition directory.",
     ),
     FindingKind(
         "batch_twice",
