@@ -8,6 +8,7 @@ from typing import Any
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log.inspect.check.base import Check
+from kafka_log.inspect.check.catalog import copy_or_skip, keep_or_skip
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import RULES, RefusedBatch, ScannedSegment, is_zeros
 from kafka_log.segment import framing
@@ -109,7 +110,7 @@ class BatchCheck(Check):
                 "batch_count",
                 scanned.segment.path,
                 f"The header of a batch has the record count {headers.count[i]}, although its checksum is valid. Consumers stop at this batch and do not reach the offsets after it.",
-                remedy=f"Copy the partition from another replica that does not have this batch, while this broker is stopped. Otherwise let consumers seek to offset {max(first, last) + 1}.",
+                remedy=copy_or_skip(f"offset {max(first, last) + 1}"),
                 byte=int(headers.position[i]),
                 first_offset=first,
                 last_offset=last,
@@ -127,13 +128,14 @@ class BatchCheck(Check):
                 continue
             inner = batch.problem.at == "crc"
             lost = max((batch.last - batch.first + 1) - batch.read, 0)
-            reason = batch.problem.error.reason
+            reason, after = batch.problem.error.reason, f"offset {batch.last + 1}"
             yield self.context.finding(
                 "record_checksum" if inner else "batch_records",
                 scanned.segment.path,
                 f"A message inside a batch has a wrong checksum: {reason}."
                 if inner
                 else f"The checksum of a batch is valid, but not all of its records can be decoded: {reason}.",
+                remedy=copy_or_skip(after) if inner else keep_or_skip(after),
                 byte=batch.position,
                 first_offset=batch.first,
                 last_offset=batch.last,

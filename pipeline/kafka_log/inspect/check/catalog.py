@@ -46,10 +46,33 @@ _SALVAGE = (
     " it in place of the partition directory before you start the broker: it may truncate the log at the"
     " damage."
 )
-_COPY_OR_SKIP = (
-    "Copy the partition from another replica that does not have this batch, while this broker is"
-    " stopped. Otherwise let consumers seek to the offset after the batch."
-)
+
+
+def skip_batch(offset: str = "the offset after the batch") -> str:
+    """Return the step by which consumers pass over a batch, to the offset that ``offset`` names."""
+    return (
+        f"let consumers skip the batch: set the offset of each stopped group to {offset} with"
+        " kafka-consumer-groups.sh --reset-offsets"
+    )
+
+
+def copy_or_skip(offset: str = "the offset after the batch") -> str:
+    """Return the remedy for a batch that a writer produced wrong; consumers go on at ``offset``."""
+    return (
+        "Copy the partition from another replica that does not have the batch, while this broker is"
+        f" stopped. Otherwise {skip_batch(offset)}."
+    )
+
+
+def keep_or_skip(offset: str = "the offset after the batch") -> str:
+    """Return the remedy for a batch that all replicas most likely have; consumers go on at ``offset``."""
+    skip = skip_batch(offset)
+    return (
+        f"{skip[0].upper()}{skip[1:]}. Other replicas most likely have the same bytes. kafka-log dump"
+        " --policy salvage prints the records that can be decoded."
+    )
+
+
 COPY = (
     f"{_COPY_PARTITION} Otherwise write the records by their offsets to a new log with kafka-log"
     " salvage, and put it in place of the partition directory before you start the broker."
@@ -159,7 +182,7 @@ _KINDS = (
         "Batch with a negative record count",
         "The header of a batch has a negative record count although the checksum is valid, so a writer"
         " produced it that way. Consumers stop at the batch and do not reach the offsets after it.",
-        _COPY_OR_SKIP,
+        copy_or_skip(),
     ),
     FindingKind(
         "batch_records",
@@ -167,7 +190,7 @@ _KINDS = (
         "Batch whose records cannot be decoded",
         "The checksum of the batch is valid, but some records do not have the format of records or cannot be"
         " decompressed. A writer produced them that way. Found with --deep only.",
-        "Let consumers seek to the offset after the batch. Other replicas most likely have the same bytes.",
+        keep_or_skip(),
     ),
     FindingKind(
         "record_checksum",
@@ -175,7 +198,7 @@ _KINDS = (
         "Message with a wrong checksum inside a batch",
         "A compressed batch of the legacy message formats contains a message whose own checksum is wrong."
         " Found with --deep only.",
-        _COPY_OR_SKIP,
+        copy_or_skip(),
     ),
     FindingKind(
         "batch_rules",
@@ -183,7 +206,8 @@ _KINDS = (
         "Batch that breaks a rule for producers",
         "Brokers reject such a batch from a producer, but load it from a disk. Consumers read its records."
         " Lookups by offset or time, compaction and other tools may fail. Found with --deep only.",
-        "Read the records without a range of offsets or timestamps, and fix the program that wrote them.",
+        "Fix the program that wrote the batch. Readers get all records if they read the whole partition, instead of"
+        " looking up an offset or a timestamp.",
     ),
     FindingKind(
         "batch_magic",
@@ -212,7 +236,7 @@ _KINDS = (
         " truncates them when it starts. After a clean shutdown it does not truncate: it fails, or appends"
         " after them. In another segment, the records up to the next segment are lost, if there were any.",
         f"Rolled segment: {_SALVAGE[0].lower()}{_SALVAGE[1:]} Active segment after a"
-        f" clean shutdown: write the log again with kafka-log salvage. Or, {TRUNCATE_AT_START[0].lower()}{TRUNCATE_AT_START[1:]}",
+        f" clean shutdown: write the log again with kafka-log salvage. Or: {TRUNCATE_AT_START[0].lower()}{TRUNCATE_AT_START[1:]}",
     ),
     FindingKind(
         "segment_shrunk",
@@ -231,7 +255,7 @@ _KINDS = (
         " their indexes, and truncates the log at the first incomplete or damaged batch: this batch and all after"
         " it are lost.",
         "Nothing to do if no other finding is an error: the broker may be started. Other findings name the logs"
-        " that it truncates. If a partition must not lose anything, copy it first.",
+        " that it truncates. If a partition must not lose anything, copy its directory before you start the broker.",
     ),
     # ---------------------------------------------------------------- order of offsets
     FindingKind(
@@ -559,7 +583,7 @@ _KINDS = (
         (W,),
         "Unreadable checkpoint file",
         "A checkpoint file of the log directory cannot be parsed. A broker may take the directory offline.",
-        "Move the file away before you start the broker.",
+        "Move the file away before you start the broker. The finding says what the broker does without it.",
     ),
     FindingKind(
         "checkpoint_value",
@@ -792,15 +816,16 @@ _KINDS = (
         "All keys at the start of a partition belong to one other partition by the default partitioner, and the"
         " keys there belong elsewhere too. The directories were exchanged, or producers use a partitioner of"
         " their own.",
-        "Compare the partition with another replica (kafka-log diff). If they differ, stop the broker and rename"
-        " the directories back.",
+        "Compare the partition with another replica (kafka-log diff). If they differ, stop the broker and exchange the"
+        " names of the directories that the findings name.",
     ),
     FindingKind(
         "io_error",
         (E,),
         "File that cannot be read",
         "The operating system returned an error when the file was read.",
-        f"Check the disk and the permissions. If the disk fails: {_COPY_PARTITION[0].lower()}{_COPY_PARTITION[1:]}",
+        f"Check the disk and the permissions. If the disk fails: {_COPY_PARTITION[0].lower()}{_COPY_PARTITION[1:]}"
+        " Otherwise copy the files to another disk, as far as they can be read, and run kafka-log salvage there.",
     ),
     FindingKind(
         "file_gone",

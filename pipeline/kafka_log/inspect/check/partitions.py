@@ -143,7 +143,7 @@ def check_exchanged(
                 yield make_finding(
                     "partitions_exchanged",
                     found[number].directory,
-                    f"By the default partitioner, the keys here belong to partition {home}, and the keys there belong elsewhere too. "
+                    f"By the default partitioner, the keys of partition {number} belong to partition {home}, and the keys of partition {home} belong elsewhere too. "
                     "The directories were exchanged, or the producers use a partitioner of their own.",
                     topic=topic,
                     partition=number,

@@ -149,6 +149,35 @@ def test_leader_epochs_of_a_batch_and_of_the_file(directory: Path) -> None:
     assert row["meaning"].startswith("Line 4: epoch 0 at offset 140 follows epoch 0 at offset 0.")
 
 
+@pytest.mark.parametrize(
+    ("high_watermark", "words"),
+    [
+        ("144", "Committed records are missing"),
+        ("138", "none is missing"),
+        (None, "Nothing to do if"),
+    ],
+)
+def test_an_unfinished_batch_after_a_crash(
+    tmp_path: Path, high_watermark: str | None, words: str
+) -> None:
+    """Whether it was committed, the checkpoint of high watermarks says."""
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    (root / ".kafka_cleanshutdown").unlink()
+    if high_watermark is None:
+        (root / "replication-offset-checkpoint").unlink()
+    else:
+        replaced(
+            root / "replication-offset-checkpoint",
+            "segments.small 0 144",
+            f"segments.small 0 {high_watermark}",
+        )
+    path = root / PLAIN / f"{ACTIVE}.log"
+    path.write_bytes(path.read_bytes()[:-5])
+    row = find(root, "torn_tail")
+    assert (row["severity"], row["first_offset"]) == ("note", 138) and words in row["remedy"]
+
+
 REPAIRED = {
     "version 3",
     "base offset far away",
