@@ -244,17 +244,17 @@ class LeaderEpochCheck(EndCheck):
             broker.offset(LOG_START, context.key) is None and context.key[0] != CLUSTER_METADATA
         )
         if is_certain:
-            what = "and the broker had no later log start offset when it was shut down cleanly"
+            what = ", and the broker had no later log start offset when it was shut down cleanly."
             remedy = None
         else:
-            what = "which the broker truncates to the log start offset. Retention has just deleted segments, they are in tiered storage, or they are lost"
+            what = ". The broker truncates the file to the log start offset, so retention has just deleted segments, they are in tiered storage, or they are lost."
             remedy = "Nothing to do if segments were deleted or are in tiered storage. Otherwise stop the broker and copy the partition from another replica."
         if is_certain:
             context.missing.append(range(first, base))
         yield context.finding(
             "segment_missing",
             segments[0].path,
-            f"The first segment begins at offset {base}, but {NAME} begins at offset {first}, {what}.",
+            f"The first segment begins at offset {base}, but {NAME} begins at offset {first}{what}",
             severity="error" if is_certain else "note",
             remedy=remedy,
             byte=0,

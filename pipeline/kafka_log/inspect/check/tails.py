@@ -57,7 +57,7 @@ class TailCheck(Check):
             return self.context.finding(
                 kind,
                 scanned.segment.path,
-                f"{what}. This is the active segment: the broker truncates it when it starts.",
+                f"{what}. The segment is the active one: the broker removes these bytes when it starts.",
                 severity="note",
                 remedy=self._judge_loss(first),
                 byte=run.start,
